@@ -1,0 +1,89 @@
+# drawstring: `make help` lists what there is. Every target does the set-up that it needs.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+.DEFAULT_GOAL := help
+PY := .venv/bin/python
+ARGS ?=
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 22
+
+.PHONY: setup
+setup: ## create .venv from the lock file; quick when nothing changed
+	@scripts/venv.sh .venv requirements/dev.lock --project
+
+.PHONY: test
+test: setup ## run the tests (ARGS="-k name" goes to pytest)
+	@$(PY) -m pytest $(ARGS)
+
+.PHONY: check
+check: lint types contracts test ## lint, format check, types, import contracts, tests
+
+.PHONY: lint
+lint: setup ## ruff: rules and format
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+
+.PHONY: fmt
+fmt: setup ## format the code and fix what ruff can fix
+	@$(PY) -m ruff check --fix --quiet . || true
+	@$(PY) -m ruff format .
+
+.PHONY: types
+types: setup ## mypy, strict
+	@$(PY) -m mypy
+
+.PHONY: contracts
+contracts: setup ## which room may import which
+	@.venv/bin/lint-imports --no-logo
+
+.PHONY: demo
+demo: setup ## the main job on real data (without a JDK: on the embedded engine)
+	@if home="$$($(PY) scripts/jdk.py)"; then \
+	    JAVA_HOME="$$home" $(PY) -m demo --engine spark $(ARGS); \
+	else \
+	    echo "The demo runs on the embedded engine instead."; \
+	    $(PY) -m demo --engine local $(ARGS); \
+	fi
+
+.PHONY: setup-bench
+setup-bench:
+	@scripts/venv.sh .venv-bench requirements/bench.lock --project
+
+.PHONY: bench
+bench: setup-bench ## both engines beside what a user would pick instead
+	@home="$$(.venv-bench/bin/python scripts/jdk.py)"; [ -n "$$home" ] && export JAVA_HOME="$$home"; \
+	    .venv-bench/bin/python -m bench $(ARGS)
+
+.PHONY: setup-interop
+setup-interop: setup ## PySpark 3.5 and Apache Hudi's bundle, to compare with
+	@scripts/venv.sh .venv-referee requirements/referee.lock
+	@if home="$$($(PY) scripts/jdk.py --newest 21)"; then \
+	    JAVA_HOME="$$home" .venv-referee/bin/python scripts/hudi_bundle.py; \
+	fi
+
+.PHONY: interop
+interop: setup-interop ## real Apache Hudi reads our tables, goes on with them, and we read the result
+	@$(PY) -m pytest tests/interop $(ARGS)
+
+.PHONY: interop-short
+interop-short: setup-interop ## the part of interop that takes a few minutes
+	@$(PY) -m pytest tests/interop -m "not long" $(ARGS)
+
+.PHONY: test-spark-oldest
+test-spark-oldest: ## the tests on the lowest versions that pyproject.toml allows, PySpark 4.0 among them
+	@scripts/venv.sh .venv-oldest requirements/oldest.lock --project
+	@home="$$(.venv-oldest/bin/python scripts/jdk.py --newest 21)"; [ -n "$$home" ] && export JAVA_HOME="$$home"; \
+	    .venv-oldest/bin/python -m pytest -o filterwarnings=default $(ARGS)
+
+.PHONY: lock
+lock: setup ## write the lock files anew (ARGS=--upgrade for the newest versions)
+	@scripts/lock.sh $(ARGS)
+
+.PHONY: clean
+clean: ## remove the environments and the caches
+	rm -rf .venv .venv-bench .venv-oldest .venv-referee .tools
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
