@@ -1,0 +1,1 @@
+"""Errors, clock and ids, named bounds: what every other room may use."""

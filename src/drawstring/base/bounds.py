@@ -1,0 +1,29 @@
+"""Named bounds: how much memory, how many rows or threads a step may use."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+BATCH_ROWS: Final = 65_536
+"""Rows in a record batch that moves between steps."""
+
+ROW_GROUP_ROWS: Final = 250_000
+"""Rows in a row group of a base file."""
+
+EXCHANGE_BYTES_MAX: Final = 256 << 20
+"""Bytes that an exchange of the local engine keeps in memory before it spills to disk."""
+
+BLOCK_BYTES_MAX: Final = 256 << 20
+"""Bytes of Arrow data in one log block."""
+
+HEADER_ENTRIES_MAX: Final = 64
+"""Entries in the header of a log block that a reader accepts."""
+
+TIMELINE_FILE_BYTES_MAX: Final = 1 << 30
+"""Bytes of a timeline file that a reader accepts."""
+
+
+def worker_threads() -> int:
+    """Return how many tasks the local engine runs at once."""
+    return max(2, min(16, os.cpu_count() or 2))

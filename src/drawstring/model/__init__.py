@@ -1,0 +1,1 @@
+"""The nouns of the format as frozen dataclasses; no I/O here."""

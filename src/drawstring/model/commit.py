@@ -1,0 +1,86 @@
+"""What a completed write says about itself (specification: Commit Metadata)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class WriteOperation(StrEnum):
+    """The operation of a commit, as named in commit metadata."""
+
+    INSERT = "INSERT"
+    UPSERT = "UPSERT"
+    BULK_INSERT = "BULK_INSERT"
+    DELETE = "DELETE"
+    INSERT_OVERWRITE = "INSERT_OVERWRITE"
+    INSERT_OVERWRITE_TABLE = "INSERT_OVERWRITE_TABLE"
+    COMPACT = "COMPACT"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteStat:
+    """One file that a write made (HoodieWriteStat); also what a worker sends back to the driver.
+
+    Attributes:
+        partition: partition path.
+        file_id: the file group.
+        path: the file, relative to the table's root.
+        prev_commit: base instant of the slice that it builds on, `"null"` for a new file group.
+        num_writes: records in the new file (all of them for a base file).
+        num_inserts, num_updates, num_deletes: records by what happened to them.
+        size_bytes: size of the file.
+        base_file: name of the base file under a log file, empty for none; None for base files.
+        log_version: version number of a log file; None for base files.
+        log_files: names of the slice's log files including this one; None for base files.
+        prev_base_file: name of the base file that this one replaces.
+        log_records, log_blocks, log_files_compacted, log_size_compacted: of a compaction.
+        seconds: time that it took.
+        created: whether the file group is new.
+    """
+
+    partition: str
+    file_id: str
+    path: str
+    prev_commit: str = "null"
+    num_writes: int = 0
+    num_inserts: int = 0
+    num_updates: int = 0
+    num_deletes: int = 0
+    size_bytes: int = 0
+    base_file: str | None = None
+    log_version: int | None = None
+    log_files: tuple[str, ...] | None = None
+    prev_base_file: str | None = None
+    log_records: int = 0
+    log_blocks: int = 0
+    log_files_compacted: int = 0
+    log_size_compacted: int = 0
+    seconds: float = 0.0
+    created: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommitMetadata:
+    """A completed commit, delta commit or replace commit.
+
+    Attributes:
+        stats: the files written, all partitions.
+        operation: name of the operation; unknown ones of other writers are kept as text.
+        extra: `schema` (Avro JSON without meta columns) and what the writer added.
+        replaced: file ids by partition that this instant replaces (replace commits only).
+        compacted: whether it is a completed compaction.
+    """
+
+    stats: tuple[WriteStat, ...] = ()
+    operation: str = WriteOperation.UNKNOWN
+    extra: Mapping[str, str] = field(default_factory=dict)
+    replaced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    compacted: bool = False
+
+    @property
+    def schema_json(self) -> str | None:
+        """The table schema that the write left, or None when it says nothing."""
+        return self.extra.get("schema") or None

@@ -1,0 +1,128 @@
+"""Names of data files, and the file groups and slices that they form.
+
+    base file   <fileId>_<writeToken>_<instant>.<extension>
+    log file    .<fileId>_<instant>.log.<version>_<writeToken>[.cdc]
+
+The instant in a log file's name is the slice's base instant in table version 6, and the delta
+commit that wrote the file in versions 8 and 9 (specification: File Layout Hierarchy).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_BASE = re.compile(r"([a-zA-Z0-9-]+)_([a-zA-Z0-9-]+)_([0-9]+)(\.[a-zA-Z0-9]+)")
+_LOG = re.compile(r"\.([^._]+)_([^.]*)\.log\.(\d+)(?:_(\d+-\d+-\d+)(\.cdc)?)?")
+
+PARTITION_METADATA = ".hoodie_partition_metadata"
+HOODIE_FOLDER = ".hoodie"
+
+
+@dataclass(frozen=True, slots=True)
+class FileStatus:
+    """A file as listed: its path relative to the table's root, and its size in bytes."""
+
+    path: str
+    size_bytes: int
+    modified_ms: int = 0
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def folder(self) -> str:
+        """The path without its last part; empty at the root."""
+        return self.path.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFile:
+    """A base file: all records of a file group as of an instant."""
+
+    status: FileStatus
+    file_id: str
+    write_token: str
+    instant: str
+
+    @staticmethod
+    def parse(status: FileStatus) -> BaseFile | None:
+        """Return the base file that a listed file is, or None."""
+        match = _BASE.fullmatch(status.name)
+        return BaseFile(status, match[1], match[2], match[3]) if match else None
+
+    @staticmethod
+    def name_of(file_id: str, write_token: str, instant: str, extension: str = ".parquet") -> str:
+        """Return the name of a base file."""
+        return f"{file_id}_{write_token}_{instant}{extension}"
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A log file: changes to the records of a file slice, as a sequence of blocks."""
+
+    status: FileStatus
+    file_id: str
+    instant: str
+    version: int
+    write_token: str
+    is_cdc: bool = False
+
+    @staticmethod
+    def parse(status: FileStatus) -> LogFile | None:
+        """Return the log file that a listed file is, or None."""
+        match = _LOG.fullmatch(status.name)
+        if not match:
+            return None
+        return LogFile(status, match[1], match[2], int(match[3]), match[4] or "", bool(match[5]))
+
+    @staticmethod
+    def name_of(file_id: str, instant: str, version: int, write_token: str) -> str:
+        """Return the name of a log file."""
+        return f".{file_id}_{instant}.log.{version}_{write_token}"
+
+    @property
+    def order(self) -> tuple[str, int, str, bool]:
+        """Where the file stands among the log files of its slice."""
+        return (self.instant, self.version, self.write_token, self.is_cdc)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """A version of a file group: a base file (or none yet) and the log files on top of it.
+
+    Attributes:
+        partition: partition path, empty for a table without partitions.
+        file_id: the file group's id.
+        base_instant: requested time that names the slice.
+        base: the base file, None when the slice has log files only.
+        logs: log files in merge order, without CDC files.
+    """
+
+    partition: str
+    file_id: str
+    base_instant: str
+    base: BaseFile | None
+    logs: tuple[LogFile, ...] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all its files."""
+        base = self.base.status.size_bytes if self.base else 0
+        return base + sum(log.status.size_bytes for log in self.logs)
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """All slices of one file id in one partition, oldest first."""
+
+    partition: str
+    file_id: str
+    slices: tuple[FileSlice, ...]
+
+
+def join_path(*parts: str) -> str:
+    """Join path parts with `/`, leaving out empty ones."""
+    return "/".join(part for part in parts if part)

@@ -1,0 +1,53 @@
+"""What a committed write tells its caller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from drawstring.model.commit import WriteStat
+from drawstring.model.instant import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class CommitResult:
+    """A completed action.
+
+    Attributes:
+        instant: requested time; empty when there was nothing to do.
+        completed: completion time; None in table version 6.
+        operation: name of the operation.
+        records_written: records in the new files, copied ones included.
+        inserts, updates, deletes: records by what happened to them; a merge-on-read log counts all
+            its records as updates.
+        files: files written.
+        bytes_written: bytes of them.
+        seconds: from begin to completion.
+    """
+
+    instant: str
+    completed: str | None
+    operation: str
+    records_written: int = 0
+    inserts: int = 0
+    updates: int = 0
+    deletes: int = 0
+    files: int = 0
+    bytes_written: int = 0
+    seconds: float = 0.0
+
+    @staticmethod
+    def of(instant: Instant, operation: str, stats: Sequence[WriteStat], seconds: float) -> CommitResult:
+        """Sum up the statistics of a commit."""
+        return CommitResult(
+            instant=instant.requested,
+            completed=instant.completed,
+            operation=operation,
+            records_written=sum(stat.num_writes for stat in stats),
+            inserts=sum(stat.num_inserts for stat in stats),
+            updates=sum(stat.num_updates for stat in stats),
+            deletes=sum(stat.num_deletes for stat in stats),
+            files=len(stats),
+            bytes_written=sum(stat.size_bytes for stat in stats),
+            seconds=round(seconds, 3),
+        )
