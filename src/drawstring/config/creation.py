@@ -1,0 +1,195 @@
+"""The properties of a new table: every key that readers of versions 6, 8 and 9 ask for.
+
+| | 6 | 8 | 9 |
+|---|---|---|---|
+| merge mode | - | yes | yes |
+| strategy id, payload class | yes | yes | - |
+| ordering columns also as `precombine.field` | yes | yes | - |
+| initial version, several base formats | - | yes | yes |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.kinds import (
+    LAYOUT_OF_VERSION,
+    KeyGeneratorType,
+    TableType,
+    default_generator,
+    generator_of_class,
+    generator_of_type,
+)
+from drawstring.config.merging import (
+    COMMIT_TIME_STRATEGY,
+    EVENT_TIME_PAYLOAD,
+    EVENT_TIME_STRATEGY,
+    OVERWRITE_PAYLOAD,
+    MergeMode,
+    asked_mode,
+)
+from drawstring.config.properties import table_checksum
+
+_EXTRACTORS: Final = "org.apache.hudi.hive."
+_PAYLOAD_KEYS: Final = ("hoodie.compaction.payload.class", "hoodie.datasource.write.payload.class")
+_CONSUMED: Final = frozenset(
+    {
+        "hoodie.record.merge.mode",
+        "hoodie.record.merge.strategy.id",
+        "hoodie.table.checksum",
+        "hoodie.table.initial.version",
+        "hoodie.table.keygenerator.class",
+        "hoodie.table.keygenerator.type",
+        "hoodie.timeline.layout.version",
+        *_PAYLOAD_KEYS,
+    }
+)
+"""Keys of `extra` that went into other keys, or that nobody may set."""
+
+
+def new_table_properties(
+    *,
+    name: str,
+    table_type: TableType,
+    version: int,
+    record_key: Sequence[str],
+    partition_by: Sequence[str],
+    ordering: Sequence[str],
+    schema_json: str | None,
+    extra: Mapping[str, str],
+) -> dict[str, str]:
+    """Return the properties of a new table, checksum included.
+
+    Args:
+        name: of the table.
+        table_type: COPY_ON_WRITE or MERGE_ON_READ.
+        version: table version, 6, 8 or 9.
+        record_key, partition_by, ordering: column names.
+        schema_json: Avro schema of the table without meta columns.
+        extra: further keys that a table stores (`options.table_scope` picks them out).
+
+    Raises:
+        InvalidError: a name or a combination that cannot be a table.
+        UnsupportedError: a version or a merge mode that drawstring does not write.
+    """
+    _check_name(name)
+    if version not in LAYOUT_OF_VERSION:
+        raise UnsupportedError(f"cannot create a table of version {version}: choose 6, 8 or 9")
+    mode = _merge_mode(extra, bool(ordering))
+    generator = _generator(extra, tuple(record_key), tuple(partition_by))
+    properties = _identity(name, TableType(table_type), version, extra)
+    properties |= _columns(tuple(record_key), tuple(partition_by), tuple(ordering), version)
+    properties |= _merging(mode, version)
+    properties |= _layout(generator, len(partition_by), extra, version)
+    if schema_json:
+        properties["hoodie.table.create.schema"] = schema_json
+    properties |= {key: value for key, value in extra.items() if key not in _CONSUMED}
+    properties["hoodie.table.checksum"] = str(table_checksum(name, extra.get("hoodie.database.name", "")))
+    return properties
+
+
+def _check_name(name: str) -> None:
+    if not name or name != name.strip() or "/" in name:
+        raise InvalidError(f"{name!r} cannot name a table: give a name without slashes and outer blanks")
+
+
+def _merge_mode(extra: Mapping[str, str], has_ordering: bool) -> MergeMode:
+    """Return the mode asked for by name or by payload class, else what the ordering implies."""
+    payloads = {extra[key] for key in _PAYLOAD_KEYS if extra.get(key)}
+    mode = asked_mode(extra.get("hoodie.record.merge.mode"), payloads.pop() if payloads else None)
+    if mode is MergeMode.EVENT_TIME_ORDERING and not has_ordering:
+        raise InvalidError("EVENT_TIME_ORDERING needs an ordering column: set hoodie.table.ordering.fields")
+    return mode or (MergeMode.EVENT_TIME_ORDERING if has_ordering else MergeMode.COMMIT_TIME_ORDERING)
+
+
+def _generator(
+    extra: Mapping[str, str], record_key: tuple[str, ...], partition_by: tuple[str, ...]
+) -> KeyGeneratorType:
+    """Return the kind of key generator, checked against the number of columns."""
+    implied = default_generator(record_key, partition_by)
+    if name := extra.get("hoodie.table.keygenerator.type"):
+        asked = generator_of_type(name)
+    elif name := extra.get("hoodie.table.keygenerator.class"):
+        asked = generator_of_class(name)
+    else:
+        return implied
+    too_many = asked is KeyGeneratorType.SIMPLE and implied is KeyGeneratorType.COMPLEX
+    if too_many or (asked is KeyGeneratorType.NON_PARTITION and partition_by):
+        raise InvalidError(
+            f"key generator {name} does not fit {len(record_key)} key and {len(partition_by)} partition "
+            f"columns: use {implied}, or leave it out"
+        )
+    return asked
+
+
+def _identity(name: str, table_type: TableType, version: int, extra: Mapping[str, str]) -> dict[str, str]:
+    properties = {
+        "hoodie.table.name": name,
+        "hoodie.table.type": table_type.value,
+        "hoodie.table.version": str(version),
+        "hoodie.timeline.layout.version": str(LAYOUT_OF_VERSION[version]),
+        "hoodie.table.format": "native",
+        "hoodie.table.base.file.format": "PARQUET",
+        "hoodie.table.timeline.timezone": "UTC",
+        "hoodie.timeline.path": "timeline",
+        "hoodie.timeline.history.path": "history",
+        "hoodie.archivelog.folder": "archived" if version == 6 else "history",
+        "hoodie.populate.meta.fields": "true",
+        "hoodie.partition.metafile.use.base.format": "false",
+        "hoodie.datasource.write.drop.partition.columns": "false",
+        "hoodie.table.cdc.enabled": "false",
+    }
+    if version >= 8:
+        properties["hoodie.table.initial.version"] = str(version)
+        properties["hoodie.table.multiple.base.file.formats.enable"] = "false"
+    return properties
+
+
+def _columns(
+    record_key: tuple[str, ...], partition_by: tuple[str, ...], ordering: tuple[str, ...], version: int
+) -> dict[str, str]:
+    properties = {"hoodie.table.partition.fields": ",".join(partition_by)}
+    if record_key:
+        properties["hoodie.table.recordkey.fields"] = ",".join(record_key)
+    if ordering:
+        properties["hoodie.table.ordering.fields"] = ",".join(ordering)
+        if version < 9:
+            # Releases before 1.1 know the ordering column by this key only.
+            properties["hoodie.table.precombine.field"] = ",".join(ordering)
+    else:
+        # hudi-rs takes a table without ordering column for append-only unless it finds this key.
+        properties["hoodie.table.record.merge.strategy"] = "OVERWRITE_WITH_LATEST"
+    return properties
+
+
+def _merging(mode: MergeMode, version: int) -> dict[str, str]:
+    by_event_time = mode is MergeMode.EVENT_TIME_ORDERING
+    properties = {"hoodie.record.merge.mode": mode.value} if version >= 8 else {}
+    if version < 9:
+        properties["hoodie.compaction.payload.class"] = (
+            EVENT_TIME_PAYLOAD if by_event_time else OVERWRITE_PAYLOAD
+        )
+        properties["hoodie.record.merge.strategy.id"] = (
+            EVENT_TIME_STRATEGY if by_event_time else COMMIT_TIME_STRATEGY
+        )
+    return properties
+
+
+def _layout(
+    generator: KeyGeneratorType, partition_columns: int, extra: Mapping[str, str], version: int
+) -> dict[str, str]:
+    hive_style = extra.get("hoodie.datasource.write.hive_style_partitioning", "false").lower()
+    if partition_columns != 1:
+        extractor = "MultiPartKeysValueExtractor"
+    elif hive_style == "true":
+        extractor = "HiveStylePartitionValueExtractor"
+    else:
+        extractor = "SinglePartPartitionValueExtractor"
+    return {
+        "hoodie.table.keygenerator.type": generator.value,
+        "hoodie.table.partition_extractor_class": _EXTRACTORS + extractor,
+        "hoodie.datasource.write.hive_style_partitioning": hive_style,
+        "hoodie.datasource.write.partitionpath.urlencode": "false",
+    }

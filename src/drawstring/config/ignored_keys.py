@@ -1,0 +1,154 @@
+"""Hudi's options that do not change results: accepted, and left aside with a note in the log.
+
+A key here tunes the Java engine, or asks for a service that a table goes without safely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_TUNING: Final = "it tunes the Java engine"
+_SERVICES: Final = "drawstring does not run this service yet; the table is complete without it"
+_METADATA: Final = "drawstring does not keep a metadata table yet; readers list files instead"
+_LOCKS: Final = "drawstring brings its own lock"
+_MONITORING: Final = "drawstring reports no metrics"
+_SYNC: Final = "catalogs are not synchronised"
+_STREAMER: Final = "it is about Hudi's ingestion application"
+_SCHEMA: Final = "missing nullable columns are always filled with null"
+
+IGNORED_FAMILIES: Final[Mapping[str, str]] = {
+    "hoodie.archive.": _SERVICES,
+    "hoodie.aws.": _SYNC,
+    "hoodie.bloom.index.": _TUNING,
+    "hoodie.bootstrap.": "nothing is bootstrapped",
+    "hoodie.bucket.index.": _TUNING,
+    "hoodie.bulkinsert.": _TUNING,
+    "hoodie.cdc.": _TUNING,
+    "hoodie.clean.": _SERVICES,
+    "hoodie.cleaner.": _SERVICES,
+    "hoodie.client.": _TUNING,
+    "hoodie.clustering.": _SERVICES,
+    "hoodie.commits.": _SERVICES,
+    "hoodie.common.": _TUNING,
+    "hoodie.compact.": _SERVICES,
+    "hoodie.compaction.": _TUNING,
+    "hoodie.consistency.": _TUNING,
+    "hoodie.copyonwrite.": _TUNING,
+    "hoodie.datasource.clustering.": _SERVICES,
+    "hoodie.datasource.compaction.": _SERVICES,
+    "hoodie.datasource.hive_sync.": _SYNC,
+    "hoodie.datasource.meta.sync.": _SYNC,
+    "hoodie.datasource.meta_sync.": _SYNC,
+    "hoodie.datasource.read.file.index.": _TUNING,
+    "hoodie.datasource.read.incr.": "incremental queries always skip compaction and clustering",
+    "hoodie.datasource.read.streaming.": _TUNING,
+    "hoodie.datasource.write.streaming.": _TUNING,
+    "hoodie.deltastreamer.": _STREAMER,
+    "hoodie.embed.": _TUNING,
+    "hoodie.errortable.": _SERVICES,
+    "hoodie.expression.": _METADATA,
+    "hoodie.file.": _TUNING,
+    "hoodie.filesystem.": _TUNING,
+    "hoodie.gcp.": _SYNC,
+    "hoodie.global.": _TUNING,
+    "hoodie.hfile.": _TUNING,
+    "hoodie.index.bloom.": _TUNING,
+    "hoodie.keep.": _SERVICES,
+    "hoodie.keygen.timebased.": "timestamp key generators are refused",
+    "hoodie.lance.": _TUNING,
+    "hoodie.layout.": _SERVICES,
+    "hoodie.log.compaction.": _SERVICES,
+    "hoodie.logfile.": _TUNING,
+    "hoodie.markers.": _TUNING,
+    "hoodie.memory.": _TUNING,
+    "hoodie.merge.": _TUNING,
+    "hoodie.meta.sync.": _SYNC,
+    "hoodie.meta_sync.": _SYNC,
+    "hoodie.metadata.": _METADATA,
+    "hoodie.metaserver.": _TUNING,
+    "hoodie.metrics.": _MONITORING,
+    "hoodie.metricscompaction.": _MONITORING,
+    "hoodie.optimistic.": _TUNING,
+    "hoodie.orc.": _TUNING,
+    "hoodie.parquet.": _TUNING,
+    "hoodie.partition.ttl.": _SERVICES,
+    "hoodie.precommit.validators.": "validators are refused",
+    "hoodie.record.index.": _METADATA,
+    "hoodie.record.size.": _TUNING,
+    "hoodie.rollback.": _TUNING,
+    "hoodie.simple.index.": _TUNING,
+    "hoodie.spark.sql.": "it is about statements that the Hudi bundle parses",
+    "hoodie.sql.": "it is about statements that the Hudi bundle parses",
+    "hoodie.storage.": _TUNING,
+    "hoodie.streamer.": _STREAMER,
+    "hoodie.table.metadata.": _METADATA,
+    "hoodie.table.service.manager.": _SERVICES,
+    "hoodie.table.services.": _SERVICES,
+    "hoodie.time.generator.": _TUNING,
+    "hoodie.timeline.": _TUNING,
+    "hoodie.write.buffer.": _TUNING,
+    "hoodie.write.commit.callback.": _MONITORING,
+    "hoodie.write.concurrency.": _LOCKS,
+    "hoodie.write.executor.": _TUNING,
+    "hoodie.write.lock.": _LOCKS,
+    "hoodie.write.rolling.": _TUNING,
+    "hoodie.write.status.": _TUNING,
+}
+"""Prefixes of keys, with the reason why they may be left aside."""
+
+IGNORED_KEYS: Final[Mapping[str, str]] = {
+    "hoodie.allow.empty.commit": "an empty write always commits",
+    "hoodie.auto.adjust.lock.configs": _LOCKS,
+    "hoodie.avro.schema.validate": "schemas are always checked",
+    "hoodie.base.path": "the path is an argument",
+    "hoodie.block.writes.on.speculative.execution": _TUNING,
+    "hoodie.combine.before.delete": "a delete of one key twice is one delete",
+    "hoodie.datasource.partition_extractor_class": _SYNC,
+    "hoodie.datasource.write.reconcile.schema": _SCHEMA,
+    "hoodie.datasource.write.row.writer.enable": _TUNING,
+    "hoodie.delete.shuffle.parallelism": _TUNING,
+    "hoodie.enable.data.skipping": _METADATA,
+    "hoodie.fail.job.on.duplicate.data.file.detection": _TUNING,
+    "hoodie.fail.on.timeline.archiving": _SERVICES,
+    "hoodie.fail.writes.on.inline.table.service.exception": _SERVICES,
+    "hoodie.finalize.write.parallelism": _TUNING,
+    "hoodie.insert.shuffle.parallelism": _TUNING,
+    "hoodie.meta.fields.to.exclude": _TUNING,
+    "hoodie.partition.metafile.use.base.format": "partition metadata is always in properties format",
+    "hoodie.payload.event.time.field": _MONITORING,
+    "hoodie.post.commit.failures.ignored": _SERVICES,
+    "hoodie.prewrite.cleaner.policy": _SERVICES,
+    "hoodie.read.timeline.holes.resolution.policy": "queries stop at what is committed",
+    "hoodie.release.resource.on.completion.enable": _TUNING,
+    "hoodie.sensitive.config.keys": "drawstring never logs values",
+    "hoodie.skip.default.partition.validation": _TUNING,
+    "hoodie.table.cdc.supplemental.logging.mode": "CDC is off",
+    "hoodie.table.format": "there is one table format",
+    "hoodie.upsert.shuffle.parallelism": _TUNING,
+    "hoodie.write.application.id": _LOCKS,
+    "hoodie.write.auto.upgrade": "drawstring never upgrades a table by itself",
+    "hoodie.write.can.ignore.post.commit.failures": _SERVICES,
+    "hoodie.write.complex.keygen.validation.enable": "keys of existing tables are kept as they are",
+    "hoodie.write.conflict.resolution.strategy": _LOCKS,
+    "hoodie.write.empty.clean.interval.hours": _SERVICES,
+    "hoodie.write.ignore.failed": "a failed write is never committed",
+    "hoodie.write.markers.type": "markers are always files of their own",
+    "hoodie.write.merge.handle.class": _TUNING,
+    "hoodie.write.num.retries.on.conflict.failures": _LOCKS,
+    "hoodie.write.record.positions": _TUNING,
+    "hoodie.write.set.null.for.missing.columns": _SCHEMA,
+    "hoodie.write.tagged.record.storage.level": _TUNING,
+    "hoodie.write.track.event.time.watermark": _TUNING,
+    "hoodie.writestatus.class": _TUNING,
+}
+"""Single keys, with the reason why they may be left aside."""
+
+
+def reason_to_ignore(key: str) -> str | None:
+    """Return why a key may be left aside, or None when it may not (or is not known)."""
+    if key in IGNORED_KEYS:
+        return IGNORED_KEYS[key]
+    parts = key.split(".")
+    prefixes = (".".join(parts[:count]) + "." for count in range(len(parts) - 1, 1, -1))
+    return next((IGNORED_FAMILIES[prefix] for prefix in prefixes if prefix in IGNORED_FAMILIES), None)

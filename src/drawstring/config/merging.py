@@ -1,0 +1,202 @@
+"""How records of one key merge: what the table properties of versions 6, 8 and 9 say about it.
+
+Version 9 stores a merge mode and, for a few well-known payload classes, properties beside it. Earlier
+versions store a payload class or a strategy id, from which the same facts follow (specification:
+Merge Modes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+
+MERGE_PROPERTY_PREFIX: Final = "hoodie.record.merge.property."
+PAYLOAD_PACKAGE: Final = "org.apache.hudi.common.model."
+OVERWRITE_PAYLOAD: Final = PAYLOAD_PACKAGE + "OverwriteWithLatestAvroPayload"
+EVENT_TIME_PAYLOAD: Final = PAYLOAD_PACKAGE + "DefaultHoodieRecordPayload"
+COMMIT_TIME_STRATEGY: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
+EVENT_TIME_STRATEGY: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
+
+
+class MergeMode(StrEnum):
+    """Which version of a record wins."""
+
+    COMMIT_TIME_ORDERING = "COMMIT_TIME_ORDERING"
+    EVENT_TIME_ORDERING = "EVENT_TIME_ORDERING"
+    CUSTOM = "CUSTOM"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRule:
+    """A payload class in terms of version 9.
+
+    Attributes:
+        mode: which version wins.
+        partial_update_mode: how the winner is patched from the loser, None for not at all.
+        properties: merge properties without their prefix.
+        ordering_fields: columns that the payload class fixes, empty for none.
+    """
+
+    mode: MergeMode
+    partial_update_mode: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    ordering_fields: tuple[str, ...] = ()
+
+
+def _deletes_by(column: str, marker: str, **more: str) -> dict[str, str]:
+    return {"hoodie.payload.delete.field": column, "hoodie.payload.delete.marker": marker, **more}
+
+
+_DEBEZIUM_DELETES: Final = ("_change_operation_type", "d")
+_UNAVAILABLE: Final = {"hoodie.write.partial.update.unavailable.value": "__debezium_unavailable_value"}
+_COMMIT_TIME: Final = MergeMode.COMMIT_TIME_ORDERING
+_EVENT_TIME: Final = MergeMode.EVENT_TIME_ORDERING
+
+PAYLOAD_RULES: Final[Mapping[str, MergeRule]] = {
+    "OverwriteWithLatestAvroPayload": MergeRule(_COMMIT_TIME),
+    "DefaultHoodieRecordPayload": MergeRule(_EVENT_TIME),
+    "EventTimeAvroPayload": MergeRule(_EVENT_TIME),
+    "PartialUpdateAvroPayload": MergeRule(_EVENT_TIME, "IGNORE_DEFAULTS"),
+    "OverwriteNonDefaultsWithLatestAvroPayload": MergeRule(_COMMIT_TIME, "IGNORE_DEFAULTS"),
+    "AWSDmsAvroPayload": MergeRule(_COMMIT_TIME, None, _deletes_by("Op", "D")),
+    "MySqlDebeziumAvroPayload": MergeRule(
+        _EVENT_TIME, None, _deletes_by(*_DEBEZIUM_DELETES), ("_event_bin_file", "_event_pos")
+    ),
+    "PostgresDebeziumAvroPayload": MergeRule(
+        _EVENT_TIME, "FILL_UNAVAILABLE", _deletes_by(*_DEBEZIUM_DELETES, **_UNAVAILABLE), ("_event_lsn",)
+    ),
+}
+"""By simple class name."""
+
+STRATEGY_MODES: Final[Mapping[str, MergeMode]] = {
+    COMMIT_TIME_STRATEGY: _COMMIT_TIME,
+    EVENT_TIME_STRATEGY: _EVENT_TIME,
+}
+
+
+def payload_rule(payload_class: str) -> MergeRule | None:
+    """Return the rule of a payload class, or None for one that is not known."""
+    return PAYLOAD_RULES.get(payload_class.rpartition(".")[2])
+
+
+def asked_mode(name: str | None, payload_class: str | None) -> MergeMode | None:
+    """Return the merge mode that a writer asks for by name or by payload class, None for neither.
+
+    Raises:
+        InvalidError: a name that does not exist, or name and class contradict each other.
+        UnsupportedError: a mode that takes Java code, or a payload class with more to it than a mode.
+    """
+    by_name = _mode_of_name(name) if name else None
+    by_payload = _mode_of_payload(payload_class) if payload_class else None
+    if by_name and by_payload and by_name is not by_payload:
+        raise InvalidError(
+            f"payload class {payload_class} means {by_payload} but the merge mode is {by_name}: leave out one"
+        )
+    return by_name or by_payload
+
+
+def merge_rule(properties: Mapping[str, str], version: int, ordering_fields: tuple[str, ...]) -> MergeRule:
+    """Return how the records of a table merge.
+
+    Args:
+        properties: of the table.
+        version: of the table.
+        ordering_fields: the table's ordering columns as stored.
+
+    Raises:
+        CorruptTableError: a merge mode that does not exist.
+    """
+    mode = _stored_mode(properties)
+    by_payload = _payload_of(properties)
+    if version >= 9:
+        rule = MergeRule(
+            mode or _inferred(properties, by_payload, ordering_fields, version).mode,
+            properties.get("hoodie.table.partial.update.mode") or None,
+            _merge_properties(properties),
+        )
+    elif mode is not None and mode is not MergeMode.CUSTOM:
+        rule = MergeRule(mode)
+    else:
+        rule = _inferred(properties, by_payload, ordering_fields, version)
+    return _without_idle_ordering(rule, ordering_fields)
+
+
+def _mode_of_name(text: str) -> MergeMode:
+    try:
+        mode = MergeMode(text.upper())
+    except ValueError:
+        raise InvalidError(
+            f"hoodie.record.merge.mode is {text!r}: choose COMMIT_TIME_ORDERING or EVENT_TIME_ORDERING"
+        ) from None
+    if mode is MergeMode.CUSTOM:
+        raise UnsupportedError("merge mode CUSTOM runs code of the Java engine: choose an ordering mode")
+    return mode
+
+
+def _mode_of_payload(payload_class: str) -> MergeMode:
+    rule = payload_rule(payload_class)
+    if rule is None or rule.partial_update_mode or rule.properties:
+        raise UnsupportedError(
+            f"payload class {payload_class} cannot be written by this release: "
+            "use OverwriteWithLatestAvroPayload or DefaultHoodieRecordPayload"
+        )
+    return rule.mode
+
+
+def _stored_mode(properties: Mapping[str, str]) -> MergeMode | None:
+    text = properties.get("hoodie.record.merge.mode")
+    if not text:
+        return None
+    try:
+        return MergeMode(text.upper())
+    except ValueError:
+        raise CorruptTableError(
+            f"hoodie.record.merge.mode is {text!r}, which is not a merge mode: "
+            "restore hoodie.properties from its backup"
+        ) from None
+
+
+def _payload_of(properties: Mapping[str, str]) -> MergeRule | None:
+    payload = properties.get("hoodie.compaction.payload.class")
+    if not payload:
+        return None
+    return payload_rule(payload) or MergeRule(MergeMode.CUSTOM)
+
+
+def _inferred(
+    properties: Mapping[str, str],
+    by_payload: MergeRule | None,
+    ordering_fields: tuple[str, ...],
+    version: int,
+) -> MergeRule:
+    """Return the rule by payload class or strategy id; version 6 trusts the former, 8 the latter."""
+    strategy = properties.get("hoodie.record.merge.strategy.id") or properties.get(
+        "hoodie.compaction.record.merger.strategy"
+    )
+    by_strategy = STRATEGY_MODES.get(strategy) if strategy else None
+    if by_strategy is not None and (version >= 8 or by_payload is None):
+        return MergeRule(by_strategy)
+    if by_payload is not None:
+        return by_payload
+    if properties.get("hoodie.record.merge.mode"):
+        return MergeRule(MergeMode.CUSTOM)
+    return MergeRule(_EVENT_TIME if ordering_fields else _COMMIT_TIME)
+
+
+def _merge_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    return {
+        key.removeprefix(MERGE_PROPERTY_PREFIX): value
+        for key, value in properties.items()
+        if key.startswith(MERGE_PROPERTY_PREFIX)
+    }
+
+
+def _without_idle_ordering(rule: MergeRule, ordering_fields: tuple[str, ...]) -> MergeRule:
+    """Order by commit time where event time is asked for but no column tells it."""
+    if rule.mode is _EVENT_TIME and not (ordering_fields or rule.ordering_fields):
+        return MergeRule(_COMMIT_TIME, rule.partial_update_mode, rule.properties)
+    return rule

@@ -1,0 +1,283 @@
+"""Options of one write or one read as typed fields, parsed once at the edge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.kinds import (
+    KeyGeneratorType,
+    TableType,
+    generator_of_class,
+    generator_of_type,
+)
+from drawstring.config.merging import MergeMode, asked_mode
+from drawstring.config.option import Given, Option, Scope, Value, text_of
+from drawstring.config.read_keys import READ_OPTIONS
+from drawstring.config.registry import OPTION_OF_KEY, parse_options, unknown_key
+from drawstring.config.table import TableConfig
+from drawstring.config.write_keys import IDENTITY_OPTIONS, WRITE_OPTIONS
+
+DEFAULT_BUCKET_COUNT: Final = 256
+_WRITABLE_GENERATORS: Final = frozenset(
+    {KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.NON_PARTITION}
+)
+_TYPE_KEY: Final = "hoodie.datasource.write.keygenerator.type"
+_CLASS_KEY: Final = "hoodie.datasource.write.keygenerator.class"
+_MODE_KEY: Final = "hoodie.record.merge.mode"
+_PAYLOAD_KEY: Final = "hoodie.datasource.write.payload.class"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What a write was told; None or empty where it was told nothing and the table knows.
+
+    Attributes:
+        operation: `upsert`, `insert`, `bulk_insert`, `delete`, `insert_overwrite` or
+            `insert_overwrite_table`.
+        table_name, table_type, table_version: of a new table.
+        record_key, partition_path, ordering: columns of a new table.
+        hive_style, url_encode: of the partition paths of a new table.
+        key_generator: kind of key generator of a new table.
+        merge_mode, payload_class: how versions of a record merge.
+        index_type: `SIMPLE` or `BUCKET`.
+        bucket_count, bucket_hash_fields: of the bucket index.
+        log_block_format: `parquet` or `avro`.
+        compression: codec of Parquet data.
+        bloom_enabled: whether base files carry a bloom filter.
+        base_file_size_max_bytes: size that a new base file aims at.
+        small_file_limit_bytes: base files below it take new records.
+        combine_before_insert, combine_before_upsert: whether one record of a key is kept.
+        inline_compaction, inline_compaction_commits: whether and when a write compacts.
+        lock_wait_ms: how long a write waits for another one.
+    """
+
+    operation: str
+    table_name: str | None
+    table_type: TableType | None
+    table_version: int | None
+    record_key: tuple[str, ...]
+    partition_path: tuple[str, ...]
+    ordering: tuple[str, ...]
+    hive_style: bool | None
+    url_encode: bool | None
+    key_generator: KeyGeneratorType | None
+    merge_mode: MergeMode | None
+    payload_class: str | None
+    index_type: str | None
+    bucket_count: int | None
+    bucket_hash_fields: tuple[str, ...]
+    log_block_format: str
+    compression: str
+    bloom_enabled: bool
+    base_file_size_max_bytes: int
+    small_file_limit_bytes: int
+    combine_before_insert: bool
+    combine_before_upsert: bool
+    inline_compaction: bool
+    inline_compaction_commits: int
+    lock_wait_ms: int
+
+    @classmethod
+    def parse(cls, given: Given) -> Self:
+        """Return the options that texts (or Python values) under Hudi's keys say.
+
+        Raises:
+            InvalidError: an unknown key, a value that makes no sense, or a contradiction.
+            UnsupportedError: something that this release does not carry out.
+        """
+        found = parse_options(given, Scope.WRITE)
+        fields = _fields(WRITE_OPTIONS, found)
+        table_type, index_type = fields["table_type"], fields["index_type"]
+        fields |= {
+            "table_type": TableType(table_type) if table_type else None,
+            # Both look a key up within its partition; a bloom filter only makes that faster.
+            "index_type": "SIMPLE" if index_type == "BLOOM" else index_type,
+            "key_generator": _key_generator(found),
+            "merge_mode": asked_mode(_given_text(found, _MODE_KEY), _given_text(found, _PAYLOAD_KEY)),
+        }
+        options = cls(**fields)
+        _check_write(options)
+        return options
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What a read was told.
+
+    Attributes:
+        query_type: `snapshot`, `read_optimized` or `incremental`.
+        as_of: instant, date or date-time of a time travel, None for now.
+        begin, end: of an incremental query, exclusive and inclusive.
+        columns: columns to read, None for all.
+        where: SQL predicate, None for all rows.
+    """
+
+    query_type: str
+    as_of: str | None
+    begin: str | None
+    end: str | None
+    columns: tuple[str, ...] | None
+    where: str | None
+
+    @classmethod
+    def parse(cls, given: Given) -> Self:
+        """Return the options that texts (or Python values) under Hudi's keys say.
+
+        Raises:
+            InvalidError: an unknown key, a value that makes no sense, or a contradiction.
+            UnsupportedError: something that this release does not carry out.
+        """
+        options = cls(**_fields(READ_OPTIONS, parse_options(given, Scope.READ)))
+        _check_read(options)
+        return options
+
+
+def table_scope(given: Given, *, strict: bool = False) -> dict[str, str]:
+    """Return the options that a new table stores, under the keys that it stores them by.
+
+    Args:
+        given: options or table properties as a user gave them.
+        strict: refuse options that a table does not store, rather than leave them to the write.
+
+    Raises:
+        InvalidError: as `WriteOptions.parse`; in strict mode also an option of single writes or reads.
+        UnsupportedError: as `WriteOptions.parse`.
+    """
+    stored: dict[str, str] = {}
+    for option, (key, value) in parse_options(given, Scope.WRITE).items():
+        text = text_of(value)
+        if option.stored_as and text:
+            stored[option.stored_as] = text
+        elif strict and option in _NOT_OF_TABLES:
+            what = "an argument of its own" if option in IDENTITY_OPTIONS else "an option of a write"
+            raise InvalidError(f"{key} is not a property to set on a table: it is {what}")
+    if strict:
+        for name in given:
+            option_of_read = OPTION_OF_KEY.get(name.lower())
+            if option_of_read is not None and option_of_read.scope is Scope.READ:
+                raise InvalidError(f"{name} is not a property of a table: it is an option of a read")
+    return stored
+
+
+def check_against(options: WriteOptions, config: TableConfig) -> None:
+    """Make sure that what a write says about its table is what the table says.
+
+    Raises:
+        InvalidError: they differ.
+    """
+    for what, asked, actual in (
+        ("table name", options.table_name, config.name),
+        ("table type", options.table_type, config.table_type),
+        ("table version", options.table_version, config.version),
+        ("record key", options.record_key, config.record_key_fields),
+        ("partition path", _bare_names(options.partition_path), config.partition_fields),
+        ("ordering", options.ordering, config.ordering_fields),
+        ("hive-style partitioning", options.hive_style, config.hive_style),
+        ("URL-encoding of partitions", options.url_encode, config.url_encode),
+        ("key generator", options.key_generator, config.key_generator),
+        ("merge mode", options.merge_mode, config.merge_mode),
+        (
+            "a bucket index",
+            config.index_type and _is_bucket(options.index_type),
+            _is_bucket(config.index_type),
+        ),
+        ("number of buckets", config.bucket_count and options.bucket_count, config.bucket_count),
+    ):
+        if asked not in (None, ()) and asked != actual:
+            raise InvalidError(
+                f"the options say {what} {_shown(asked)} but the table has {_shown(actual)}: "
+                "leave the option out, or write to another table"
+            )
+
+
+_NOT_OF_TABLES: Final = frozenset(option for option in WRITE_OPTIONS if not option.stored_as)
+
+
+def _fields(options: tuple[Option, ...], found: Mapping[Option, tuple[str, Value]]) -> dict[str, Any]:
+    """Return values by field; what was given empty counts as not given."""
+    fields: dict[str, Any] = {}
+    for option in options:
+        if option.field:
+            value = found[option][1] if option in found else option.default
+            fields[option.field] = option.default if value in ("", ()) else value
+    return fields
+
+
+def _given_text(found: Mapping[Option, tuple[str, Value]], key: str) -> str | None:
+    entry = found.get(OPTION_OF_KEY[key])
+    return text_of(entry[1]) or None if entry else None
+
+
+def _key_generator(found: Mapping[Option, tuple[str, Value]]) -> KeyGeneratorType | None:
+    by_type, by_class = _given_text(found, _TYPE_KEY), _given_text(found, _CLASS_KEY)
+    kinds = {generator_of_type(by_type)} if by_type else set()
+    if by_class:
+        kinds.add(generator_of_class(by_class))
+    if len(kinds) > 1:
+        raise InvalidError(f"{_TYPE_KEY}={by_type} and {_CLASS_KEY}={by_class} differ: leave out one")
+    if unwritable := kinds - _WRITABLE_GENERATORS:
+        raise UnsupportedError(
+            f"key generator {by_class or by_type} ({', '.join(unwritable)}) cannot be written by this "
+            "release: use SIMPLE, COMPLEX or NON_PARTITION"
+        )
+    return kinds.pop() if kinds else None
+
+
+def _check_write(options: WriteOptions) -> None:
+    if options.operation == "upsert" and not options.combine_before_upsert:
+        raise UnsupportedError(
+            "hoodie.combine.before.upsert=false would leave several records of a key: leave it out"
+        )
+    if options.index_type == "SIMPLE" and options.bucket_count:
+        raise InvalidError(
+            "hoodie.bucket.index.num.buckets needs hoodie.index.type=BUCKET: set it, or leave out the buckets"
+        )
+    if stray := set(options.bucket_hash_fields) - set(options.record_key or options.bucket_hash_fields):
+        raise InvalidError(
+            f"hoodie.bucket.index.hash.field has {', '.join(sorted(stray))}, which is no column of the "
+            f"record key ({', '.join(options.record_key)})"
+        )
+    if options.small_file_limit_bytes > options.base_file_size_max_bytes and not _is_default(
+        "hoodie.parquet.small.file.limit", options.small_file_limit_bytes
+    ):
+        raise InvalidError("hoodie.parquet.small.file.limit is above hoodie.parquet.max.file.size: lower it")
+
+
+def _is_default(key: str, value: Value) -> bool:
+    return OPTION_OF_KEY[key].default == value
+
+
+def _check_read(options: ReadOptions) -> None:
+    incremental = options.query_type == "incremental"
+    if incremental and options.as_of:
+        raise InvalidError("as.of.instant does not go with an incremental query: set its end instead")
+    if not incremental and (options.begin or options.end):
+        raise InvalidError(
+            f"begin and end times do not go with a {options.query_type} query: set "
+            "hoodie.datasource.query.type=incremental, or leave them out"
+        )
+
+
+def _is_bucket(index_type: str | None) -> bool | None:
+    return None if index_type is None else index_type == "BUCKET"
+
+
+def _bare_names(partition_path: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(part.partition(":")[0] for part in partition_path)
+
+
+def _shown(value: object) -> str:
+    return ",".join(value) or "none" if isinstance(value, tuple) else str(value)
+
+
+__all__ = [
+    "DEFAULT_BUCKET_COUNT",
+    "ReadOptions",
+    "WriteOptions",
+    "check_against",
+    "table_scope",
+    "unknown_key",
+]

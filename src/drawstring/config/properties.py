@@ -1,0 +1,116 @@
+r"""The Java properties format of `hoodie.properties` and `.hoodie_partition_metadata`.
+
+    #Updated at 2026-11-21T09:30:36.020Z
+    #Sat Nov 21 09:30:36 UTC 2026
+    hoodie.table.create.schema={"type"\:"record"}      \: \= \# \! \\ \t \n \r \f escape
+    hoodie.table.name=caf\u00e9                        UTF-16 code units outside of 0x20..0x7e
+
+The bytes are ISO-8859-1; a line that ends in an odd number of backslashes goes on in the next one
+(specification: Table properties).
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+_NEW_LINE: Final = re.compile(r"\r\n|\n|\r")
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.?)", re.DOTALL)
+_SEPARATOR: Final = re.compile(r"(?:[^\\=: \t\f]|\\.)*")
+_BETWEEN: Final = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
+_BLANKS: Final = " \t\f"
+_DECODED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ENCODED: Final = {
+    "\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f",
+    "\\": "\\\\", "=": "\\=", ":": "\\:", "#": "\\#", "!": "\\!",
+}  # fmt: skip
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def decode_properties(data: bytes) -> dict[str, str]:
+    """Return the entries of a properties file; of a repeated key the last one counts."""
+    entries: dict[str, str] = {}
+    for line in _logical_lines(data.decode("latin-1")):
+        key_end = _SEPARATOR.match(line).end()  # type: ignore[union-attr]
+        value_start = _BETWEEN.match(line, key_end).end()  # type: ignore[union-attr]
+        entries[_unescape(line[:key_end])] = _unescape(line[value_start:])
+    return entries
+
+
+def encode_properties(entries: Mapping[str, str], now_ms: int) -> bytes:
+    """Return a properties file with the entries in their order.
+
+    Args:
+        entries: keys and values.
+        now_ms: the time for the two comment lines, milliseconds since the epoch.
+    """
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    head = (
+        f"#Updated at {now.isoformat(timespec='milliseconds').replace('+00:00', 'Z')}\n#{_java_date(now)}\n"
+    )
+    body = "".join(f"{_escape(key, is_key=True)}={_escape(value)}\n" for key, value in entries.items())
+    return (head + body).encode("latin-1")
+
+
+def table_checksum(name: str, database: str) -> int:
+    """Return the value of `hoodie.table.checksum`; the dot stays when there is no database."""
+    return zlib.crc32(f"{database}.{name}".encode())
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Yield lines without comments and blank ones, continuations joined."""
+    pending: str | None = None
+    for natural in _NEW_LINE.split(text):
+        line = natural.lstrip(_BLANKS)
+        if pending is None and (not line or line[0] in "#!"):
+            continue
+        line = (pending or "") + line
+        trailing = len(line) - len(line.rstrip("\\"))
+        if trailing % 2:
+            pending = line[:-1]
+            continue
+        pending = None
+        yield line
+    if pending is not None:
+        yield pending
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    plain = _ESCAPE.sub(_unescape_one, text)
+    # Characters outside the basic plane are stored as two escapes, a surrogate pair.
+    return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _unescape_one(match: re.Match[str]) -> str:
+    escaped = match[1]
+    if len(escaped) == 5:
+        return chr(int(escaped[1:], 16))
+    return _DECODED.get(escaped, escaped)
+
+
+def _escape(text: str, *, is_key: bool = False) -> str:
+    escaped = "".join(_escape_one(character) for character in text)
+    if is_key:
+        return escaped.replace(" ", "\\ ")
+    return "\\" + escaped if escaped.startswith(" ") else escaped
+
+
+def _escape_one(character: str) -> str:
+    if character in _ENCODED:
+        return _ENCODED[character]
+    if " " <= character <= "~":
+        return character
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4].upper()}" for at in range(0, len(units), 4))
+
+
+def _java_date(now: datetime) -> str:
+    """Return `java.util.Date.toString()`, whatever the locale is."""
+    day, month = _DAYS[now.weekday()], _MONTHS[now.month - 1]
+    return f"{day} {month} {now.day:02d} {now:%H:%M:%S} UTC {now.year}"

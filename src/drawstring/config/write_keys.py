@@ -1,0 +1,235 @@
+"""Options of writes that drawstring carries out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from drawstring.config.option import Kind, Option
+
+MIB: Final = 1 << 20
+
+_OPERATIONS: Final = (
+    "upsert", "insert", "bulk_insert", "delete", "insert_overwrite", "insert_overwrite_table",
+    "delete_partition", "bootstrap", "compact", "cluster", "insert_prepped", "upsert_prepped",
+    "bulk_insert_prepped", "delete_prepped",
+)  # fmt: skip
+SUPPORTED_OPERATIONS: Final = _OPERATIONS[:6]
+_INDEXES: Final = (
+    "SIMPLE", "BUCKET", "BLOOM", "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "INMEMORY", "RECORD_INDEX",
+    "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX", "FLINK_STATE", "HBASE",
+)  # fmt: skip
+_CODECS: Final = ("snappy", "gzip", "zstd", "lz4", "brotli", "uncompressed", "lzo")
+_MERGE_MODES: Final = ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING", "CUSTOM")
+
+IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
+    Option(
+        "hoodie.table.name",
+        "Name of the table.",
+        alternatives=("hoodie.datasource.write.table.name",),
+        field="table_name",
+    ),
+    Option(
+        "hoodie.datasource.write.table.type",
+        "Type of a new table: whether updates rewrite base files or append to log files.",
+        alternatives=("hoodie.table.type", "hoodie.datasource.write.storage.type"),
+        choices=("COPY_ON_WRITE", "MERGE_ON_READ"),
+        field="table_type",
+    ),
+    Option(
+        "hoodie.write.table.version",
+        "Version of a new table; 9 when not given.",
+        kind=Kind.NUMBER,
+        alternatives=("hoodie.table.version",),
+        only=("6", "8", "9"),
+        field="table_version",
+    ),
+    Option(
+        "hoodie.database.name",
+        "Database that the table belongs to.",
+        stored_as="hoodie.database.name",
+    ),
+    Option(
+        "hoodie.datasource.write.recordkey.field",
+        "Columns of the record key.",
+        kind=Kind.LIST,
+        default=(),
+        alternatives=("hoodie.table.recordkey.fields",),
+        field="record_key",
+    ),
+    Option(
+        "hoodie.datasource.write.partitionpath.field",
+        "Columns of the partition path; none for a table without partitions.",
+        kind=Kind.LIST,
+        default=(),
+        alternatives=("hoodie.table.partition.fields",),
+        field="partition_path",
+    ),
+    Option(
+        "hoodie.table.ordering.fields",
+        "Columns that say which version of a record is newer (event time).",
+        kind=Kind.LIST,
+        default=(),
+        alternatives=(
+            "hoodie.datasource.write.precombine.field",
+            "hoodie.table.precombine.field",
+            "hoodie.payload.ordering.field",
+        ),
+        field="ordering",
+    ),
+    Option(
+        "hoodie.datasource.write.hive_style_partitioning",
+        "Whether partition folders of a new table are named column=value.",
+        kind=Kind.FLAG,
+        field="hive_style",
+        stored_as="hoodie.datasource.write.hive_style_partitioning",
+    ),
+    Option(
+        "hoodie.datasource.write.partitionpath.urlencode",
+        "Whether partition values of a new table are URL-encoded in paths.",
+        kind=Kind.FLAG,
+        field="url_encode",
+        stored_as="hoodie.datasource.write.partitionpath.urlencode",
+    ),
+    Option(
+        "hoodie.datasource.write.keygenerator.type",
+        "How columns become keys: SIMPLE, COMPLEX or NON_PARTITION; by the number of columns when not given.",
+        alternatives=("hoodie.table.keygenerator.type",),
+        stored_as="hoodie.table.keygenerator.type",
+    ),
+    Option(
+        "hoodie.datasource.write.keygenerator.class",
+        "The same as the name of a class of Hudi's.",
+        alternatives=("hoodie.table.keygenerator.class",),
+        stored_as="hoodie.table.keygenerator.class",
+    ),
+    Option(
+        "hoodie.record.merge.mode",
+        "Which version of a record wins; by event time when there are ordering columns, else by commit time.",
+        alternatives=("hoodie.write.record.merge.mode",),
+        choices=_MERGE_MODES,
+        only=_MERGE_MODES[:2],
+        stored_as="hoodie.record.merge.mode",
+    ),
+    Option(
+        "hoodie.datasource.write.payload.class",
+        "The merge mode as the name of a payload class of Hudi's.",
+        alternatives=("hoodie.compaction.payload.class",),
+        field="payload_class",
+        stored_as="hoodie.compaction.payload.class",
+    ),
+    Option(
+        "hoodie.table.timeline.timezone",
+        "Zone of instant times of a new table; UTC when not given.",
+        choices=("UTC", "LOCAL"),
+        stored_as="hoodie.table.timeline.timezone",
+    ),
+)
+
+WRITE_OPTIONS: Final[tuple[Option, ...]] = (
+    *IDENTITY_OPTIONS,
+    Option(
+        "hoodie.datasource.write.operation",
+        "What to do with the rows.",
+        default="upsert",
+        choices=_OPERATIONS,
+        only=tuple(name.upper() for name in SUPPORTED_OPERATIONS),
+        field="operation",
+    ),
+    Option(
+        "hoodie.index.type",
+        "How records find their file group: a join on the key (SIMPLE, BLOOM) or a hash (BUCKET).",
+        choices=_INDEXES,
+        only=("SIMPLE", "BUCKET", "BLOOM"),
+        field="index_type",
+        stored_as="hoodie.index.type",
+    ),
+    Option(
+        "hoodie.bucket.index.num.buckets",
+        "Buckets of a partition; 256 when not given. All writers of a table must agree.",
+        kind=Kind.NUMBER,
+        field="bucket_count",
+        stored_as="hoodie.bucket.index.num.buckets",
+    ),
+    Option(
+        "hoodie.bucket.index.hash.field",
+        "Columns of the record key that are hashed; all when not given.",
+        kind=Kind.LIST,
+        default=(),
+        field="bucket_hash_fields",
+        stored_as="hoodie.bucket.index.hash.field",
+    ),
+    Option(
+        "hoodie.logfile.data.block.format",
+        "Format of the records in log files.",
+        default="parquet",
+        choices=("parquet", "avro", "hfile", "lance"),
+        only=("PARQUET", "AVRO"),
+        field="log_block_format",
+    ),
+    Option(
+        "hoodie.parquet.compression.codec",
+        "Compression of base files and Parquet log blocks.",
+        default="zstd",
+        choices=_CODECS,
+        only=tuple(codec.upper() for codec in _CODECS[:-1]),
+        field="compression",
+    ),
+    Option(
+        "hoodie.parquet.bloom.filter.enabled",
+        "Whether base files carry a bloom filter of their keys.",
+        kind=Kind.FLAG,
+        default=True,
+        field="bloom_enabled",
+    ),
+    Option(
+        "hoodie.parquet.max.file.size",
+        "Size that a new base file aims at, bytes.",
+        kind=Kind.NUMBER,
+        default=120 * MIB,
+        field="base_file_size_max_bytes",
+    ),
+    Option(
+        "hoodie.parquet.small.file.limit",
+        "Base files below this size take new records, bytes; 0 never.",
+        kind=Kind.NUMBER,
+        default=100 * MIB,
+        minimum=0,
+        field="small_file_limit_bytes",
+    ),
+    Option(
+        "hoodie.combine.before.insert",
+        "Whether insert and bulk_insert keep one record of a key.",
+        kind=Kind.FLAG,
+        default=False,
+        field="combine_before_insert",
+    ),
+    Option(
+        "hoodie.combine.before.upsert",
+        "Whether upsert keeps one record of a key in the batch; it has to.",
+        kind=Kind.FLAG,
+        default=True,
+        field="combine_before_upsert",
+    ),
+    Option(
+        "hoodie.compact.inline",
+        "Whether a write to a MERGE_ON_READ table compacts it when due.",
+        kind=Kind.FLAG,
+        default=False,
+        field="inline_compaction",
+    ),
+    Option(
+        "hoodie.compact.inline.max.delta.commits",
+        "Delta commits after which compaction is due.",
+        kind=Kind.NUMBER,
+        default=5,
+        field="inline_compaction_commits",
+    ),
+    Option(
+        "hoodie.write.lock.wait_time_ms",
+        "How long a write waits for another one to end, milliseconds.",
+        kind=Kind.NUMBER,
+        default=60_000,
+        minimum=0,
+        field="lock_wait_ms",
+    ),
+)

@@ -1,0 +1,130 @@
+"""The properties of new tables, against those that real Hudi writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.table import KeyGeneratorType, MergeMode, TableType, new_table_properties, table_config
+from tests.config.test_table_config import properties_of
+
+
+def new_table(**changes: Any) -> dict[str, str]:
+    return new_table_properties(
+        **{
+            "name": "t",
+            "table_type": TableType.MERGE_ON_READ,
+            "version": 9,
+            "record_key": ["id"],
+            "partition_by": ["part"],
+            "ordering": ["ts"],
+            "schema_json": None,
+            "extra": {},
+            **changes,
+        }
+    )
+
+
+OURS = {
+    "hoodie.table.precombine.field",  # for releases that know no other key
+    "hoodie.archivelog.folder",
+    "hoodie.table.timeline.timezone",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "extra"),
+    [
+        ("v6_mor_avro", 6, {}),
+        ("v9_mor_avro", 9, {}),
+        ("v6_mor_commit_time", 6, {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}),
+        ("v8_mor_commit_time", 8, {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}),
+    ],
+)
+def test_a_new_table_has_the_keys_of_a_real_one(name: str, version: int, extra: dict[str, str]) -> None:
+    ours, real = new_table(name=name, version=version, extra=extra), properties_of(name)
+    assert {key for key in ours.keys() | real.keys() if ours.get(key) != real.get(key)} <= OURS
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("table_type", list(TableType))
+@pytest.mark.parametrize("partition_by", [(), ("a",), ("a", "b")])
+@pytest.mark.parametrize("ordering", [(), ("ts",), ("ts", "seq")])
+def test_a_new_table_reads_back_as_what_was_asked(
+    version: int, table_type: TableType, partition_by: tuple[str, ...], ordering: tuple[str, ...]
+) -> None:
+    config = table_config(
+        new_table(
+            version=version,
+            table_type=table_type,
+            partition_by=partition_by,
+            ordering=ordering,
+            schema_json='{"type":"record"}',
+        )
+    )
+    assert (config.name, config.version, config.table_type) == ("t", version, table_type)
+    assert (config.partition_fields, config.ordering_fields) == (partition_by, ordering)
+    event_time = MergeMode.EVENT_TIME_ORDERING
+    assert config.merge_mode is (event_time if ordering else MergeMode.COMMIT_TIME_ORDERING)
+    assert config.timezone == "UTC"
+    assert config.create_schema == '{"type":"record"}'
+    kinds = (KeyGeneratorType.NON_PARTITION, KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX)
+    assert config.key_generator is kinds[len(partition_by)]
+
+
+def test_hudi_rs_is_told_to_keep_one_record_of_a_key() -> None:
+    key = "hoodie.table.record.merge.strategy"
+    assert new_table(ordering=[])[key] == "OVERWRITE_WITH_LATEST"
+    assert key not in new_table()
+
+
+def test_properties_that_a_table_stores_are_kept() -> None:
+    config = table_config(
+        new_table(
+            extra={
+                "hoodie.database.name": "db",
+                "hoodie.datasource.write.hive_style_partitioning": "true",
+                "hoodie.index.type": "BUCKET",
+                "hoodie.bucket.index.num.buckets": "4",
+                "hoodie.compaction.payload.class": "x.OverwriteWithLatestAvroPayload",
+                "hoodie.table.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator",
+                "hoodie.table.checksum": "nonsense",
+            }
+        )
+    )
+    assert (config.database, config.hive_style) == ("db", True)
+    assert (config.index_type, config.bucket_count) == ("BUCKET", 4)
+    assert config.merge_mode is MergeMode.COMMIT_TIME_ORDERING
+    assert config.key_generator is KeyGeneratorType.COMPLEX
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "text"),
+    [
+        ({"name": ""}, InvalidError, "cannot name a table"),
+        ({"name": "a/b"}, InvalidError, "cannot name a table"),
+        ({"version": 10}, UnsupportedError, "version 10"),
+        (
+            {"ordering": [], "extra": {"hoodie.record.merge.mode": "EVENT_TIME_ORDERING"}},
+            InvalidError,
+            "needs an ordering column",
+        ),
+        ({"extra": {"hoodie.record.merge.mode": "CUSTOM"}}, UnsupportedError, "CUSTOM"),
+        ({"extra": {"hoodie.record.merge.mode": "NEWEST"}}, InvalidError, "NEWEST"),
+        (
+            {"extra": {"hoodie.compaction.payload.class": "x.PartialUpdateAvroPayload"}},
+            UnsupportedError,
+            "Partial",
+        ),
+        (
+            {"partition_by": ["a", "b"], "extra": {"hoodie.table.keygenerator.type": "SIMPLE"}},
+            InvalidError,
+            "use COMPLEX",
+        ),
+    ],
+)
+def test_what_cannot_be_a_table_says_why(changes: dict[str, Any], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        new_table(**changes)

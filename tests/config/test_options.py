@@ -1,0 +1,333 @@
+"""Options of writes and reads under Hudi's keys."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.ignored_keys import IGNORED_KEYS, reason_to_ignore
+from drawstring.config.kinds import KeyGeneratorType, TableType
+from drawstring.config.merging import MergeMode
+from drawstring.config.options import ReadOptions, WriteOptions, check_against, table_scope
+from drawstring.config.reference import reference_page
+from drawstring.config.registry import ALL_OPTIONS, OPTION_OF_KEY
+from drawstring.config.table import table_config
+from tests.config.test_creation import new_table
+
+DOCS = Path(__file__).parents[2] / "docs/options.md"
+
+SCRIPT = {
+    "hoodie.table.name": "trips",
+    "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    "hoodie.datasource.write.operation": "upsert",
+    "hoodie.datasource.write.recordkey.field": "uuid",
+    "hoodie.datasource.write.partitionpath.field": "city, day",
+    "hoodie.datasource.write.precombine.field": "ts",
+    "hoodie.datasource.write.hive_style_partitioning": "true",
+    "hoodie.datasource.hive_sync.enable": "false",
+    "hoodie.datasource.hive_sync.table": "trips",
+    "hoodie.upsert.shuffle.parallelism": "2",
+    "hoodie.insert.shuffle.parallelism": 2,
+    "hoodie.metadata.enable": "true",
+    "hoodie.clean.automatic": "true",
+    "hoodie.cleaner.commits.retained": "10",
+    "hoodie.keep.min.commits": "20",
+    "hoodie.embed.timeline.server": "false",
+    "hoodie.compact.inline": "true",
+    "hoodie.compact.inline.max.delta.commits": "3",
+    "path": "/tmp/trips",
+}
+"""What a PySpark script for the Hudi bundle passes."""
+
+
+def test_a_script_for_the_hudi_bundle_keeps_its_options() -> None:
+    options = WriteOptions.parse(SCRIPT)
+    assert options.table_name == "trips"
+    assert options.table_type is TableType.MERGE_ON_READ
+    assert options.record_key == ("uuid",)
+    assert options.partition_path == ("city", "day")
+    assert options.ordering == ("ts",)
+    assert options.hive_style is True
+    assert (options.inline_compaction, options.inline_compaction_commits) == (True, 3)
+
+
+def test_options_that_do_nothing_are_noted_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "drawstring.config"):
+        WriteOptions.parse(SCRIPT)
+    assert "hoodie.metadata.enable" in caplog.text
+    assert "hoodie.upsert.shuffle.parallelism" in caplog.text
+    assert "hoodie.table.name" not in caplog.text
+
+
+def test_without_options_a_write_is_an_upsert_with_defaults() -> None:
+    options = WriteOptions.parse({})
+    assert options.operation == "upsert"
+    assert options.record_key == options.partition_path == options.ordering == ()
+    assert options.base_file_size_max_bytes == 125_829_120
+    assert (options.log_block_format, options.bloom_enabled, options.lock_wait_ms) == (
+        "parquet",
+        True,
+        60_000,
+    )
+    assert (options.table_version, options.index_type, options.merge_mode) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "value"),
+    [
+        ({"hoodie.datasource.write.operation": "BULK_INSERT"}, "operation", "bulk_insert"),
+        ({"hoodie.table.ordering.fields": "a,b"}, "ordering", ("a", "b")),
+        ({"hoodie.table.precombine.field": "a", "hoodie.table.ordering.fields": "a"}, "ordering", ("a",)),
+        ({"HOODIE.Table.Name": "t"}, "table_name", "t"),
+        ({"hoodie.write.table.version": "8"}, "table_version", 8),
+        ({"hoodie.write.table.version": 6}, "table_version", 6),
+        ({"hoodie.compact.inline": True}, "inline_compaction", True),
+        ({"hoodie.datasource.write.recordkey.field": ["a", "b"]}, "record_key", ("a", "b")),
+        ({"hoodie.datasource.write.partitionpath.field": ""}, "partition_path", ()),
+        ({"hoodie.table.name": None}, "table_name", None),
+        ({"hoodie.index.type": "bloom"}, "index_type", "SIMPLE"),
+        ({"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "8"}, "bucket_count", 8),
+        ({"hoodie.parquet.compression.codec": "GZIP"}, "compression", "gzip"),
+        ({"hoodie.record.merge.mode": "commit_time_ordering"}, "merge_mode", MergeMode.COMMIT_TIME_ORDERING),
+        (
+            {"hoodie.datasource.write.payload.class": "x.DefaultHoodieRecordPayload"},
+            "merge_mode",
+            MergeMode.EVENT_TIME_ORDERING,
+        ),
+        (
+            {"hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator"},
+            "key_generator",
+            KeyGeneratorType.COMPLEX,
+        ),
+        ({"hoodie.precommit.validators": ""}, "operation", "upsert"),
+        ({"hoodie.write.concurrency.mode": "single_writer"}, "operation", "upsert"),
+        ({"hoodie.datasource.query.type": "nonsense for a write"}, "operation", "upsert"),
+    ],
+)
+def test_write_options_parse(given: dict[str, Any], field: str, value: object) -> None:
+    assert getattr(WriteOptions.parse(given), field) == value
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("hoodie.datasource.write.recordkey.fields", "hoodie.datasource.write.recordkey.field"),
+        ("hoodie.datasource.write.precombine.fied", "hoodie.datasource.write.precombine.field"),
+        ("hoodie.datasource.write.opperation", "hoodie.datasource.write.operation"),
+        ("hoodie.tabel.name", "hoodie.table.name"),
+        ("hoodie.upsert.shuffle.paralelism", "hoodie.upsert.shuffle.parallelism"),
+        ("drawstring.wher", "drawstring.where"),
+        ("as.of.instnat", "as.of.instant"),
+    ],
+)
+def test_a_typo_is_told_the_right_key(key: str, meant: str) -> None:
+    for parse in (WriteOptions.parse, ReadOptions.parse, table_scope):
+        with pytest.raises(InvalidError, match=f"{key}.*did you mean '{meant}'"):
+            parse({key: "x"})
+
+
+def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
+    with pytest.raises(InvalidError, match=r"docs/options\.md"):
+        WriteOptions.parse({"hoodie.zzz": "1"})
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "text"),
+    [
+        ({"hoodie.datasource.write.operation": "upsrt"}, InvalidError, "choose upsert"),
+        ({"hoodie.datasource.write.operation": "delete_partition"}, UnsupportedError, "delete_partition"),
+        ({"hoodie.compact.inline": "yes"}, InvalidError, "true or false"),
+        ({"hoodie.bucket.index.num.buckets": "0"}, InvalidError, "at least 1"),
+        ({"hoodie.bucket.index.num.buckets": "x"}, InvalidError, "whole number"),
+        ({"hoodie.datasource.write.recordkey.field": "a,a"}, InvalidError, "twice"),
+        ({"hoodie.write.table.version": "10"}, UnsupportedError, "use 6 or 8 or 9"),
+        (
+            {"hoodie.table.ordering.fields": "a", "hoodie.table.precombine.field": "b"},
+            InvalidError,
+            "leave out one",
+        ),
+        ({"hoodie.index.type": "SIMPLE", "hoodie.bucket.index.num.buckets": "4"}, InvalidError, "=BUCKET"),
+        ({"hoodie.index.type": "GLOBAL_BLOOM"}, UnsupportedError, "GLOBAL_BLOOM"),
+        ({"hoodie.index.bucket.engine": "CONSISTENT_HASHING"}, UnsupportedError, "use SIMPLE"),
+        (
+            {"hoodie.bucket.index.hash.field": "b", "hoodie.datasource.write.recordkey.field": "a"},
+            InvalidError,
+            "no column of the record key",
+        ),
+        ({"hoodie.record.merge.mode": "CUSTOM"}, UnsupportedError, "CUSTOM"),
+        (
+            {
+                "hoodie.record.merge.mode": "EVENT_TIME_ORDERING",
+                "hoodie.datasource.write.payload.class": "x.OverwriteWithLatestAvroPayload",
+            },
+            InvalidError,
+            "leave out one",
+        ),
+        ({"hoodie.datasource.write.payload.class": "x.AWSDmsAvroPayload"}, UnsupportedError, "AWSDms"),
+        ({"hoodie.datasource.write.keygenerator.type": "TIMESTAMP"}, UnsupportedError, "TIMESTAMP"),
+        (
+            {
+                "hoodie.datasource.write.keygenerator.type": "SIMPLE",
+                "hoodie.datasource.write.keygenerator.class": "x.ComplexKeyGenerator",
+            },
+            InvalidError,
+            "differ",
+        ),
+        (
+            {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"},
+            UnsupportedError,
+            "SINGLE_WRITER",
+        ),
+        ({"hoodie.write.lock.provider": "x.ZookeeperBasedLockProvider"}, UnsupportedError, "lock"),
+        ({"hoodie.populate.meta.fields": "false"}, UnsupportedError, "use TRUE"),
+        ({"hoodie.datasource.hive_sync.enable": "true"}, UnsupportedError, "use FALSE"),
+        ({"hoodie.datasource.write.partitions.to.delete": "p"}, UnsupportedError, "leave it out"),
+        ({"hoodie.combine.before.upsert": "false"}, UnsupportedError, "several records"),
+        (
+            {"hoodie.parquet.max.file.size": "100", "hoodie.parquet.small.file.limit": "200"},
+            InvalidError,
+            "above hoodie.parquet.max.file.size",
+        ),
+    ],
+)
+def test_write_options_that_cannot_be_say_why(
+    given: dict[str, Any], kind: type[Exception], text: str
+) -> None:
+    with pytest.raises(kind, match=text):
+        WriteOptions.parse(given)
+
+
+def test_reads_take_what_the_hudi_bundle_takes() -> None:
+    assert ReadOptions.parse({"as.of.instant": "2024-01-01"}).as_of == "2024-01-01"
+    options = ReadOptions.parse(
+        {
+            **SCRIPT,
+            "hoodie.datasource.query.type": "incremental",
+            "hoodie.datasource.read.begin.instanttime": "20240101000000000",
+            "hoodie.datasource.read.end.time": "20240102000000000",
+            "drawstring.columns": "a,b",
+            "drawstring.where": "a > 1",
+            "hoodie.enable.data.skipping": "true",
+        }
+    )
+    assert (options.begin, options.end) == ("20240101000000000", "20240102000000000")
+    assert (options.columns, options.where) == (("a", "b"), "a > 1")
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "text"),
+    [
+        ({"hoodie.datasource.query.type": "snapshots"}, InvalidError, "choose snapshot"),
+        ({"hoodie.datasource.read.begin.instanttime": "1"}, InvalidError, "query.type=incremental"),
+        (
+            {"hoodie.datasource.query.type": "incremental", "as.of.instant": "1"},
+            InvalidError,
+            "as.of.instant",
+        ),
+        ({"hoodie.datasource.query.incremental.format": "cdc"}, UnsupportedError, "use LATEST_STATE"),
+        ({"hoodie.datasource.merge.type": "skip_merge"}, UnsupportedError, "PAYLOAD_COMBINE"),
+        ({"hoodie.datasource.read.paths": "x"}, UnsupportedError, "leave it out"),
+    ],
+)
+def test_read_options_that_cannot_be_say_why(given: dict[str, Any], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        ReadOptions.parse(given)
+
+
+def test_a_new_table_stores_what_is_about_tables() -> None:
+    assert table_scope(
+        {
+            **SCRIPT,
+            "hoodie.index.type": "BUCKET",
+            "hoodie.bucket.index.num.buckets": 4,
+            "hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING",
+        }
+    ) == {
+        "hoodie.datasource.write.hive_style_partitioning": "true",
+        "hoodie.index.type": "BUCKET",
+        "hoodie.bucket.index.num.buckets": "4",
+        "hoodie.record.merge.mode": "COMMIT_TIME_ORDERING",
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("hoodie.parquet.max.file.size", "an option of a write"),
+        ("hoodie.table.name", "an argument of its own"),
+        ("as.of.instant", "an option of a read"),
+    ],
+)
+def test_properties_of_a_table_are_no_place_for_options_of_a_write(key: str, text: str) -> None:
+    with pytest.raises(InvalidError, match=text):
+        table_scope({key: "1"}, strict=True)
+
+
+def test_options_that_repeat_what_the_table_is_are_fine() -> None:
+    config = table_config(
+        new_table(extra={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"})
+    )
+    for given in (
+        {},
+        {"hoodie.table.name": "t", "hoodie.datasource.write.table.type": "MERGE_ON_READ"},
+        {
+            "hoodie.datasource.write.recordkey.field": "id",
+            "hoodie.datasource.write.partitionpath.field": "part",
+        },
+        {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"},
+    ):
+        check_against(WriteOptions.parse(given), config)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (
+            {"hoodie.datasource.write.table.type": "COPY_ON_WRITE"},
+            "COPY_ON_WRITE but the table has MERGE_ON_READ",
+        ),
+        ({"hoodie.datasource.write.recordkey.field": "uuid"}, "record key uuid but the table has id"),
+        ({"hoodie.table.name": "other"}, "table name other"),
+        ({"hoodie.table.ordering.fields": "seq"}, "ordering seq"),
+        ({"hoodie.datasource.write.hive_style_partitioning": "true"}, "hive-style"),
+        ({"hoodie.index.type": "SIMPLE"}, "bucket index"),
+        ({"hoodie.bucket.index.num.buckets": "8"}, "buckets 8 but the table has 4"),
+        ({"hoodie.write.table.version": "6"}, "version 6"),
+        ({"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}, "merge mode"),
+    ],
+)
+def test_options_that_contradict_the_table_are_refused(given: dict[str, str], text: str) -> None:
+    config = table_config(
+        new_table(extra={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"})
+    )
+    with pytest.raises(InvalidError, match=text):
+        check_against(WriteOptions.parse(given), config)
+
+
+def test_every_key_means_one_thing() -> None:
+    keys = [key for option in ALL_OPTIONS for key in option.keys]
+    assert len(keys) == len(set(keys)) == len(OPTION_OF_KEY)
+    assert not set(keys) & set(IGNORED_KEYS)
+    assert all(key == key.lower() for key in keys)
+
+
+def test_every_default_is_a_value_that_parses() -> None:
+    for option in ALL_OPTIONS:
+        if option.default not in (None, ()):
+            assert option.parse(option.key, str(option.default)) == option.default
+
+
+def test_a_family_stands_for_all_keys_below_it() -> None:
+    assert reason_to_ignore("hoodie.metrics.reporter.type")
+    assert reason_to_ignore("hoodie.metrics") is None
+    assert reason_to_ignore("hoodie.bucket.index.query.pruning")
+
+
+def test_the_reference_page_is_the_one_in_the_docs() -> None:
+    assert DOCS.read_text() == reference_page(), (
+        "run: python -m drawstring.config.reference > docs/options.md"
+    )
