@@ -1,0 +1,65 @@
+"""Files and object stores behind one protocol: all input and output of a table passes here."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import unquote
+
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.storage.local import LocalStorage
+from drawstring.storage.memory import MemoryStorage
+from drawstring.storage.objects import ObjectStorage
+from drawstring.storage.protocol import Storage, StorageSpec
+
+__all__ = ["Storage", "StorageSpec", "open_spec", "open_storage"]
+
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
+_S3_SCHEMES: Final = frozenset({"s3", "s3a", "s3n"})
+
+
+def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Storage:
+    """Open the storage that a table's address names.
+
+    Args:
+        uri: `/path`, `file://`, `memory://` or `s3://` (also `s3a://`).
+        options: of the object store, such as `endpoint`, `region`, `access_key_id`.
+
+    Raises:
+        InvalidError: an address or an option that makes no sense.
+        UnsupportedError: a scheme that drawstring does not read.
+    """
+    text = os.fspath(uri)
+    if not text.strip():
+        raise InvalidError("the address of the table is empty: give a path or a URI")
+    match = _SCHEME.match(text)
+    scheme = match[1].lower() if match else ""
+    if scheme == "":
+        return LocalStorage(text)
+    if scheme == "file":
+        return LocalStorage(_path_of_file_uri(text))
+    if scheme == "memory":
+        return MemoryStorage(text)
+    if scheme in _S3_SCHEMES:
+        return ObjectStorage(text, options or {})
+    raise UnsupportedError(
+        f"no storage for {scheme}:// addresses: use a local path, file://, s3:// or memory://"
+    )
+
+
+def open_spec(spec: StorageSpec) -> Storage:
+    """Open the storage that a worker was told of."""
+    return open_storage(spec.uri, spec.options)
+
+
+def _path_of_file_uri(uri: str) -> str:
+    """Return the path in `file:/p`, `file:///p` or `file://localhost/p`."""
+    rest = uri.partition(":")[2]
+    if rest.startswith("//"):
+        host, _, path = rest[2:].partition("/")
+        if host not in ("", "localhost"):
+            raise InvalidError(f"{uri} names another machine ({host}): file:// reads this one only")
+        rest = "/" + path
+    return unquote(rest)

@@ -1,0 +1,108 @@
+"""A storage that dies at a chosen step, for tests of what a killed writer leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from drawstring.model.files import FileStatus
+from drawstring.storage.protocol import Storage, StorageSpec
+
+
+class InjectedFault(RuntimeError):
+    """The step at which a `FaultyStorage` was told to die."""
+
+
+class FaultyStorage:
+    """Passes everything on until a number of changes is reached; every later change fails.
+
+    Each deleted file counts as a change of its own, so that a test also dies in the middle of a
+    list of deletions. Reading goes on working.
+
+    Args:
+        inner: the storage that does the work.
+        fail_after: how many changes succeed; a large number never fails.
+    """
+
+    def __init__(self, inner: Storage, fail_after: int) -> None:
+        self._inner = inner
+        self._fail_after = fail_after
+        self.changes = 0
+
+    @property
+    def spec(self) -> StorageSpec:
+        """What opens the storage inside, without faults."""
+        return self._inner.spec
+
+    def list_files(self, folder: str) -> list[FileStatus]:
+        """List the files directly in a folder."""
+        return self._inner.list_files(folder)
+
+    def list_folders(self, folder: str) -> list[str]:
+        """List the folders directly in a folder."""
+        return self._inner.list_folders(folder)
+
+    def list_tree(self, folder: str) -> list[FileStatus]:
+        """List all files below a folder."""
+        return self._inner.list_tree(folder)
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a file exists."""
+        return self._inner.exists(path)
+
+    def read(self, path: str) -> bytes:
+        """Return a whole file."""
+        return self._inner.read(path)
+
+    def open(self, path: str) -> pa.NativeFile:
+        """Open a file for random access."""
+        return self._inner.open(path)
+
+    def create(self, path: str) -> pa.NativeFile:
+        """Open a new file for writing, unless dead."""
+        self._change(path)
+        return self._inner.create(path)
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a whole file, unless dead."""
+        self._change(path)
+        self._inner.put(path, data)
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """Write a whole file unless it exists, unless dead."""
+        self._change(path)
+        return self._inner.put_if_absent(path, data)
+
+    def read_versioned(self, path: str) -> tuple[bytes, str] | None:
+        """Return a file and its version."""
+        return self._inner.read_versioned(path)
+
+    def put_if_match(self, path: str, data: bytes, version: str) -> bool:
+        """Replace a file of a version, unless dead."""
+        self._change(path)
+        return self._inner.put_if_match(path, data, version)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Delete files one by one until dead."""
+        for path in paths:
+            self._change(path)
+            self._inner.delete([path])
+
+    def delete_tree(self, folder: str) -> None:
+        """Delete a folder, unless dead."""
+        self._change(folder)
+        self._inner.delete_tree(folder)
+
+    def local_path(self, path: str) -> str | None:
+        """Return the path in the machine's file system."""
+        return self._inner.local_path(path)
+
+    def full_uri(self, path: str) -> str:
+        """Return the address that another engine opens the file by."""
+        return self._inner.full_uri(path)
+
+    def _change(self, path: str) -> None:
+        if self.changes >= self._fail_after:
+            raise InjectedFault(f"told to die after {self._fail_after} changes, before that of {path}")
+        self.changes += 1

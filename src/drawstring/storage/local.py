@@ -1,0 +1,244 @@
+"""Files of this machine, or of a file system mounted on it.
+
+Whole files come into place at once: a temporary sibling is renamed over the target (`put`), or
+linked to it (`put_if_absent`: a hard link fails when the target exists). `create` writes in place,
+so that what a killed writer left lies where its marker says.
+
+Hadoop keeps a checksum beside each local file (`.<name>.crc`) and refuses a file that does not
+match it, hence a changed file loses its checksum first.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+import pyarrow as pa
+
+from drawstring.base.clock import Ids, SystemIds
+from drawstring.base.errors import InvalidError, UnavailableError
+from drawstring.model.files import FileStatus
+from drawstring.storage.paths import checked, checked_folder, is_hidden, joined
+from drawstring.storage.protocol import StorageSpec
+
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK})
+
+
+class LocalStorage:
+    """A folder in the file system.
+
+    Args:
+        root: the table's folder; relative to the working folder unless absolute. May not exist yet.
+        ids: where names of temporary files come from.
+    """
+
+    def __init__(self, root: str | os.PathLike[str], ids: Ids | None = None) -> None:
+        self._root = os.path.abspath(os.path.expanduser(os.fspath(root)))
+        self._ids = ids or SystemIds()
+
+    def __repr__(self) -> str:
+        return f"LocalStorage({self._root!r})"
+
+    @property
+    def spec(self) -> StorageSpec:
+        """What opens the same storage again, in any process."""
+        return StorageSpec(self._root)
+
+    def list_files(self, folder: str) -> list[FileStatus]:
+        """List the files directly in a folder, sorted by path."""
+        found = []
+        for entry in self._entries(folder):
+            # A file can vanish between the listing and the look at it.
+            with suppress(FileNotFoundError):
+                if entry.is_file() and not is_hidden(entry.name):
+                    found.append(_status(joined(folder, entry.name), entry.stat()))
+        return sorted(found, key=_by_path)
+
+    def list_folders(self, folder: str) -> list[str]:
+        """List the paths of the folders directly in a folder, sorted."""
+        return sorted(joined(folder, entry.name) for entry in self._entries(folder) if entry.is_dir())
+
+    def list_tree(self, folder: str) -> list[FileStatus]:
+        """List all files below a folder, sorted by path."""
+        found, todo = [], [folder]
+        while todo:
+            current = todo.pop()
+            found += self.list_files(current)
+            todo += self.list_folders(current)
+        return sorted(found, key=_by_path)
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a file exists."""
+        return os.path.isfile(self._full(path))
+
+    def read(self, path: str) -> bytes:
+        """Return a whole file."""
+        with _translated(path), open(self._full(path), "rb") as file:
+            return file.read()
+
+    def open(self, path: str) -> pa.NativeFile:
+        """Open a file for random access."""
+        with _translated(path):
+            return pa.OSFile(self._full(path), "rb")
+
+    def create(self, path: str) -> pa.NativeFile:
+        """Open a new file for writing, in place."""
+        full = self._full(path)
+        with _translated(path):
+            _make_way(full)
+            return pa.OSFile(full, "wb")
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a whole file at once."""
+        full = self._full(path)
+        with _translated(path), self._temporary(full, data) as temporary:
+            os.replace(temporary, full)
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """Write a whole file unless it exists; False when it does."""
+        full = self._full(path)
+        if os.path.lexists(full):
+            return False
+        with _translated(path), self._temporary(full, data) as temporary:
+            try:
+                os.link(temporary, full)
+            except FileExistsError:
+                return False
+            except OSError as error:
+                if error.errno in _NO_LINKS:
+                    raise InvalidError(
+                        f"the file system of {self._root} has no hard links, which commits need: "
+                        "put the table on another one",
+                        path=path,
+                    ) from error
+                raise
+        return True
+
+    def read_versioned(self, path: str) -> tuple[bytes, str] | None:
+        """Return a file and its version, a digest of its bytes."""
+        try:
+            data = self.read(path)
+        except FileNotFoundError:
+            return None
+        return data, _version(data)
+
+    def put_if_match(self, path: str, data: bytes, version: str) -> bool:
+        """Replace a file if it still has that version; atomic among callers of this method."""
+        with _translated(path), self._exclusive(path):
+            current = self.read_versioned(path)
+            if current is None or current[1] != version:
+                return False
+            self.put(path, data)
+            return True
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Delete files; missing ones and folders are left alone."""
+        for path in paths:
+            full = self._full(path)
+            with _translated(path), suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                _drop_checksum(full)
+                os.unlink(full)
+
+    def delete_tree(self, folder: str) -> None:
+        """Delete a folder and all below it."""
+        full = self._full_folder(folder)
+        with _translated(folder), suppress(FileNotFoundError, NotADirectoryError):
+            # A second pass takes what another process put there meanwhile.
+            shutil.rmtree(full, ignore_errors=True)
+            shutil.rmtree(full)
+
+    def local_path(self, path: str) -> str | None:
+        """Return the path in the machine's file system."""
+        return self._full_folder(path)
+
+    def full_uri(self, path: str) -> str:
+        """Return the `file://` address."""
+        return f"file://{self._full_folder(path)}"
+
+    def _full(self, path: str) -> str:
+        return os.path.join(self._root, checked(path))
+
+    def _full_folder(self, folder: str) -> str:
+        return os.path.join(self._root, checked_folder(folder)) if folder else self._root
+
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+        full = self._full_folder(folder)
+        with _translated(folder):
+            try:
+                with os.scandir(full) as entries:
+                    return list(entries)
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+
+    @contextmanager
+    def _temporary(self, full: str, data: bytes) -> Iterator[str]:
+        """Write a hidden sibling of a file that is about to change; it is gone afterwards."""
+        _make_way(full)
+        folder, name = os.path.split(full)
+        temporary = os.path.join(folder, f".{name}.{self._ids.uuid()}.tmp")
+        try:
+            with open(temporary, "xb") as file:
+                file.write(data)
+            yield temporary
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+
+    @contextmanager
+    def _exclusive(self, path: str) -> Iterator[None]:
+        """Hold the lock file of a path; the system lets go of it when the process dies."""
+        folder, name = os.path.split(self._full(path))
+        if not os.path.isdir(folder):
+            yield
+            return
+        with open(os.path.join(folder, f".{name}.lock.tmp"), "wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _make_way(full: str) -> None:
+    """Make the folder of a file, and drop the checksum that Hadoop may have left beside it."""
+    os.makedirs(os.path.dirname(full), exist_ok=True)
+    _drop_checksum(full)
+
+
+def _drop_checksum(full: str) -> None:
+    folder, name = os.path.split(full)
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(folder, f".{name}.crc"))
+
+
+def _status(path: str, stat: os.stat_result) -> FileStatus:
+    return FileStatus(path, stat.st_size, stat.st_mtime_ns // 1_000_000)
+
+
+def _by_path(status: FileStatus) -> str:
+    return status.path
+
+
+def _version(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
+    """Turn errors of the operating system into ours."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (NotADirectoryError, IsADirectoryError) as error:
+        raise FileNotFoundError(error.errno, "not a file", path) from error
+    except PermissionError as error:
+        raise InvalidError(
+            f"the file system refuses access ({error.strerror}): check owner and mode", path=path
+        ) from error
+    except OSError as error:
+        raise UnavailableError(
+            f"the file system failed ({error.strerror or error}): check the disk, then try again", path=path
+        ) from error

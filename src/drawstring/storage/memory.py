@@ -1,0 +1,152 @@
+"""Files in the memory of this process, for tests and throw-away tables."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from drawstring.base.clock import Clock, SystemClock
+from drawstring.model.files import FileStatus
+from drawstring.storage.paths import checked, checked_folder, is_hidden, joined
+from drawstring.storage.protocol import StorageSpec
+from drawstring.storage.streams import WholeFile
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    data: bytes
+    modified_ms: int
+    version: int
+
+
+@dataclass(slots=True)
+class _Store:
+    files: dict[str, _File] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    writes: int = 0
+
+
+_STORES: dict[str, _Store] = {}
+
+
+class MemoryStorage:
+    """Files by path; all storages of one URI in a process share them.
+
+    Args:
+        uri: `memory://` and a name.
+        clock: where modification times come from.
+    """
+
+    def __init__(self, uri: str, clock: Clock | None = None) -> None:
+        self._uri = uri.rstrip("/")
+        self._clock = clock or SystemClock()
+        self._store = _STORES.setdefault(self._uri, _Store())
+
+    def __repr__(self) -> str:
+        return f"MemoryStorage({self._uri!r})"
+
+    @property
+    def spec(self) -> StorageSpec:
+        """What opens the same storage again, in this process only."""
+        return StorageSpec(self._uri)
+
+    def list_files(self, folder: str) -> list[FileStatus]:
+        """List the files directly in a folder, sorted by path."""
+        return [status for status in self.list_tree(folder) if status.folder == folder]
+
+    def list_folders(self, folder: str) -> list[str]:
+        """List the paths of the folders directly in a folder, sorted."""
+        prefix = _prefix(folder)
+        deeper = (status.path for status in self.list_tree(folder) if status.folder != folder)
+        below = {path.removeprefix(prefix).partition("/")[0] for path in deeper}
+        return sorted(joined(folder, name) for name in below)
+
+    def list_tree(self, folder: str) -> list[FileStatus]:
+        """List all files below a folder, sorted by path."""
+        prefix = _prefix(checked_folder(folder))
+        with self._store.lock:
+            found = [
+                FileStatus(path, len(file.data), file.modified_ms)
+                for path, file in self._store.files.items()
+                if path.startswith(prefix) and not is_hidden(path.rpartition("/")[2])
+            ]
+        return sorted(found, key=lambda status: status.path)
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a file exists."""
+        return checked(path) in self._store.files
+
+    def read(self, path: str) -> bytes:
+        """Return a whole file."""
+        file = self._store.files.get(checked(path))
+        if file is None:
+            raise FileNotFoundError(path)
+        return file.data
+
+    def open(self, path: str) -> pa.NativeFile:
+        """Open a file for random access."""
+        return pa.BufferReader(self.read(path))
+
+    def create(self, path: str) -> pa.NativeFile:
+        """Open a new file for writing; it appears once closed."""
+        checked(path)
+        return pa.PythonFile(WholeFile(lambda data: self.put(path, data)), mode="w")
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a whole file at once."""
+        with self._store.lock:
+            self._write(checked(path), data)
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """Write a whole file unless it exists; False when it does."""
+        with self._store.lock:
+            if checked(path) in self._store.files:
+                return False
+            self._write(path, data)
+            return True
+
+    def read_versioned(self, path: str) -> tuple[bytes, str] | None:
+        """Return a file and its version, the number of the write that made it."""
+        file = self._store.files.get(checked(path))
+        return None if file is None else (file.data, str(file.version))
+
+    def put_if_match(self, path: str, data: bytes, version: str) -> bool:
+        """Replace a file if it still has that version; False otherwise."""
+        with self._store.lock:
+            file = self._store.files.get(checked(path))
+            if file is None or str(file.version) != version:
+                return False
+            self._write(path, data)
+            return True
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Delete files; missing ones are fine."""
+        with self._store.lock:
+            for path in paths:
+                self._store.files.pop(checked(path), None)
+
+    def delete_tree(self, folder: str) -> None:
+        """Delete a folder and all below it."""
+        prefix = _prefix(checked_folder(folder))
+        with self._store.lock:
+            for path in [path for path in self._store.files if path.startswith(prefix)]:
+                del self._store.files[path]
+
+    def local_path(self, path: str) -> str | None:
+        """Return None: there is no such path."""
+        return None
+
+    def full_uri(self, path: str) -> str:
+        """Return the `memory://` address, which no other engine can open."""
+        return joined(self._uri, checked_folder(path)) if path else self._uri
+
+    def _write(self, path: str, data: bytes) -> None:
+        self._store.writes += 1
+        self._store.files[path] = _File(bytes(data), self._clock.now_ms(), self._store.writes)
+
+
+def _prefix(folder: str) -> str:
+    return f"{folder}/" if folder else ""

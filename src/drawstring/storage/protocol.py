@@ -1,0 +1,98 @@
+"""The storage protocol: all input and output of a table passes here.
+
+Paths are relative to the table's root, parts joined by `/`, never starting with `/` and never
+holding `..` parts. A file that is not there is `FileNotFoundError` on read and open, and nothing
+at all on delete; a storage that does not answer is `UnavailableError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from drawstring.model.files import FileStatus
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSpec:
+    """What a worker process needs to open the same storage: picklable.
+
+    Attributes:
+        uri: the table's root as the user gave it (`/path`, `file://`, `memory://`, `s3://`).
+        options: options of the object store (`endpoint`, `region`, keys).
+    """
+
+    uri: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+class Storage(Protocol):
+    """Files below one root."""
+
+    @property
+    def spec(self) -> StorageSpec:
+        """What opens the same storage again, in any process."""
+        ...
+
+    def list_files(self, folder: str) -> list[FileStatus]:
+        """List the files directly in a folder, sorted by path; a missing folder is empty."""
+        ...
+
+    def list_folders(self, folder: str) -> list[str]:
+        """List the paths of the folders directly in a folder, sorted; a missing one is empty."""
+        ...
+
+    def list_tree(self, folder: str) -> list[FileStatus]:
+        """List all files below a folder, sorted by path; a missing folder is empty."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a file exists."""
+        ...
+
+    def read(self, path: str) -> bytes:
+        """Return a whole file."""
+        ...
+
+    def open(self, path: str) -> pa.NativeFile:
+        """Open a file for random access; the caller closes it."""
+        ...
+
+    def create(self, path: str) -> pa.NativeFile:
+        """Open a new file for writing; it is whole once closed. Folders come by themselves."""
+        ...
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a whole file at once: a reader sees the old bytes or the new ones."""
+        ...
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """Write a whole file unless it exists; False when it does. Atomic between processes."""
+        ...
+
+    def read_versioned(self, path: str) -> tuple[bytes, str] | None:
+        """Return a file and its version (for `put_if_match`), or None when it is missing."""
+        ...
+
+    def put_if_match(self, path: str, data: bytes, version: str) -> bool:
+        """Replace a file if it still has that version; False otherwise. Atomic."""
+        ...
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Delete files; missing ones are fine."""
+        ...
+
+    def delete_tree(self, folder: str) -> None:
+        """Delete a folder and all below it; a missing one is fine."""
+        ...
+
+    def local_path(self, path: str) -> str | None:
+        """Return the path in the machine's file system, None for other storages."""
+        ...
+
+    def full_uri(self, path: str) -> str:
+        """Return the address that another engine (Spark) opens the file by."""
+        ...

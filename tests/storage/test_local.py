@@ -1,0 +1,113 @@
+"""The file system of this machine."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+
+from drawstring.base.errors import InvalidError, UnavailableError, UnsupportedError
+from drawstring.storage import open_storage
+from tests.storage.races import content, rounds_won
+
+
+def test_put_if_absent_has_one_winner_among_processes(tmp_path: Path) -> None:
+    storage = open_storage(tmp_path)
+    won = rounds_won(storage.spec, processes=4, rounds=50)
+    assert sorted(itertools.chain(*won)) == list(range(50))
+    for number, numbers in enumerate(won):
+        assert all(storage.read(f"t/{round_number}") == content(number) for round_number in numbers)
+
+
+def test_a_change_drops_the_checksum_that_hadoop_left(tmp_path: Path) -> None:
+    storage = open_storage(tmp_path)
+    for change in (
+        lambda: storage.put("f", b"new"),
+        lambda: storage.put_if_match("f", b"newer", storage.read_versioned("f")[1]),  # type: ignore[index]
+        lambda: storage.create("f").close(),
+        lambda: storage.delete(["f"]),
+    ):
+        (tmp_path / ".f.crc").write_bytes(b"stale")
+        change()
+        assert not (tmp_path / ".f.crc").exists()
+
+
+def test_nothing_is_left_beside_a_file_that_was_put(tmp_path: Path) -> None:
+    storage = open_storage(tmp_path)
+    storage.put("f", b"1")
+    storage.put_if_absent("g", b"1")
+    storage.put_if_absent("g", b"2")
+    assert sorted(os.listdir(tmp_path)) == ["f", "g"]
+
+
+def test_what_a_killed_writer_left_lies_where_its_marker_says(tmp_path: Path) -> None:
+    storage = open_storage(tmp_path)
+    file = storage.create("p/base.parquet")
+    file.write(b"half")
+    file.flush()
+    assert [status.path for status in storage.list_tree("")] == ["p/base.parquet"]
+    file.close()
+
+
+def test_addresses_of_local_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    root = str(tmp_path / "a b")
+    for uri in (
+        root,
+        "a b",
+        f"file://{tmp_path}/a%20b",
+        f"file:{tmp_path}/a b",
+        f"FILE://localhost{root}",
+        root + "/",
+    ):
+        storage = open_storage(uri)
+        assert storage.spec.uri == root
+        assert storage.local_path("p/f") == f"{root}/p/f"
+        assert storage.local_path("") == root
+        assert storage.full_uri("p/f") == f"file://{root}/p/f"
+    assert pickle.loads(pickle.dumps(storage.spec)) == storage.spec
+
+
+@pytest.mark.parametrize(
+    ("uri", "kind", "text"),
+    [
+        ("", InvalidError, "empty"),
+        ("file://elsewhere/x", InvalidError, "elsewhere"),
+        ("hdfs://host/x", UnsupportedError, "hdfs"),
+        ("s3://", InvalidError, "bucket"),
+    ],
+)
+def test_an_address_that_cannot_be_opened_says_why(uri: str, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        open_storage(uri)
+
+
+def test_a_folder_without_permission_is_the_users_to_fix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(InvalidError, match="refuses access") as caught:
+        open_storage(tmp_path).put("f", b"")
+    assert caught.value.path == "f"
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_system_that_fails_is_unavailable(tmp_path: Path) -> None:
+    with pytest.raises(UnavailableError, match="name too long") as caught:
+        open_storage(tmp_path).put("x" * 300, b"")
+    assert caught.value.path == "x" * 300
+
+
+def test_a_table_below_a_file_is_not_found(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    storage = open_storage(tmp_path / "file")
+    assert storage.list_tree("") == []
+    with pytest.raises(FileNotFoundError):
+        storage.read(".hoodie/hoodie.properties")
