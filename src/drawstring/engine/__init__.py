@@ -1,0 +1,1 @@
+"""Engines move rows and run tasks; they know nothing of tables."""

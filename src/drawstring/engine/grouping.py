@@ -1,0 +1,101 @@
+"""Splitting record batches by the values of text columns, without a loop over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+GroupKey = tuple[Any, ...]
+
+
+def group_codes(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray[Any, Any], list[GroupKey]]:
+    """Number the groups of a batch.
+
+    Args:
+        batch: any record batch.
+        by: names of text columns; null is a value of its own.
+
+    Returns:
+        One code per row and, by code, the tuple of values.
+    """
+    codes = np.zeros(batch.num_rows, dtype=np.int64)
+    values: list[list[Any]] = []
+    for name in by:
+        column = batch.column(name)
+        if not pa.types.is_dictionary(column.type):
+            column = pc.dictionary_encode(column, null_encoding="encode")
+        codes = codes * len(column.dictionary) + column.indices.to_numpy(zero_copy_only=False)
+        values.append(column.dictionary.to_pylist())
+    present, dense = np.unique(codes, return_inverse=True)
+    return dense, [_unpack(int(code), values) for code in present]
+
+
+def split_by(batch: pa.RecordBatch, by: Sequence[str]) -> list[tuple[GroupKey, pa.RecordBatch]]:
+    """Split a batch into one batch per group; rows keep their order within a group."""
+    if batch.num_rows == 0:
+        return []
+    codes, keys = group_codes(batch, by)
+    if len(keys) == 1:
+        return [(keys[0], batch)]
+    order = np.argsort(codes.astype(np.uint16 if len(keys) < 65536 else np.int64), kind="stable")
+    ordered = batch.take(pa.array(order))
+    ends = np.cumsum(np.bincount(codes, minlength=len(keys)))
+    starts = np.concatenate(([0], ends[:-1]))
+    return [
+        (key, ordered.slice(int(start), int(end - start)))
+        for key, start, end in zip(keys, starts, ends, strict=True)
+    ]
+
+
+def contiguous_groups(
+    batches: Iterator[pa.RecordBatch], by: Sequence[str]
+) -> Iterator[tuple[GroupKey, Iterator[pa.RecordBatch]]]:
+    """Walk a stream in which the rows of a group stand together.
+
+    Yields:
+        The values of `by` and the stream of the group's batches. A group's stream has to be
+        read before the next group is asked for; what is left of it is skipped.
+    """
+    runs = _Runs(batches, by)
+    while (key := runs.next_key()) is not None:
+        yield key, runs.take(key)
+        for _ in runs.take(key):
+            pass
+
+
+class _Runs:
+    """Runs of equal keys across batch borders, with one run of look-ahead."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch], by: Sequence[str]) -> None:
+        self._runs = (run for batch in batches for run in _runs_of(batch, by))
+        self._ahead: tuple[GroupKey, pa.RecordBatch] | None = next(self._runs, None)
+
+    def next_key(self) -> GroupKey | None:
+        return self._ahead[0] if self._ahead else None
+
+    def take(self, key: GroupKey) -> Iterator[pa.RecordBatch]:
+        while self._ahead is not None and self._ahead[0] == key:
+            batch = self._ahead[1]
+            self._ahead = next(self._runs, None)
+            yield batch
+
+
+def _runs_of(batch: pa.RecordBatch, by: Sequence[str]) -> Iterator[tuple[GroupKey, pa.RecordBatch]]:
+    if batch.num_rows == 0:
+        return
+    codes, keys = group_codes(batch, by)
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(codes)) + 1, [batch.num_rows]))
+    for start, end in zip(starts[:-1], starts[1:], strict=True):
+        yield keys[int(codes[start])], batch.slice(int(start), int(end - start))
+
+
+def _unpack(code: int, values: list[list[Any]]) -> GroupKey:
+    parts: list[Any] = []
+    for column in reversed(values):
+        code, position = divmod(code, len(column))
+        parts.append(column[position])
+    return tuple(reversed(parts))

@@ -1,0 +1,245 @@
+"""The embedded engine: threads and Arrow, no Java.
+
+Batches of one stream are worked on by several threads and come out in their order. An exchange
+holds groups in memory up to a bound and goes to disk beyond it. Kernels of Arrow and numpy let go
+of the interpreter, so threads scale with the cores.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
+from drawstring.engine.grouping import GroupKey, split_by
+from drawstring.engine.protocol import BatchFunction, TaskContext, TaskFunction
+from drawstring.engine.spill import SpillingGroups
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Source = Callable[[], Iterator[pa.RecordBatch]]
+_KEPT = "kept"
+
+
+class LocalEngine:
+    """Runs tasks on threads of this process.
+
+    Args:
+        threads: tasks at once; by default the number of cores.
+        memory_bytes: bytes of rows that an exchange keeps in memory.
+    """
+
+    def __init__(self, threads: int | None = None, memory_bytes: int = EXCHANGE_BYTES_MAX) -> None:
+        self.threads = threads or worker_threads()
+        self.memory_bytes = memory_bytes
+
+    @property
+    def parallelism(self) -> int:
+        """How many tasks run at once."""
+        return self.threads
+
+    def map(self, task: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """Run a task for each item, results in the items' order."""
+        if len(items) <= 1:
+            return [task(item) for item in items]
+        with ThreadPoolExecutor(min(self.threads, len(items))) as pool:
+            return list(pool.map(task, items))
+
+    def rows(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> LocalRows:
+        """Take in a stream of batches; it is read once."""
+        iterator = iter(batches)
+        return LocalRows(self, schema, lambda: iterator)
+
+
+class LocalRows:
+    """Record batches in this process: one stream, or streams by group after an exchange."""
+
+    def __init__(self, engine: LocalEngine, schema: pa.Schema, source: Source) -> None:
+        self._engine = engine
+        self._schema = schema
+        self._source = source
+        self._kept: SpillingGroups | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        return self._schema
+
+    def map_batches(self, function: BatchFunction, schema: pa.Schema) -> LocalRows:
+        """Apply a function to the batches, several at once, keeping their order; lazy."""
+
+        def apply(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+            return list(function(iter((batch,))))
+
+        def stream() -> Iterator[pa.RecordBatch]:
+            for batches in ordered_map(apply, self._source(), self._engine.threads):
+                yield from batches
+
+        return LocalRows(self._engine, schema, stream)
+
+    def persist(self) -> LocalRows:
+        """Read the stream to its end and keep it, on disk beyond the engine's memory."""
+        kept = SpillingGroups(self._schema, self._engine.memory_bytes)
+        for batch in self._source():
+            kept.add(_KEPT, batch)
+        rows = LocalRows(self._engine, self._schema, lambda: kept.batches(_KEPT))
+        rows._kept = kept
+        return rows
+
+    def distinct(self, column: str) -> list[str]:
+        """Return the distinct values of a text column, sorted."""
+        values: set[str] = set()
+        for batch in self._source():
+            values.update(pc.unique(batch.column(column)).to_pylist())
+        return sorted(values)
+
+    def join_keys(
+        self,
+        on: Sequence[str],
+        sources: Sequence[T],
+        read: Callable[[T], Iterator[pa.RecordBatch]],
+        schema: pa.Schema,
+    ) -> LocalRows:
+        """Left-join with the rows of all sources; the keys of the left side are held in memory."""
+        left = self._kept and self or self.persist()
+        keys = pa.concat_arrays([_joined(batch, on) for batch in left._source()] or [pa.array([], pa.string())])
+        encoded = pc.dictionary_encode(keys)
+        wanted = encoded.dictionary
+
+        def matches(source: T) -> tuple[pa.Table, np.ndarray]:
+            return _matches(read(source), on, wanted, schema)
+
+        found = self._engine.map(matches, sources)
+        columns = [field for field in schema if field.name not in on]
+        right = pa.concat_tables([table for table, _ in found]) if found else schema.empty_table()
+        row_of = np.full(len(wanted), -1, dtype=np.int64)
+        for start, (_, positions) in zip(_starts(found), found, strict=True):
+            row_of[positions] = start + np.arange(len(positions))
+        rows = row_of[encoded.indices.to_numpy(zero_copy_only=False)]
+        picked = right.select([field.name for field in columns]).take(pa.array(rows, mask=rows < 0))
+        joined_schema = pa.schema([*self._schema, *columns])
+
+        def stream() -> Iterator[pa.RecordBatch]:
+            offset = 0
+            for batch in left._source():
+                part = picked.slice(offset, batch.num_rows)
+                offset += batch.num_rows
+                added = [_one_chunk(part.column(field.name)) for field in columns]
+                yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=joined_schema)
+
+        return LocalRows(self._engine, joined_schema, stream)
+
+    def exchange(self, by: Sequence[str]) -> LocalGroups:
+        """Bring rows with equal values in `by` together."""
+        return LocalGroups(self._engine, self._schema, self._source, by)
+
+    def run(self, task: TaskFunction[R]) -> list[R]:
+        """Run a task on as many threads as the engine has, all reading from the one stream."""
+        shared = _SharedStream(self._source())
+        parts = [TaskContext(number, 0, 0) for number in range(self._engine.threads)]
+        found = self._engine.map(lambda context: list(task(shared, context)), parts)
+        return [result for results in found for result in results]
+
+    def release(self) -> None:
+        """Let go of what was kept."""
+        if self._kept is not None:
+            self._kept.close()
+
+
+class LocalGroups(LocalRows):
+    """Rows after an exchange: every part is one group."""
+
+    def __init__(self, engine: LocalEngine, schema: pa.Schema, source: Source, by: Sequence[str]) -> None:
+        super().__init__(engine, schema, source)
+        self._by = tuple(by)
+
+    def run(self, task: TaskFunction[R]) -> list[R]:
+        """Run a task once for each group."""
+        groups = SpillingGroups(self._schema, self._engine.memory_bytes)
+
+        def split(batch: pa.RecordBatch) -> list[tuple[GroupKey, pa.RecordBatch]]:
+            return split_by(batch, self._by)
+
+        def one(numbered: tuple[int, GroupKey]) -> list[R]:
+            number, key = numbered
+            results = list(task(groups.batches(key), TaskContext(number, 0, 0)))
+            groups.drop(key)
+            return results
+
+        try:
+            for parts in ordered_map(split, self._source(), self._engine.threads):
+                for key, batch in parts:
+                    groups.add(key, batch)
+            found = self._engine.map(one, list(enumerate(groups.groups())))
+            return [result for results in found for result in results]
+        finally:
+            groups.close()
+
+
+class _SharedStream:
+    """One stream that several threads read from, a batch at a time."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        with self._lock:
+            return next(self._batches)
+
+
+def ordered_map(function: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
+    """Apply a function on several threads, yielding results in order, with a bounded read-ahead."""
+    with ThreadPoolExecutor(threads) as pool:
+        ahead: deque[Future[R]] = deque()
+        try:
+            for item in items:
+                ahead.append(pool.submit(function, item))
+                if len(ahead) > 2 * threads:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for future in ahead:
+                future.cancel()
+
+
+def _matches(
+    batches: Iterator[pa.RecordBatch], on: Sequence[str], wanted: pa.Array, schema: pa.Schema
+) -> tuple[pa.Table, np.ndarray]:
+    """Return the rows whose key is wanted, and the positions of their keys in `wanted`."""
+    tables, positions = [], []
+    for batch in batches:
+        found = pc.index_in(_joined(batch, on), value_set=wanted)
+        hit = pc.is_valid(found)
+        tables.append(pa.Table.from_batches([batch.filter(hit)]).select(schema.names))
+        positions.append(found.filter(hit).to_numpy(zero_copy_only=False))
+    if not tables:
+        return schema.empty_table(), np.zeros(0, dtype=np.int32)
+    return pa.concat_tables(tables), np.concatenate(positions)
+
+
+def _joined(batch: pa.RecordBatch, on: Sequence[str]) -> pa.Array:
+    columns = [batch.column(name) for name in on]
+    return columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, "\0")
+
+
+def _starts(found: Sequence[tuple[pa.Table, np.ndarray]]) -> list[int]:
+    sizes = [len(positions) for _, positions in found]
+    return [sum(sizes[:number]) for number in range(len(sizes))]
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    combined = column.combine_chunks()
+    return pa.concat_arrays(combined.chunks) if isinstance(combined, pa.ChunkedArray) else combined

@@ -1,0 +1,88 @@
+"""A list of record batches per group that goes to disk when it outgrows memory.
+
+    add(group, batch) ...  -> memory, until `limit_bytes`
+                           -> one Arrow IPC file per overflow, batches of a group in order
+    batches(group)         -> its batches from every overflow file, then those still in memory
+
+Overflow files live in a temporary folder of the machine, not in the table.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
+
+import pyarrow as pa
+
+_IPC = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+class SpillingGroups:
+    """Record batches by group, in arrival order, with bounded memory.
+
+    Args:
+        schema: of every batch.
+        limit_bytes: bytes of batches kept in memory.
+    """
+
+    def __init__(self, schema: pa.Schema, limit_bytes: int) -> None:
+        self._schema = schema
+        self._limit_bytes = limit_bytes
+        self._held: dict[Hashable, list[pa.RecordBatch]] = defaultdict(list)
+        self._held_bytes = 0
+        self._folder: str | None = None
+        self._runs: list[tuple[str, dict[Hashable, list[int]]]] = []
+        self._groups: dict[Hashable, None] = {}
+
+    def add(self, group: Hashable, batch: pa.RecordBatch) -> None:
+        """Append a batch to a group."""
+        self._groups.setdefault(group)
+        self._held[group].append(batch)
+        self._held_bytes += batch.nbytes
+        if self._held_bytes > self._limit_bytes:
+            self._spill()
+
+    def groups(self) -> list[Hashable]:
+        """Return the groups in the order in which they came up."""
+        return list(self._groups)
+
+    def batches(self, group: Hashable) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a group in the order in which they were added."""
+        for path, index in self._runs:
+            if group in index:
+                with pa.memory_map(path) as source:
+                    reader = pa.ipc.open_file(source)
+                    for position in index[group]:
+                        yield reader.get_batch(position)
+        yield from self._held.get(group, ())
+
+    def drop(self, group: Hashable) -> None:
+        """Let go of a group's batches in memory."""
+        self._held.pop(group, None)
+
+    def close(self) -> None:
+        """Remove what lies on disk."""
+        self._held.clear()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def _spill(self) -> None:
+        if self._folder is None:
+            self._folder = tempfile.mkdtemp(prefix="drawstring-spill-")
+        path = os.path.join(self._folder, f"{len(self._runs)}.arrow")
+        index: dict[Hashable, list[int]] = {}
+        position = 0
+        with pa.ipc.new_file(path, self._schema, options=_IPC) as sink:
+            for group, batches in self._held.items():
+                index[group] = []
+                for batch in batches:
+                    sink.write_batch(batch)
+                    index[group].append(position)
+                    position += 1
+        self._runs.append((path, index))
+        self._held.clear()
+        self._held_bytes = 0
