@@ -1,0 +1,1 @@
+"""Avro and Arrow schemas, the meta columns, evolution."""

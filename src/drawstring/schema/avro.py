@@ -1,0 +1,233 @@
+"""Avro schemas and Arrow schemas (specification: Schema; Avro specification: Schemas).
+
+| Avro | Arrow |
+|---|---|
+| boolean, int, long, float, double, string, bytes | bool, int32, int64, float32, float64, string, binary |
+| int date; int time-millis; long time-micros | date32; time32[ms]; time64[us] |
+| long timestamp-millis, -micros, -nanos | timestamp[ms, us, ns] in UTC |
+| long local-timestamp-millis, -micros, -nanos | the same without a zone |
+| bytes or fixed decimal | decimal128 |
+| fixed; enum, uuid | fixed_size_binary; string |
+| array, map, record | list, map<string, ...>, struct |
+| union of null and one type | the type, nullable |
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types as pt
+
+from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+from drawstring.schema.meta import META_COLUMNS
+from drawstring.schema.names import is_legal
+from drawstring.schema.normal import normalise
+
+_PRIMITIVE = {
+    "null": pa.null(),
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "bytes": pa.binary(),
+}
+_LOGICAL = {
+    ("int", "date"): pa.date32(),
+    ("int", "time-millis"): pa.time32("ms"),
+    ("long", "time-micros"): pa.time64("us"),
+    ("long", "timestamp-millis"): pa.timestamp("ms", "UTC"),
+    ("long", "timestamp-micros"): pa.timestamp("us", "UTC"),
+    ("long", "timestamp-nanos"): pa.timestamp("ns", "UTC"),
+    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
+    ("long", "local-timestamp-micros"): pa.timestamp("us"),
+    ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
+}
+
+
+def avro_to_arrow(schema_json: str) -> pa.Schema:
+    """Return the Arrow schema of an Avro record schema.
+
+    Args:
+        schema_json: JSON text of the record.
+
+    Raises:
+        CorruptTableError: the text is not an Avro record schema.
+        UnsupportedError: a union of several types, or a type that refers to itself, naming the column.
+    """
+    try:
+        record = json.loads(schema_json)
+        fields = _AvroTypes().fields_of(record, "")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, pa.ArrowException) as error:
+        raise CorruptTableError(f"The table's Avro schema cannot be read: {error}.") from error
+    return pa.schema(fields)
+
+
+@dataclass(slots=True)
+class _AvroTypes:
+    """Arrow types of Avro types; remembers the named ones."""
+
+    named: dict[str, pa.DataType | None] = field(default_factory=dict)
+
+    def fields_of(self, record: dict[str, Any], column: str, namespace: str = "") -> list[pa.Field]:
+        if record["type"] != "record":
+            raise ValueError(f"{record['type']!r} is not a record")
+        full = full_name(record, namespace)
+        self.named[full] = None
+        inner = full.rpartition(".")[0]
+        return [
+            self.field(each["name"], each["type"], f"{column}.{each['name']}".lstrip("."), inner)
+            for each in record["fields"]
+        ]
+
+    def field(self, name: str, avro: Any, column: str, namespace: str) -> pa.Field:
+        kind, nullable = strip_null(avro, column)
+        return pa.field(name, self.type_of(kind, column, namespace), nullable)
+
+    def type_of(self, avro: Any, column: str, namespace: str) -> pa.DataType:
+        if isinstance(avro, str):
+            return _PRIMITIVE[avro] if avro in _PRIMITIVE else self.known(avro, column, namespace)
+        kind = avro["type"]
+        if not isinstance(kind, str):
+            return self.type_of(kind, column, namespace)
+        if kind == "array":
+            return pa.list_(self.field("item", avro["items"], f"{column}.item", namespace))
+        if kind == "map":
+            return pa.map_(pa.string(), self.field("value", avro["values"], f"{column}.value", namespace))
+        if kind in ("record", "fixed", "enum"):
+            return self.define(avro, column, namespace)
+        return _logical(avro) or self.type_of(kind, column, namespace)
+
+    def define(self, avro: dict[str, Any], column: str, namespace: str) -> pa.DataType:
+        if avro["type"] == "record":
+            defined = pa.struct(self.fields_of(avro, column, namespace))
+        elif avro["type"] == "enum":
+            defined = pa.string()
+        else:
+            defined = _logical(avro) or pa.binary(avro["size"])
+        self.named[full_name(avro, namespace)] = defined
+        return defined
+
+    def known(self, name: str, column: str, namespace: str) -> pa.DataType:
+        full = name if "." in name else f"{namespace}.{name}".lstrip(".")
+        if full not in self.named:
+            raise ValueError(f"type {name!r} of column {column!r} is not defined")
+        known = self.named[full]
+        if known is None:
+            raise UnsupportedError(f"Column {column!r} has type {name!r}, which refers to itself.")
+        return known
+
+
+def full_name(named: dict[str, Any], namespace: str) -> str:
+    """Return the full name of an Avro record, fixed or enum that stands inside a namespace."""
+    name: str = named["name"]
+    space: str = named.get("namespace", namespace)
+    return name if "." in name else f"{space}.{name}".lstrip(".")
+
+
+def strip_null(avro: Any, column: str) -> tuple[Any, bool]:
+    """Return an Avro type without its null branch, and whether it had one.
+
+    Raises:
+        UnsupportedError: a union of several types.
+    """
+    if not isinstance(avro, list):
+        return avro, avro == "null"
+    others = [branch for branch in avro if branch != "null"]
+    if len(others) > 1:
+        raise UnsupportedError(f"Column {column!r} is a union of {len(others)} types; one is supported.")
+    return (others[0] if others else "null"), len(others) < len(avro)
+
+
+def _logical(avro: dict[str, Any]) -> pa.DataType | None:
+    logical = str(avro.get("logicalType"))
+    if logical == "decimal" and avro["type"] in ("bytes", "fixed"):
+        return pa.decimal128(avro["precision"], avro.get("scale", 0))
+    return _LOGICAL.get((avro["type"], logical))
+
+
+def arrow_to_avro(schema: pa.Schema, name: str, namespace: str) -> str:
+    """Return the Avro JSON text of an Arrow schema, the same text for the same schema.
+
+    Args:
+        schema: columns; types are normalised first.
+        name: name of the record, `<table>_record` for a table.
+        namespace: its namespace, `hoodie.<table>` for a table.
+
+    Raises:
+        InvalidError: a type that no table holds, or a name that Avro does not accept.
+    """
+    fields = _fields(list(normalise(schema)), f"{namespace}.{name}".lstrip("."), "")
+    record = {"type": "record", "name": name, "namespace": namespace, "fields": fields}
+    return json.dumps(record, separators=(",", ":"), ensure_ascii=False)
+
+
+def _fields(fields: list[pa.Field], space: str, column: str) -> list[dict[str, Any]]:
+    return [_avro_field(each, space, f"{column}.{each.name}".lstrip(".")) for each in fields]
+
+
+def _avro_field(field: pa.Field, space: str, column: str) -> dict[str, Any]:
+    if not is_legal(field.name):
+        raise InvalidError(
+            f"Column {column!r} cannot be stored under this name; use letters, digits and '_', "
+            "not starting with a digit."
+        )
+    avro: dict[str, Any] = {"name": field.name, "type": _branch(field, field.name, space, column)}
+    if field.name in META_COLUMNS:
+        avro["doc"] = ""
+    if field.nullable:
+        avro["default"] = None
+    return avro
+
+
+def _branch(field: pa.Field, name: str, space: str, column: str) -> Any:
+    kind = _avro_type(field.type, name, space, column)
+    return ["null", kind] if field.nullable else kind
+
+
+def _avro_type(kind: pa.DataType, name: str, space: str, column: str) -> Any:
+    """Return the Avro type; named ones are called after their field, inside their record's name."""
+    if pt.is_null(kind):
+        raise InvalidError(f"Column {column!r} has no type (all its values are null); cast it first.")
+    if pt.is_decimal(kind):
+        return _decimal(kind, f"{space}.{name}")
+    if pt.is_fixed_size_binary(kind):
+        return {"type": "fixed", "name": "fixed", "namespace": f"{space}.{name}", "size": kind.byte_width}
+    if pt.is_struct(kind):
+        fields = _fields(kind.fields, f"{space}.{name}", column)
+        return {"type": "record", "name": name, "namespace": space, "fields": fields}
+    if pt.is_map(kind):
+        return {"type": "map", "values": _branch(kind.item_field, name, space, f"{column}.value")}
+    if pt.is_list(kind):
+        return {"type": "array", "items": _branch(kind.value_field, name, space, f"{column}.item")}
+    return _SIMPLE[kind]
+
+
+def _decimal(kind: pa.DataType, space: str) -> dict[str, Any]:
+    return {
+        "type": "fixed",
+        "name": "fixed",
+        "namespace": space,
+        "size": decimal_size_bytes(kind.precision),
+        "logicalType": "decimal",
+        "precision": kind.precision,
+        "scale": kind.scale,
+    }
+
+
+def decimal_size_bytes(precision: int) -> int:
+    """Return how many bytes hold every decimal of `precision` digits, sign included."""
+    size = 1
+    while 2 ** (8 * size - 1) <= 10**precision - 1:
+        size += 1
+    return size
+
+
+_SIMPLE: dict[pa.DataType, Any] = {
+    **{arrow: avro for avro, arrow in _PRIMITIVE.items()},
+    **{arrow: {"type": kind, "logicalType": logical} for (kind, logical), arrow in _LOGICAL.items()},
+}

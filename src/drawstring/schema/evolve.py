@@ -1,0 +1,218 @@
+"""Schema evolution on write, and fitting a batch to a schema (specification: Schema Evolution).
+
+A table's column widens, it never narrows: int to long, float, double and string; long to float,
+double and string; float to double and string; double and date to string; string and binary to
+each other; decimals to more digits of the same scale. Added columns are nullable.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as pt
+
+from drawstring.base.errors import InvalidError
+from drawstring.schema.normal import normalise
+
+_WIDER: dict[pa.DataType, tuple[pa.DataType, ...]] = {
+    pa.int32(): (pa.int64(), pa.float32(), pa.float64(), pa.string()),
+    pa.int64(): (pa.float32(), pa.float64(), pa.string()),
+    pa.float32(): (pa.float64(), pa.string()),
+    pa.float64(): (pa.string(),),
+    pa.date32(): (pa.string(),),
+    pa.string(): (pa.binary(),),
+    pa.binary(): (pa.string(),),
+}
+
+
+def evolve(table: pa.Schema, incoming: pa.Schema) -> pa.Schema:
+    """Return the schema that a table has after a write.
+
+    Args:
+        table: schema of the table, without meta columns.
+        incoming: schema of the records written, without meta columns.
+
+    Raises:
+        InvalidError: a column that cannot hold what comes in, or a missing one that is not nullable,
+            naming the column and both types.
+    """
+    return pa.schema(_merge_fields(list(table), list(normalise(incoming)), ""))
+
+
+def _merge_fields(table: list[pa.Field], incoming: list[pa.Field], column: str) -> list[pa.Field]:
+    """Keep the table's fields in order, each widened as needed, then add the new ones."""
+    given = {field.name: field for field in incoming}
+    kept = [_merge_field(field, given.pop(field.name, None), _dotted(column, field.name)) for field in table]
+    return kept + [_added(field, _dotted(column, field.name)) for field in given.values()]
+
+
+def _merge_field(field: pa.Field, incoming: pa.Field | None, column: str) -> pa.Field:
+    if incoming is None:
+        if field.nullable:
+            return field
+        raise InvalidError(f"Column {column!r} of the table must not be null and is missing; add it.")
+    return field.with_type(_merge_type(field.type, incoming.type, column))
+
+
+def _added(field: pa.Field, column: str) -> pa.Field:
+    if pt.is_null(field.type):
+        raise InvalidError(f"New column {column!r} has no type (all values are null); cast it or drop it.")
+    return field.with_nullable(True)
+
+
+def _merge_type(table: pa.DataType, incoming: pa.DataType, column: str) -> pa.DataType:
+    if table == incoming or pt.is_null(incoming):
+        return table
+    if pt.is_struct(table) and pt.is_struct(incoming):
+        return pa.struct(_merge_fields(table.fields, incoming.fields, column))
+    if pt.is_list(table) and pt.is_list(incoming):
+        return pa.list_(_merge_inner(table.value_field, incoming.value_field, f"{column}.item"))
+    if pt.is_map(table) and pt.is_map(incoming):
+        return pa.map_(pa.string(), _merge_inner(table.item_field, incoming.item_field, f"{column}.value"))
+    if fits(incoming, table):
+        return table
+    if fits(table, incoming):
+        return incoming
+    raise InvalidError(
+        f"Column {column!r} is {table} in the table and {incoming} in the records; cast it to {table}."
+    )
+
+
+def _merge_inner(table: pa.Field, incoming: pa.Field, column: str) -> pa.Field:
+    merged = table.with_type(_merge_type(table.type, incoming.type, column))
+    return merged.with_nullable(table.nullable or incoming.nullable)
+
+
+def fits(narrow: pa.DataType, wide: pa.DataType) -> bool:
+    """Tell whether a column of the wide type takes every value of the narrow one.
+
+    Args:
+        narrow: type of the values; not nested.
+        wide: type of the column; not nested.
+    """
+    if pt.is_decimal(narrow) and pt.is_decimal(wide):
+        return bool(narrow.scale == wide.scale and narrow.precision <= wide.precision)
+    if pt.is_timestamp(narrow) and pt.is_timestamp(wide):
+        return (narrow.tz is None) == (wide.tz is None) and narrow.unit != "us"
+    return narrow == wide or wide in _WIDER.get(narrow, ())
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the batch with exactly the columns of a schema, in its order and types.
+
+    Columns that the batch does not have are null; columns that the schema does not have are
+    dropped; types are widened, at every depth.
+
+    Args:
+        batch: records.
+        schema: the schema to fit.
+
+    Raises:
+        InvalidError: a column that is missing or null where the schema forbids it, or values that
+            do not fit its type, naming the column.
+    """
+    if batch.schema.equals(schema):
+        return batch
+    places = {name: at for at, name in enumerate(batch.schema.names)}
+    columns = [
+        _conform_column(batch.column(places[field.name]) if field.name in places else None, field, len(batch))
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _conform_column(array: pa.Array | None, field: pa.Field, rows: int) -> pa.Array:
+    if array is None:
+        array = pa.nulls(rows, field.type)
+    fitted = _fit(array, field.type, field.name)
+    if fitted.null_count and not field.nullable:
+        raise InvalidError(
+            f"Column {field.name!r} must not be null and is null in {fitted.null_count} of {rows} records."
+        )
+    return fitted
+
+
+def _fit(array: pa.Array, kind: pa.DataType, column: str) -> pa.Array:
+    if array.type.equals(kind):
+        return array
+    if pt.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if pt.is_struct(kind) and pt.is_struct(array.type):
+        return _fit_struct(array, kind, column)
+    if pt.is_map(kind) and pt.is_map(array.type):
+        return _fit_map(array, kind, column)
+    if pt.is_list(kind) and not pt.is_null(array.type):
+        return _fit_list(array, kind, column)
+    return _cast(array, kind, column)
+
+
+def _fit_struct(array: pa.StructArray, kind: pa.StructType, column: str) -> pa.Array:
+    places = {field.name: at for at, field in enumerate(array.type.fields)}
+    parts = [
+        _fit(array.field(places[field.name]), field.type, _dotted(column, field.name))
+        if field.name in places
+        else pa.nulls(len(array), field.type)
+        for field in kind.fields
+    ]
+    for field, part in zip(kind.fields, parts, strict=True):
+        _check_nested(field, part, array, _dotted(column, field.name))
+    return pa.StructArray.from_arrays(parts, fields=kind.fields, mask=array.is_null())
+
+
+def _check_nested(field: pa.Field, part: pa.Array, parent: pa.StructArray, column: str) -> None:
+    if field.nullable or not part.null_count:
+        return
+    if pc.any(pc.and_(part.is_null(), parent.is_valid())).as_py():
+        raise InvalidError(f"Column {column!r} must not be null and is null in some records.")
+
+
+def _fit_list(array: pa.Array, kind: pa.ListType, column: str) -> pa.Array:
+    if not pt.is_list(array.type):
+        array = _cast(array, pa.list_(array.type.value_type), column)
+    offsets, values = _own_items(array.offsets, array.values)
+    items = _fit(values, kind.value_type, f"{column}.item")
+    return pa.ListArray.from_arrays(offsets, items, type=kind, mask=_mask(array))
+
+
+def _fit_map(array: pa.MapArray, kind: pa.MapType, column: str) -> pa.Array:
+    offsets, keys = _own_items(array.offsets, array.keys)
+    _, values = _own_items(array.offsets, array.items)
+    return pa.MapArray.from_arrays(
+        offsets,
+        _fit(keys, kind.key_type, f"{column}.key"),
+        _fit(values, kind.item_type, f"{column}.value"),
+        type=kind,
+        mask=_mask(array),
+    )
+
+
+def _own_items(offsets: pa.Array, items: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return offsets from 0 and the items that they cover; a slice carries the items of others."""
+    first, last = offsets[0].as_py(), offsets[-1].as_py()
+    return pc.subtract(offsets, pa.scalar(first, offsets.type)), items.slice(first, last - first)
+
+
+def _mask(array: pa.Array) -> pa.BooleanArray | None:
+    return array.is_null() if array.null_count else None
+
+
+def _cast(array: pa.Array, kind: pa.DataType, column: str) -> pa.Array:
+    try:
+        return _cast_exact(array, kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidError(f"Column {column!r} does not fit its type {kind}: {error}.") from error
+
+
+def _cast_exact(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Cast; numbers may lose digits to floats as promotion says, times below the unit are cut."""
+    if pt.is_floating(kind) and pt.is_integer(array.type):
+        return array.cast(kind, safe=False)
+    if pt.is_timestamp(kind) and pt.is_timestamp(array.type):
+        return array.cast(kind, safe=False)
+    return array.cast(kind)
+
+
+def _dotted(column: str, name: str) -> str:
+    return f"{column}.{name}" if column else name

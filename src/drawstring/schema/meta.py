@@ -1,0 +1,60 @@
+"""The meta columns that stand before a table's own columns (specification: Meta Fields)."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import pyarrow as pa
+
+COMMIT_TIME: Final = "_hoodie_commit_time"
+COMMIT_SEQNO: Final = "_hoodie_commit_seqno"
+RECORD_KEY: Final = "_hoodie_record_key"
+PARTITION_PATH: Final = "_hoodie_partition_path"
+FILE_NAME: Final = "_hoodie_file_name"
+
+META_COLUMNS: Final = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FILE_NAME)
+"""The five meta columns, in the order of the file."""
+
+OPERATION_COLUMN: Final = "_hoodie_operation"
+"""The sixth meta column, of tables that keep the change kind of each record."""
+
+IS_DELETED_COLUMN: Final = "_hoodie_is_deleted"
+"""An ordinary boolean column: a record that carries true deletes its key."""
+
+
+def with_meta(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with the five meta columns in front.
+
+    Args:
+        schema: table schema; meta columns already in it move to the front.
+    """
+    meta = [pa.field(name, pa.string()) for name in META_COLUMNS]
+    return pa.schema([*meta, *without_meta(schema)])
+
+
+def without_meta(schema: pa.Schema) -> pa.Schema:
+    """Return the schema without the five meta columns; the operation column stays.
+
+    Args:
+        schema: any schema.
+    """
+    return pa.schema([field for field in schema if field.name not in META_COLUMNS])
+
+
+def with_meta_fields(schema_json: str) -> str:
+    """Return an Avro record schema with the meta columns that it lacks in front.
+
+    Args:
+        schema_json: the record schema as JSON text; its own text stays as it is if nothing is missing.
+    """
+    schema = json.loads(schema_json)
+    present = {field["name"] for field in schema["fields"]}
+    missing = [
+        {"name": name, "type": ["null", "string"], "doc": "", "default": None}
+        for name in META_COLUMNS
+        if name not in present
+    ]
+    if not missing:
+        return schema_json
+    return json.dumps(schema | {"fields": missing + schema["fields"]}, separators=(",", ":"))

@@ -1,0 +1,33 @@
+"""Names that Avro accepts (Avro specification: Names)."""
+
+from __future__ import annotations
+
+import re
+
+_ILLEGAL_START = re.compile(r"^[^A-Za-z_]")
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
+_LEGAL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def sanitise(name: str) -> str:
+    """Return the name with each illegal character written as `__`.
+
+    Args:
+        name: a table's name.
+    """
+    return _ILLEGAL.sub("__", _ILLEGAL_START.sub("__", name))
+
+
+def is_legal(name: str) -> bool:
+    """Tell whether a column may have this name."""
+    return _LEGAL.fullmatch(name) is not None
+
+
+def record_name(table: str) -> tuple[str, str]:
+    """Return name and namespace of a table's Avro record: `<table>_record`, `hoodie.<table>`.
+
+    Args:
+        table: the table's name.
+    """
+    name = sanitise(table)
+    return f"{name}_record", f"hoodie.{name}"

@@ -1,0 +1,141 @@
+"""The Arrow types that a table keeps, and the one that each other type becomes.
+
+| given | kept |
+|---|---|
+| int8, int16, uint8, uint16 | int32 |
+| uint32 | int64 |
+| uint64 | decimal128(20, 0) |
+| float16 | float32 |
+| large and view strings and binaries | string, binary |
+| dictionary, run-end encoded, extension | what they stand for |
+| date64 | date32 |
+| timestamp s, ns | timestamp us; with a zone: UTC |
+| time32 s, time64 ns | time32 ms, time64 us |
+| lists of any kind | list |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+from pyarrow import types as pt
+
+from drawstring.base.errors import InvalidError
+
+
+def normalise(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with each type as a table keeps it.
+
+    Args:
+        schema: any Arrow schema; its metadata is dropped.
+
+    Raises:
+        InvalidError: a type that no Hudi table holds, naming the column; a column named twice.
+    """
+    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    if twice:
+        raise InvalidError(f"Column {twice[0]!r} is there more than once; give each column its own name.")
+    return pa.schema([_field(field, field.name) for field in schema])
+
+
+def _field(field: pa.Field, column: str) -> pa.Field:
+    return pa.field(field.name, normal_type(field.type, column), field.nullable)
+
+
+def normal_type(kind: pa.DataType, column: str) -> pa.DataType:
+    """Return the type that a table keeps for `kind`.
+
+    Args:
+        kind: an Arrow type.
+        column: dotted name of the column, for the error.
+
+    Raises:
+        InvalidError: no Hudi table holds this type.
+    """
+    for matches, become in _RULES:
+        if matches(kind):
+            return become(kind, column)
+    raise InvalidError(f"Column {column!r} has type {kind}, which a table cannot hold; cast it first.")
+
+
+def _same(kind: pa.DataType, column: str) -> pa.DataType:
+    return kind
+
+
+def _to(kind: pa.DataType) -> Callable[[pa.DataType, str], pa.DataType]:
+    return lambda given, column: kind
+
+
+def _timestamp(kind: pa.DataType, column: str) -> pa.DataType:
+    return pa.timestamp("ms" if kind.unit == "ms" else "us", "UTC" if kind.tz else None)
+
+
+def _decimal(kind: pa.DataType, column: str) -> pa.DataType:
+    if kind.precision > 38 or kind.scale < 0 or kind.scale > kind.precision:
+        raise InvalidError(
+            f"Column {column!r} has type {kind}; decimals hold up to 38 digits and no negative scale."
+        )
+    return pa.decimal128(kind.precision, kind.scale)
+
+
+def _list(kind: pa.DataType, column: str) -> pa.DataType:
+    item = kind.value_field
+    return pa.list_(pa.field("item", normal_type(item.type, f"{column}.item"), item.nullable))
+
+
+def _map(kind: pa.DataType, column: str) -> pa.DataType:
+    key = normal_type(kind.key_type, f"{column}.key")
+    if not pt.is_string(key):
+        raise InvalidError(f"Column {column!r} is a map with {key} keys; keys of maps are strings.")
+    value = kind.item_field
+    return pa.map_(key, pa.field("value", normal_type(value.type, f"{column}.value"), value.nullable))
+
+
+def _struct(kind: pa.DataType, column: str) -> pa.DataType:
+    return pa.struct([_field(field, f"{column}.{field.name}") for field in kind.fields])
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return any(
+        matches(kind)
+        for matches in (
+            pt.is_list,
+            pt.is_large_list,
+            pt.is_fixed_size_list,
+            pt.is_list_view,
+            pt.is_large_list_view,
+        )
+    )
+
+
+def _is_extension(kind: pa.DataType) -> bool:
+    return isinstance(kind, pa.BaseExtensionType)
+
+
+def _any_of(*kinds: pa.DataType) -> Callable[[pa.DataType], bool]:
+    return lambda kind: kind in kinds
+
+
+_RULES: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType, str], pa.DataType]], ...] = (
+    (_is_extension, lambda kind, column: normal_type(kind.storage_type, column)),
+    (_any_of(pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64()), _same),
+    (_any_of(pa.string(), pa.binary(), pa.date32(), pa.null()), _same),
+    (_any_of(pa.int8(), pa.int16(), pa.uint8(), pa.uint16()), _to(pa.int32())),
+    (_any_of(pa.uint32()), _to(pa.int64())),
+    (_any_of(pa.uint64()), _to(pa.decimal128(20, 0))),
+    (_any_of(pa.float16()), _to(pa.float32())),
+    (_any_of(pa.large_string(), pa.string_view()), _to(pa.string())),
+    (_any_of(pa.large_binary(), pa.binary_view()), _to(pa.binary())),
+    (_any_of(pa.date64()), _to(pa.date32())),
+    (pt.is_fixed_size_binary, _same),
+    (pt.is_timestamp, _timestamp),
+    (pt.is_time32, _to(pa.time32("ms"))),
+    (pt.is_time64, _to(pa.time64("us"))),
+    (pt.is_decimal, _decimal),
+    (lambda kind: pt.is_dictionary(kind), lambda kind, column: normal_type(kind.value_type, column)),
+    (lambda kind: pt.is_run_end_encoded(kind), lambda kind, column: normal_type(kind.value_type, column)),
+    (_is_list, _list),
+    (pt.is_map, _map),
+    (pt.is_struct, _struct),
+)
