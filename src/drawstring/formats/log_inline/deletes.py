@@ -1,0 +1,230 @@
+"""Content of a DELETE block (specification: Log Format, Delete Block). Numbers are big-endian.
+
+     4  content version  3
+     4  length           of what follows
+        Avro datum of HoodieDeleteRecordList: record key, partition path, ordering value
+
+The ordering value is a union of one-field records by type. Int 0, and null, stand for "no
+ordering value": such a delete wins over everything written before it.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as pt
+
+from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+from drawstring.formats import schemas
+from drawstring.formats.avro_container import DAMAGE, encode_long
+from drawstring.formats.avro_encode import (
+    Part,
+    binary_parts,
+    encode_booleans,
+    encode_bytes,
+    encode_decimals,
+    encode_floats,
+    encode_numbers,
+    join,
+)
+
+_HEAD = struct.Struct(">ii")
+CONTENT_VERSION = 3
+_DECIMAL = pa.decimal128(30, 15)
+_ARRAY_BRANCH = 12
+_NO_ORDERING = b"\x04\x00"
+"""IntWrapper 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRecords:
+    """The records of a delete block.
+
+    Attributes:
+        keys: record keys.
+        ordering: ordering values, null for commit-time deletes; a struct with the fields `0`, `1`, ...
+            for several ordering columns; None when every delete is a commit-time one.
+        is_commit_time: whether a delete wins over everything written before it.
+    """
+
+    keys: pa.StringArray
+    ordering: pa.Array | None
+    is_commit_time: pa.BooleanArray
+
+
+def encode_deletes(keys: pa.Array, partition: str, ordering: pa.Array | None = None) -> bytes:
+    """Return the content of a delete block.
+
+    Args:
+        keys: record keys.
+        partition: partition path of them all.
+        ordering: ordering values, a struct for several ordering columns; null values and None make
+            commit-time deletes.
+
+    Raises:
+        InvalidError: ordering values of a type that a delete cannot carry.
+    """
+    place = partition.encode()
+    values = _NO_ORDERING if ordering is None else _encode_ordering(ordering)
+    records = join([b"\x02", *encode_bytes(keys), b"\x02" + encode_long(len(place)) + place, values])
+    offsets, data = binary_parts(records)
+    body = data[offsets[0] : offsets[-1]].tobytes()
+    payload = (encode_long(len(keys)) + body if len(keys) else b"") + encode_long(0)
+    return _HEAD.pack(CONTENT_VERSION, len(payload)) + payload
+
+
+def _encode_ordering(ordering: pa.Array) -> pa.Array:
+    if pt.is_struct(ordering.type):
+        return _encode_several(ordering)
+    return _or_else(_encode_values(ordering), ordering, _NO_ORDERING)
+
+
+def _encode_several(ordering: pa.StructArray) -> pa.Array:
+    """Wrap the values of several columns as one ArrayWrapper; rows without any have no ordering."""
+    columns = [ordering.field(at) for at in range(ordering.type.num_fields)]
+    parts = [_or_else(_encode_values(column), column, encode_long(0)) for column in columns]
+    head = encode_long(_ARRAY_BRANCH) + encode_long(1) + encode_long(len(columns))
+    wrapped = join([head, *parts, encode_long(0)])
+    empty = columns[0].is_null()
+    for column in columns[1:]:
+        empty = pc.and_(empty, column.is_null())
+    return pc.if_else(empty, pa.scalar(_NO_ORDERING, pa.binary()), wrapped)
+
+
+def _or_else(encoded: pa.Array, values: pa.Array, absent: bytes) -> pa.Array:
+    return pc.if_else(values.is_valid(), encoded, pa.scalar(absent, pa.binary()))
+
+
+def _encode_values(values: pa.Array) -> pa.Array:
+    """Return union branch and value; the values of null slots do not matter."""
+    kind = values.type
+    for branch, (matches, encode) in _BRANCHES.items():
+        if matches(kind):
+            return join([encode_long(branch), *encode(values)])
+    raise InvalidError(f"A delete cannot carry ordering values of type {kind}; choose another column.")
+
+
+def _encode_decimal(values: pa.Array) -> list[Part]:
+    return encode_decimals(values.cast(_DECIMAL))
+
+
+# Dates and times go as plain numbers: Hudi on Spark compares a delete's ordering value with the
+# number in the row, and takes a delete whose value has another Java type for one without ordering.
+_BRANCHES: dict[int, tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], list[Part]]]] = {
+    1: (pt.is_boolean, encode_booleans),
+    2: (lambda kind: pt.is_int32(kind) or pt.is_date32(kind), encode_numbers),
+    3: (lambda kind: pt.is_int64(kind) or pt.is_timestamp(kind) or pt.is_time64(kind), encode_numbers),
+    4: (pt.is_float32, encode_floats),
+    5: (pt.is_float64, encode_floats),
+    6: (pt.is_binary, encode_bytes),
+    7: (pt.is_string, encode_bytes),
+    9: (pt.is_decimal, _encode_decimal),
+}
+
+_KINDS: dict[str, pa.DataType] = {
+    "BooleanWrapper": pa.bool_(),
+    "IntWrapper": pa.int32(),
+    "LongWrapper": pa.int64(),
+    "FloatWrapper": pa.float64(),
+    "DoubleWrapper": pa.float64(),
+    "BytesWrapper": pa.binary(),
+    "StringWrapper": pa.string(),
+    "DateWrapper": pa.date32(),
+    "LocalDateWrapper": pa.date32(),
+    "DecimalWrapper": _DECIMAL,
+    "TimeMicrosWrapper": pa.time64("us"),
+    "TimestampMicrosWrapper": pa.timestamp("us", "UTC"),
+}
+
+
+def decode_deletes(data: bytes) -> DeleteRecords:
+    """Return the records of a delete block.
+
+    Dates and timestamps mostly come back as int32 and int64, in the unit of the table's column, and
+    floats as float64.
+
+    Args:
+        data: content of the block.
+
+    Raises:
+        CorruptTableError: the bytes are damaged.
+        UnsupportedError: an older content version.
+    """
+    try:
+        version, length = _HEAD.unpack_from(data)
+        if version != CONTENT_VERSION:
+            raise UnsupportedError(
+                f"Delete blocks of content version {version} are not supported; compact the table "
+                "with the engine that wrote it."
+            )
+        if length != len(data) - _HEAD.size:
+            raise ValueError(f"it claims {length} bytes, {len(data) - _HEAD.size} are there")
+        return _records_of(_read_list(data[_HEAD.size :]))
+    except (*DAMAGE, pa.ArrowException) as error:
+        raise CorruptTableError(
+            f"A delete block is damaged ({error}); restore the file, or roll back the write."
+        ) from error
+
+
+def _read_list(payload: bytes) -> list[dict[str, Any]]:
+    stream = io.BytesIO(payload)
+    content: Any = fastavro.schemaless_reader(stream, _schema(), None, return_record_name=True)
+    if stream.tell() != len(payload):
+        raise ValueError(f"{len(payload) - stream.tell()} bytes follow the last record")
+    records: list[dict[str, Any]] = content["deleteRecordList"]
+    return records
+
+
+@cache
+def _schema() -> Any:
+    return fastavro.parse_schema(schemas.load("delete_list"))
+
+
+def _records_of(records: list[dict[str, Any]]) -> DeleteRecords:
+    keys = pa.array([record["recordKey"] for record in records], pa.string())
+    if keys.null_count:
+        raise ValueError(f"{keys.null_count} deletes have no record key")
+    wrapped = [record["orderingVal"] for record in records]
+    commit_time = [each is None or each == _NO_ORDERING_VALUE for each in wrapped]
+    ordered = [None if is_default else each for is_default, each in zip(commit_time, wrapped, strict=True)]
+    return DeleteRecords(keys, _ordering_of(ordered), pa.array(commit_time, pa.bool_()))
+
+
+_NO_ORDERING_VALUE = ("org.apache.hudi.avro.model.IntWrapper", {"value": 0})
+
+
+def _ordering_of(wrapped: list[Any]) -> pa.Array | None:
+    """Return one array of the values, or a struct array when they wrap several."""
+    present = [each for each in wrapped if each is not None]
+    if not present:
+        return None
+    if "wrappedValues" not in present[0][1]:
+        return _values_of(wrapped)
+    rows = [None if each is None else each[1]["wrappedValues"] for each in wrapped]
+    width = max(len(row) for row in rows if row is not None)
+    columns = [_values_of([row[at] if row else None for row in rows]) for at in range(width)]
+    return pa.StructArray.from_arrays(columns, names=[str(at) for at in range(width)])
+
+
+def _values_of(wrapped: list[Any]) -> pa.Array:
+    """Return the values of wrappers of one kind, or of ints and longs."""
+    kinds = {_KINDS[each[0].rpartition(".")[2]] for each in wrapped if each is not None}
+    values = [None if each is None else each[1]["value"] for each in wrapped]
+    return pa.array(values, _common(kinds) if kinds else pa.null())
+
+
+def _common(kinds: set[pa.DataType]) -> pa.DataType:
+    """Return the type for all values; a column that was widened left ints and longs."""
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    if kinds == {pa.int32(), pa.int64()}:
+        return pa.int64()
+    raise ValueError(f"its ordering values are of several types: {sorted(map(str, kinds))}")

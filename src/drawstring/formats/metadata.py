@@ -1,0 +1,217 @@
+"""Contents of timeline files: JSON in layout 1, Avro in layout 2, and plans (Avro in both).
+
+Specification: Transaction Log, Commit Metadata. Decoders tell JSON and Avro apart by the first
+bytes, ignore what they do not know, and take an empty file for empty metadata.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from drawstring.base.errors import UnsupportedError
+from drawstring.formats import schemas
+from drawstring.formats.avro_container import MAGIC, encode_container
+from drawstring.formats.records import damaged, one_record, read_as
+from drawstring.formats.rollback_metadata import (
+    decode_rollback,
+    decode_rollback_plan,
+    encode_rollback,
+    encode_rollback_plan,
+)
+from drawstring.formats.write_stats import avro_stats, json_stats, stats_of
+from drawstring.model.commit import CommitMetadata, WriteOperation
+from drawstring.model.plans import CompactionOperation, CompactionPlan
+
+__all__ = [
+    "clustering_groups",
+    "decode_commit",
+    "decode_compaction_plan",
+    "decode_rollback",
+    "decode_rollback_plan",
+    "encode_commit",
+    "encode_compaction_plan",
+    "encode_requested_replace",
+    "encode_rollback",
+    "encode_rollback_plan",
+]
+
+COMPACTION_PLAN_VERSION = 2
+
+
+def encode_commit(meta: CommitMetadata, layout: int, replace: bool) -> bytes:
+    """Return the content of a completed commit, delta commit or replace commit.
+
+    Args:
+        meta: what the write says about itself.
+        layout: timeline layout, 1 (JSON) or 2 (Avro).
+        replace: whether it is a replace commit, which lists the replaced file groups.
+    """
+    return _encode_json(meta, replace) if layout == 1 else _encode_avro(meta, replace)
+
+
+def _encode_json(meta: CommitMetadata, replace: bool) -> bytes:
+    content: dict[str, Any] = {
+        "partitionToWriteStats": json_stats(meta.stats),
+        "compacted": meta.compacted,
+        "extraMetadata": dict(meta.extra),
+        "operationType": str(meta.operation),
+    }
+    if replace:
+        content["partitionToReplaceFileIds"] = _replaced(meta)
+    return json.dumps(content, indent=2, separators=(",", " : "), ensure_ascii=False).encode()
+
+
+def _encode_avro(meta: CommitMetadata, replace: bool) -> bytes:
+    record: dict[str, Any] = {
+        "partitionToWriteStats": avro_stats(meta.stats),
+        "compacted": meta.compacted,
+        "extraMetadata": dict(meta.extra),
+        "version": None,
+        "operationType": str(meta.operation),
+    }
+    if replace:
+        record["partitionToReplaceFileIds"] = _replaced(meta)
+    return encode_container(schemas.load("replace_commit" if replace else "commit"), record)
+
+
+def _replaced(meta: CommitMetadata) -> dict[str, list[str]]:
+    return {partition: list(ids) for partition, ids in meta.replaced.items()}
+
+
+def decode_commit(data: bytes) -> CommitMetadata:
+    """Return what a commit, delta commit or replace commit says, also an inflight one.
+
+    Args:
+        data: the whole file; empty gives empty metadata.
+
+    Raises:
+        CorruptTableError: the bytes are damaged.
+    """
+    if not data:
+        return CommitMetadata()
+    content = one_record(data) if data[:4] == MAGIC else _parse_json(data)
+    return read_as(_commit_of, content, "commit metadata")
+
+
+def _parse_json(data: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise damaged("commit metadata", error) from error
+    if not isinstance(content, dict):
+        raise damaged("commit metadata", "it is not a JSON object")
+    return content
+
+
+def _commit_of(content: dict[str, Any]) -> CommitMetadata:
+    replaced = content.get("partitionToReplaceFileIds") or {}
+    return CommitMetadata(
+        stats=stats_of(content.get("partitionToWriteStats") or {}),
+        operation=content.get("operationType") or WriteOperation.UNKNOWN,
+        extra=_texts(content.get("extraMetadata") or {}),
+        replaced={partition: tuple(ids) for partition, ids in replaced.items()},
+        compacted=bool(content.get("compacted")),
+    )
+
+
+def _texts(extra: dict[str, Any]) -> dict[str, str]:
+    """Keep the entries that say something; other writers leave nulls."""
+    return {key: str(value) for key, value in extra.items() if value is not None}
+
+
+def encode_compaction_plan(plan: CompactionPlan) -> bytes:
+    """Return the content of `<instant>.compaction.requested`.
+
+    Args:
+        plan: the slices to compact.
+    """
+    record = {
+        "operations": [_operation_record(operation) for operation in plan.operations],
+        "extraMetadata": {},
+        "version": COMPACTION_PLAN_VERSION,
+        "strategy": None,
+        "preserveHoodieMetadata": False,
+        "missingSchedulePartitions": [],
+    }
+    return encode_container(schemas.load("compaction_plan"), record)
+
+
+def _operation_record(operation: CompactionOperation) -> dict[str, Any]:
+    return {
+        "baseInstantTime": operation.base_instant,
+        "deltaFilePaths": list(operation.log_files),
+        "dataFilePath": operation.base_file,
+        "fileId": operation.file_id,
+        "partitionPath": operation.partition,
+        "metrics": {name: float(value) for name, value in operation.metrics.items()},
+        "bootstrapFilePath": None,
+    }
+
+
+def decode_compaction_plan(data: bytes) -> CompactionPlan:
+    """Return a compaction or log compaction plan.
+
+    Args:
+        data: the whole requested file.
+
+    Raises:
+        CorruptTableError: the bytes are damaged.
+        UnsupportedError: a plan of version 1, whose paths are absolute.
+    """
+    return read_as(_compaction_of, one_record(data), "a compaction plan")
+
+
+def _compaction_of(record: dict[str, Any]) -> CompactionPlan:
+    if record.get("version") != COMPACTION_PLAN_VERSION:
+        raise UnsupportedError(
+            f"A compaction plan of version {record.get('version')} is not supported; "
+            "run the compaction with the engine that scheduled it."
+        )
+    return CompactionPlan(tuple(_operation_of(each) for each in record.get("operations") or ()))
+
+
+def _operation_of(record: dict[str, Any]) -> CompactionOperation:
+    return CompactionOperation(
+        partition=record["partitionPath"] or "",
+        file_id=record["fileId"],
+        base_instant=record["baseInstantTime"],
+        base_file=record.get("dataFilePath") or None,
+        log_files=tuple(record.get("deltaFilePaths") or ()),
+        metrics=dict(record.get("metrics") or {}),
+    )
+
+
+def encode_requested_replace(operation: str | None = None) -> bytes:
+    """Return the content of `<instant>.replacecommit.requested` of an overwrite.
+
+    Args:
+        operation: name of the operation; None leaves every field empty, as for insert overwrite.
+    """
+    record: dict[str, Any] = {
+        "operationType": operation,
+        "clusteringPlan": None,
+        "extraMetadata": None if operation is None else {},
+        "version": None if operation is None else 1,
+    }
+    return encode_container(schemas.load("requested_replace"), record)
+
+
+def clustering_groups(data: bytes) -> list[tuple[str, str]]:
+    """Return the file groups, as partition and file id, that a requested clustering replaces.
+
+    Args:
+        data: content of `<instant>.clustering.requested` or `<instant>.replacecommit.requested`;
+            nothing for one without a clustering plan.
+
+    Raises:
+        CorruptTableError: the bytes are damaged.
+    """
+    return read_as(_clustered, one_record(data), "a clustering plan") if data else []
+
+
+def _clustered(record: dict[str, Any]) -> list[tuple[str, str]]:
+    groups = (record.get("clusteringPlan") or {}).get("inputGroups") or ()
+    return [
+        (piece["partitionPath"] or "", piece["fileId"]) for group in groups for piece in group["slices"] or ()
+    ]

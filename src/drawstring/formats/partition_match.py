@@ -1,0 +1,61 @@
+"""Which partitions may hold rows that a condition keeps, by the values that their paths tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyarrow import fs
+
+
+def partitions_that_match(
+    where: pc.Expression, schema: pa.Schema, partitions: Sequence[Mapping[str, Any]]
+) -> list[bool]:
+    """Tell for each partition whether the condition can be true in it.
+
+    Arrow simplifies the condition with what a fragment guarantees; nothing is read.
+
+    Args:
+        where: a condition on any columns.
+        schema: the table's columns.
+        partitions: value by column of each partition, for the columns whose value is known.
+    """
+    files = ds.ParquetFileFormat()
+    nowhere = fs.LocalFileSystem()
+    fragments = [
+        files.make_fragment(str(number), nowhere, partition_expression=guarantee(typed(values, schema)))
+        for number, values in enumerate(partitions)
+    ]
+    dataset = ds.FileSystemDataset(fragments, schema, files, nowhere)
+    kept = {fragment.path for fragment in dataset.get_fragments(filter=where)}
+    return [str(number) in kept for number in range(len(partitions))]
+
+
+def typed(values: Mapping[str, Any], schema: pa.Schema) -> dict[str, pa.Scalar]:
+    """Return values as scalars of their columns' types; columns that the schema lacks are left out.
+
+    Args:
+        values: Python value by column.
+        schema: the table's columns.
+    """
+    return {
+        name: pa.scalar(value, schema.field(name).type)
+        for name, value in values.items()
+        if name in schema.names
+    }
+
+
+def guarantee(constants: Mapping[str, pa.Scalar]) -> pc.Expression:
+    """Return what known values say about every row, as Arrow simplifies conditions with.
+
+    Args:
+        constants: value by column.
+    """
+    said = pc.scalar(True)
+    for name, value in constants.items():
+        column = pc.field(name)
+        said = said & (column == value if value.is_valid else column.is_null())
+    return said

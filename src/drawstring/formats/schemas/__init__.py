@@ -1,0 +1,21 @@
+"""Avro schemas of metadata files, as other implementations write them into the files."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+
+
+@cache
+def load(name: str) -> dict[str, Any]:
+    """Return a schema by name.
+
+    Args:
+        name: `commit`, `replace_commit`, `requested_replace`, `compaction_plan`, `rollback_plan`,
+            `rollback` or `delete_list`.
+    """
+    text = resources.files(__package__).joinpath(f"{name}.avsc").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
