@@ -1,0 +1,80 @@
+"""Names of timeline files in both layouts (specification: Timeline).
+
+    state       layout 1 (version 6)         layout 2 (versions 8 and 9)
+    requested   <T>.<action>.requested       the same
+    inflight    <T>.<action>.inflight        the same; of a commit <T>.inflight in both
+    completed   <T>.<action>                 <T>_<C>.<action>
+
+T is the requested time, C the completion time. A completed compaction is called `commit`, a log
+compaction `deltacommit`, a clustering `replacecommit`; layout 1 says `replacecommit` for a pending
+clustering too. Files left in layout 2 by an upgrade may lack the completion time.
+"""
+
+from __future__ import annotations
+
+import re
+
+from drawstring.base.errors import InternalError
+from drawstring.model.instant import Action, Instant, State
+
+LAYOUT_WITH_COMPLETION_TIMES = 2
+
+_NAME = re.compile(r"(\d{14,})(?:_(\d{14,}))?(?:\.([a-z]+))?(?:\.(requested|inflight))?", re.ASCII)
+_ACTIONS = frozenset(action.value for action in Action)
+
+
+def parse_instant(file_name: str, layout: int) -> Instant | None:
+    """Return the instant and state that a timeline file stands for, None for a foreign file.
+
+    Args:
+        file_name: name without its folder.
+        layout: timeline layout version, 1 or 2.
+    """
+    match = _NAME.fullmatch(file_name)
+    if match is None:
+        return None
+    requested, completed, word, suffix = match.groups()
+    if word == "inflight" and suffix is None:
+        return None if completed else Instant(requested, Action.COMMIT, State.INFLIGHT)
+    if word not in _ACTIONS or (suffix == "inflight" and word == Action.COMMIT):
+        return None
+    if suffix is not None:
+        return None if completed else Instant(requested, Action(word), _pending_state(suffix))
+    if completed is not None and layout < LAYOUT_WITH_COMPLETION_TIMES:
+        return None
+    return Instant(requested, Action(word), State.COMPLETED, completed)
+
+
+def file_name(instant: Instant, layout: int) -> str:
+    """Return the name of the file that brings an instant to its state.
+
+    Args:
+        instant: a completed one must be named by its completed action, such as `commit`.
+        layout: timeline layout version, 1 or 2.
+
+    Raises:
+        InternalError: a completed instant is called by the action it had while pending.
+    """
+    word = _word(instant.action, layout)
+    if instant.state is State.REQUESTED:
+        return f"{instant.requested}.{word}.requested"
+    if instant.state is State.INFLIGHT:
+        return f"{instant.requested}{'' if word == Action.COMMIT else '.' + word}.inflight"
+    if instant.action is not instant.action.completed_action:
+        raise InternalError(
+            f"A completed {instant.action} is called {instant.action.completed_action}.",
+            instant=instant.requested,
+        )
+    if layout < LAYOUT_WITH_COMPLETION_TIMES or instant.completed is None:
+        return f"{instant.requested}.{word}"
+    return f"{instant.requested}_{instant.completed}.{word}"
+
+
+def _word(action: Action, layout: int) -> str:
+    if action is Action.CLUSTERING and layout < LAYOUT_WITH_COMPLETION_TIMES:
+        return Action.REPLACE_COMMIT.value
+    return action.value
+
+
+def _pending_state(suffix: str) -> State:
+    return State.REQUESTED if suffix == "requested" else State.INFLIGHT

@@ -1,0 +1,132 @@
+"""The table's properties file on storage.
+
+    .hoodie/hoodie.properties           the properties
+    .hoodie/hoodie.properties.backup    the old ones, there only while they are being changed
+
+A change puts the backup, then the new file, then deletes the backup. A reader that finds the main
+file missing or half-written takes the backup (specification: Table Configuration).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from drawstring.base.clock import Clock
+from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.config.properties import decode_properties, encode_properties, table_checksum
+from drawstring.config.table import TableConfig, table_config
+from drawstring.storage.protocol import Storage
+
+PROPERTIES_PATH = ".hoodie/hoodie.properties"
+BACKUP_PATH = PROPERTIES_PATH + ".backup"
+
+_FOLDERS = (".hoodie/.aux", ".hoodie/.temp")
+_HISTORY_FOLDERS = {1: ".hoodie/archived", 2: ".hoodie/timeline/history"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    data: bytes
+    properties: Mapping[str, str]
+    from_backup: bool
+
+
+def load_config(storage: Storage) -> TableConfig:
+    """Return the configuration of a table.
+
+    Raises:
+        InvalidError: there is no table at this place.
+        CorruptTableError: neither the properties nor their backup can be read.
+        UnsupportedError: the table's version is not known.
+    """
+    return table_config(_load(storage).properties)
+
+
+def save_properties(storage: Storage, properties: Mapping[str, str], clock: Clock) -> None:
+    """Replace the properties of a table; a reader sees the old ones or the new ones.
+
+    Args:
+        properties: all of them, also those that stay; the checksum is renewed.
+
+    Raises:
+        InvalidError: there is no table at this place.
+        CorruptTableError: neither the properties nor their backup can be read.
+    """
+    old = _load(storage)
+    if not old.from_backup:
+        storage.put(BACKUP_PATH, old.data)
+    storage.put(PROPERTIES_PATH, _encode(properties, clock))
+    storage.delete([BACKUP_PATH])
+
+
+def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock) -> TableConfig:
+    """Make an empty table.
+
+    Args:
+        properties: all that `config.new_table_properties` gives.
+
+    Raises:
+        InvalidError: a table is there already.
+    """
+    config = table_config(properties)
+    if storage.exists(PROPERTIES_PATH) or storage.exists(BACKUP_PATH):
+        raise _exists(storage)
+    for folder in (*_FOLDERS, config.timeline_folder, _HISTORY_FOLDERS[config.layout]):
+        _make_folder(storage, folder)
+    if not storage.put_if_absent(PROPERTIES_PATH, _encode(properties, clock)):
+        raise _exists(storage)
+    return config
+
+
+def _load(storage: Storage) -> _Stored:
+    problem = None
+    for path in (PROPERTIES_PATH, BACKUP_PATH):
+        try:
+            data = storage.read(path)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        problem = _problem(properties := decode_properties(data), data)
+        if problem is None:
+            return _Stored(data, properties, path == BACKUP_PATH)
+    if problem is None:
+        raise InvalidError(
+            "This is not a Hudi table (no .hoodie/hoodie.properties); check the path, or create a table.",
+            table=storage.spec.uri,
+        )
+    raise CorruptTableError(
+        f"The table's properties are damaged ({problem}); write the file anew from a copy.",
+        table=storage.spec.uri,
+        path=PROPERTIES_PATH,
+    )
+
+
+def _problem(properties: Mapping[str, str], data: bytes) -> str | None:
+    """Say what marks a properties file as half-written, None when nothing does."""
+    if not data.strip():
+        return "the file is empty"
+    if not data.endswith((b"\n", b"\r")):
+        return "its last line has no end"
+    try:
+        table_config(properties)
+    except CorruptTableError as error:
+        return error.message.rstrip(".")
+    return None
+
+
+def _encode(properties: Mapping[str, str], clock: Clock) -> bytes:
+    name, database = properties.get("hoodie.table.name", ""), properties.get("hoodie.database.name", "")
+    checked = {**properties, "hoodie.table.checksum": str(table_checksum(name, database))}
+    return encode_properties(checked, clock.now_ms())
+
+
+def _make_folder(storage: Storage, folder: str) -> None:
+    """Make a folder where folders are things: other engines list it before the first write."""
+    if storage.local_path(folder) is not None:
+        placeholder = f"{folder}/.folder.tmp"
+        storage.put(placeholder, b"")
+        storage.delete([placeholder])
+
+
+def _exists(storage: Storage) -> InvalidError:
+    return InvalidError("A table is there already; open it, or choose another path.", table=storage.spec.uri)

@@ -1,0 +1,260 @@
+"""The timeline's files: loading it, and the only ways to change it.
+
+    request ── put-if-absent ──> requested ── start ──> inflight ── complete ──> completed
+                                     └────────── remove_pending ──────┘
+
+Every step makes one new file with put-if-absent, so of two processes one gets `ConflictError`.
+In layout 2 the completion time is part of the name, so two completions of one instant would not
+collide by name. Whoever completes therefore first takes a claim, a file named by the requested
+time alone; a claim outlives a killed process until the instant is rolled back.
+"""
+
+from __future__ import annotations
+
+from drawstring.base.clock import Clock
+from drawstring.base.errors import ConflictError, CorruptTableError
+from drawstring.config.table import TableConfig
+from drawstring.formats.metadata import decode_commit
+from drawstring.formats.records import one_record
+from drawstring.model.commit import CommitMetadata
+from drawstring.model.files import join_path
+from drawstring.model.instant import Action, Instant, State
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.instants import instant_time, next_time
+from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, file_name, parse_instant
+from drawstring.timeline.timeline import Timeline
+
+CLAIM_FOLDER = ".hoodie/.locks"
+_CLAIM_SUFFIX = ".claim"
+_CLUSTER_OPERATION = "CLUSTER"
+
+
+class TimelineStore:
+    """The active timeline of one table.
+
+    Args:
+        storage: the table's files.
+        config: the table's layout, folder and time zone.
+        clock: where instant times come from.
+    """
+
+    def __init__(self, storage: Storage, config: TableConfig, clock: Clock) -> None:
+        self._storage = storage
+        self._config = config
+        self._clock = clock
+        self._last_time: str | None = None
+        self._commits: dict[Instant, CommitMetadata] = {}
+
+    def load(self) -> Timeline:
+        """List the timeline's folder; files that are no instants are passed over.
+
+        In layout 1 a pending clustering is named like an overwrite; its plan is read to tell them
+        apart, and it comes out as `Action.CLUSTERING`.
+
+        Raises:
+            CorruptTableError: the plan of such an instant cannot be read.
+        """
+        found = [
+            instant
+            for status in self._storage.list_files(self._config.timeline_folder)
+            if (instant := parse_instant(status.name, self._config.layout)) is not None
+        ]
+        timeline = Timeline.of(found)
+        if self._config.layout >= LAYOUT_WITH_COMPLETION_TIMES:
+            return timeline
+        pending = timeline.pending_of(Action.REPLACE_COMMIT)
+        clusterings = {instant.requested for instant in pending if self._is_clustering(instant)}
+        return timeline if not clusterings else _with_clusterings(timeline, clusterings)
+
+    def path(self, instant: Instant) -> str:
+        """Return the path of the file of an instant's state."""
+        return join_path(self._config.timeline_folder, file_name(instant, self._config.layout))
+
+    def read(self, instant: Instant) -> bytes:
+        """Return the file of an instant's state.
+
+        Raises:
+            CorruptTableError: it is gone.
+        """
+        path = self.path(instant)
+        try:
+            return self._storage.read(path)
+        except FileNotFoundError:
+            raise CorruptTableError(
+                "A file of the timeline is gone; open the table again, and restore it if that does not help.",
+                instant=instant.requested,
+                path=path,
+            ) from None
+
+    def read_requested(self, instant: Instant) -> bytes:
+        """Return the plan that an instant was requested with, whatever its state is now.
+
+        Raises:
+            CorruptTableError: no such file is left.
+        """
+        for action in _pending_names(instant):
+            try:
+                return self._storage.read(self.path(_at(instant, action, State.REQUESTED)))
+            except FileNotFoundError:
+                continue
+        raise CorruptTableError(
+            f"The requested file of this {instant.action} is gone; roll the instant back.",
+            instant=instant.requested,
+        )
+
+    def commit_metadata(self, instant: Instant) -> CommitMetadata:
+        """Return what a completed write says about itself; an empty file says nothing.
+
+        Raises:
+            CorruptTableError: the file is gone or damaged.
+        """
+        known = self._commits.get(instant)
+        if known is None:
+            data = self.read(instant)
+            try:
+                known = decode_commit(data) if data else CommitMetadata()
+            except CorruptTableError as error:
+                raise error.at(instant=instant.requested, path=self.path(instant)) from error
+            self._commits[instant] = known
+        return known
+
+    def new_time(self, timeline: Timeline) -> str:
+        """Return a time after every time on the timeline and every one given out before."""
+        last = max(timeline.latest_time() or "", self._last_time or "") or None
+        now = instant_time(self._clock.now_ms(), self._config.timezone)
+        self._last_time = next_time(last, now)
+        return self._last_time
+
+    def request(self, action: Action, time: str, content: bytes = b"") -> Instant:
+        """Put a new instant on the timeline.
+
+        Args:
+            action: the action as it is called while pending.
+            time: requested time, from `new_time`.
+            content: the plan, if the action has one.
+
+        Raises:
+            ConflictError: another writer took that time.
+        """
+        return self._add(Instant(time, action, State.REQUESTED), content)
+
+    def start(self, instant: Instant, content: bytes = b"") -> Instant:
+        """Bring a requested instant to inflight.
+
+        Raises:
+            ConflictError: another writer did.
+        """
+        return self._add(_at(instant, instant.action, State.INFLIGHT), content)
+
+    def complete(self, instant: Instant, content: bytes) -> Instant:
+        """Bring an inflight instant to completed: what it wrote takes effect at once.
+
+        Args:
+            instant: the pending instant.
+            content: its metadata.
+
+        Raises:
+            ConflictError: another process completed it, is about to, or rolled it back.
+        """
+        if not self._storage.put_if_absent(_claim(instant), b""):
+            raise _lost(instant, "another process is completing it")
+        timeline = self.load()
+        reason = self._obstacle(timeline, instant)
+        if reason is None:
+            completed = self._completed(timeline, instant)
+            if self._storage.put_if_absent(self.path(completed), content):
+                self._storage.delete([_claim(instant)])
+                return completed
+            reason = "another process completed it"
+        self._storage.delete([_claim(instant)])
+        raise _lost(instant, reason)
+
+    def stop(self, instant: Instant) -> None:
+        """Take a dead attempt's inflight file and claim away, so that the instant is requested again."""
+        self._storage.delete([_claim(instant)])
+        self._storage.delete([self.path(_at(instant, instant.action, State.INFLIGHT))])
+
+    def remove_pending(self, instant: Instant) -> None:
+        """Take a pending instant off the timeline, its furthest file first."""
+        self.stop(instant)
+        self._storage.delete([self.path(_at(instant, instant.action, State.REQUESTED))])
+
+    def sweep_claims(self) -> None:
+        """Delete the claims of processes that died while completing; only under the table lock."""
+        statuses = self._storage.list_files(CLAIM_FOLDER)
+        self._storage.delete([status.path for status in statuses if status.name.endswith(_CLAIM_SUFFIX)])
+
+    def _add(self, instant: Instant, content: bytes) -> Instant:
+        path = self.path(instant)
+        if not self._storage.put_if_absent(path, content):
+            raise ConflictError(
+                "Another writer has this instant; retry the write.", instant=instant.requested, path=path
+            )
+        return instant
+
+    def _completed(self, timeline: Timeline, instant: Instant) -> Instant:
+        layout_2 = self._config.layout >= LAYOUT_WITH_COMPLETION_TIMES
+        completion = self.new_time(timeline) if layout_2 else None
+        return Instant(instant.requested, instant.action.completed_action, State.COMPLETED, completion)
+
+    def _obstacle(self, timeline: Timeline, instant: Instant) -> str | None:
+        """Say why an instant that we hold the claim of cannot be completed, None when it can."""
+        for known in timeline.instants:
+            if known.requested != instant.requested or known.action.completed_action is not (
+                instant.action.completed_action
+            ):
+                continue
+            if known.is_completed:
+                return "another process completed it"
+            return None if known.state is State.INFLIGHT else "its inflight file was taken away"
+        return "it was rolled back"
+
+    def _is_clustering(self, instant: Instant) -> bool:
+        data = self.read_requested(instant)
+        if not data:
+            return False
+        try:
+            record = one_record(data)
+        except CorruptTableError as error:
+            requested = _at(instant, instant.action, State.REQUESTED)
+            raise error.at(instant=instant.requested, path=self.path(requested)) from error
+        planned = record.get("clusteringPlan") is not None
+        return planned or record.get("operationType") == _CLUSTER_OPERATION
+
+
+def _at(instant: Instant, action: Action, state: State) -> Instant:
+    return Instant(instant.requested, action, state)
+
+
+def _claim(instant: Instant) -> str:
+    return f"{CLAIM_FOLDER}/{instant.requested}{_CLAIM_SUFFIX}"
+
+
+def _lost(instant: Instant, reason: str) -> ConflictError:
+    return ConflictError(
+        f"This {instant.action} cannot be completed: {reason}; retry the write.", instant=instant.requested
+    )
+
+
+def _pending_names(instant: Instant) -> list[Action]:
+    """List the actions that an instant may have been requested as, the likely one first."""
+    if not instant.is_completed:
+        return [instant.action]
+    return [action for action in Action if action.completed_action is instant.action]
+
+
+def _with_clusterings(timeline: Timeline, times: set[str]) -> Timeline:
+    def renamed(instant: Instant) -> Instant:
+        return _at(instant, Action.CLUSTERING, instant.state)
+
+    return Timeline(
+        tuple(
+            renamed(instant) if _is_pending_replace(instant) and instant.requested in times else instant
+            for instant in timeline.instants
+        ),
+        timeline.start,
+    )
+
+
+def _is_pending_replace(instant: Instant) -> bool:
+    return instant.action is Action.REPLACE_COMMIT and not instant.is_completed

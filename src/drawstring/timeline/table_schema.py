@@ -1,0 +1,67 @@
+"""What the columns of a table are (specification: Schema).
+
+The newest write that names a schema says it, else the schema that the table was created with, else
+the newest base file.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from drawstring.base.errors import CorruptTableError
+from drawstring.config.table import TableConfig
+from drawstring.formats.parquet import parquet_schema
+from drawstring.model.files import BaseFile, FileStatus
+from drawstring.model.instant import Instant
+from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
+from drawstring.schema.meta import without_meta
+from drawstring.schema.names import record_name
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+
+
+def table_schema_json(
+    storage: Storage, store: TimelineStore, timeline: Timeline, config: TableConfig, as_of: str | None = None
+) -> str | None:
+    """Return the Avro schema of a table, None for a table that was created without one and is empty.
+
+    Args:
+        storage: reads base files.
+        store: reads commit metadata.
+        timeline: the active timeline.
+        config: the table.
+        as_of: the latest requested time that counts; None for all.
+
+    Raises:
+        CorruptTableError: the table has data and nothing tells its columns.
+    """
+    writes = [instant for instant in timeline.writes() if as_of is None or instant.requested <= as_of]
+    for instant in reversed(writes):
+        if schema_json := store.commit_metadata(instant).schema_json:
+            return schema_json
+    if config.create_schema:
+        return config.create_schema
+    for instant in reversed(writes):
+        if path := _base_path(store, instant):
+            return arrow_to_avro(without_meta(parquet_schema(storage, path)), *record_name(config.name))
+    if writes:
+        raise CorruptTableError(
+            "neither the commits nor the properties of the table say what its columns are:"
+            " set hoodie.table.create.schema"
+        )
+    return None
+
+
+def table_schema(
+    storage: Storage, store: TimelineStore, timeline: Timeline, config: TableConfig, as_of: str | None = None
+) -> pa.Schema:
+    """Return the columns of a table without meta columns; arguments as `table_schema_json`."""
+    schema_json = table_schema_json(storage, store, timeline, config, as_of)
+    return pa.schema([]) if schema_json is None else without_meta(avro_to_arrow(schema_json))
+
+
+def _base_path(store: TimelineStore, instant: Instant) -> str | None:
+    """Return the path of a base file that a write made."""
+    paths = (stat.path for stat in store.commit_metadata(instant).stats)
+    return next((path for path in paths if BaseFile.parse(FileStatus(path, 0))), None)

@@ -1,0 +1,111 @@
+"""The active timeline as one value: what was done to the table, and what is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The instants of the active timeline, each once, at its furthest state.
+
+    Attributes:
+        instants: sorted by requested time, then action.
+        start: requested time of the first write of the active timeline; instants before it were
+            archived and count as committed. None for a table without writes.
+    """
+
+    instants: tuple[Instant, ...] = ()
+    start: str | None = None
+    _writes: Mapping[str, Instant] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        writes = {instant.requested: instant for instant in self.instants if instant.is_write}
+        object.__setattr__(self, "_writes", writes)
+
+    @staticmethod
+    def of(files: Iterable[Instant]) -> Timeline:
+        """Build a timeline from what each of its files stands for, in any order."""
+        furthest: dict[tuple[str, Action], Instant] = {}
+        for instant in files:
+            key = (instant.requested, instant.action.completed_action)
+            known = furthest.get(key)
+            furthest[key] = instant if known is None else _further(known, instant)
+        instants = tuple(sorted(furthest.values()))
+        return Timeline(instants, _start(instants))
+
+    def writes(self) -> tuple[Instant, ...]:
+        """Return the completed writes by requested time: commits, delta commits, replace commits."""
+        return tuple(self._writes.values())
+
+    def latest_write(self) -> Instant | None:
+        """Return the completed write with the greatest requested time."""
+        return next(reversed(self.writes()), None)
+
+    def pending(self) -> tuple[Instant, ...]:
+        """Return the instants that are not completed, of all actions."""
+        return tuple(instant for instant in self.instants if not instant.is_completed)
+
+    def pending_writes(self) -> tuple[Instant, ...]:
+        """Return the pending writes of data, not those of compaction or clustering."""
+        return tuple(instant for instant in self.pending() if instant.action in WRITE_ACTIONS)
+
+    def pending_of(self, *actions: Action) -> tuple[Instant, ...]:
+        """Return the pending instants of some actions."""
+        return tuple(instant for instant in self.pending() if instant.action in actions)
+
+    def is_committed(self, requested: str) -> bool:
+        """Tell whether data files of an instant count: it is a completed write or an archived one."""
+        return requested in self._writes or self.is_archived(requested)
+
+    def is_archived(self, requested: str) -> bool:
+        """Tell whether an instant lies before the active timeline."""
+        return self.start is not None and requested < self.start
+
+    def completion_of(self, requested: str) -> str | None:
+        """Return when a write took effect, None when it did not.
+
+        Where no completion time is kept (version 6, archived instants) it is the requested time.
+        """
+        write = self._writes.get(requested)
+        if write is not None:
+            return write.completed or write.requested
+        return requested if self.is_archived(requested) else None
+
+    def write_at(self, requested: str) -> Instant | None:
+        """Return the completed write of a requested time."""
+        return self._writes.get(requested)
+
+    def find(self, requested: str) -> Instant | None:
+        """Return the instant of a requested time, a savepoint of it aside; None when there is none."""
+        return next(
+            (i for i in self.instants if i.requested == requested and i.action is not Action.SAVEPOINT), None
+        )
+
+    def until(self, requested: str) -> Timeline:
+        """Return the timeline of the instants requested up to and including a time."""
+        kept = tuple(instant for instant in self.instants if instant.requested <= requested)
+        return Timeline(kept, self.start)
+
+    def latest_time(self) -> str | None:
+        """Return the greatest requested or completion time of any instant."""
+        times = [instant.completed or instant.requested for instant in self.instants]
+        times += [instant.requested for instant in self.instants]
+        return max(times, default=None)
+
+
+def _further(one: Instant, other: Instant) -> Instant:
+    """Choose the further state; of two completed files the earlier completion, so all readers agree."""
+    if one.state is not other.state:
+        return max(one, other, key=lambda instant: instant.state)
+    return min(one, other, key=lambda instant: instant.completed or "")
+
+
+def _start(instants: tuple[Instant, ...]) -> str | None:
+    """Find the first write that archiving did not pass: it leaves savepointed ones behind."""
+    saved = {instant.requested for instant in instants if instant.action is Action.SAVEPOINT}
+    writes = [instant.requested for instant in instants if instant.action.completed_action in WRITE_ACTIONS]
+    return next((time for time in writes if time not in saved), writes[0] if writes else None)

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from drawstring.base.clock import SteppingClock
+from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+from drawstring.config.properties import decode_properties
+from drawstring.storage.faults import FaultyStorage, InjectedFault
+from drawstring.storage.local import LocalStorage
+from drawstring.timeline.properties_store import (
+    BACKUP_PATH,
+    PROPERTIES_PATH,
+    create_table,
+    load_config,
+    save_properties,
+)
+from tests.timeline.support import memory, new_table, properties
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_created_table_loads(version: int) -> None:
+    storage, config = new_table(version)
+    loaded = load_config(storage)
+    assert (loaded.name, loaded.version, loaded.layout) == ("rides", version, config.layout)
+    stored = decode_properties(storage.read(PROPERTIES_PATH))
+    assert stored["hoodie.table.checksum"].isdigit()
+
+
+def test_a_local_table_has_the_folders_that_other_engines_list(tmp_path: Path) -> None:
+    create_table(LocalStorage(str(tmp_path)), properties(9), SteppingClock())
+    assert (tmp_path / ".hoodie/timeline/history").is_dir()
+    assert list((tmp_path / ".hoodie/timeline").glob("*.tmp")) == []
+
+
+def test_creating_twice_is_refused_and_keeps_the_first() -> None:
+    storage, _ = new_table(9)
+    before = storage.read(PROPERTIES_PATH)
+    with pytest.raises(InvalidError, match="already"):
+        create_table(storage, properties(6), SteppingClock())
+    assert storage.read(PROPERTIES_PATH) == before
+
+
+def test_a_place_without_a_table_is_named() -> None:
+    storage = memory()
+    with pytest.raises(InvalidError, match="not a Hudi table") as caught:
+        load_config(storage)
+    assert storage.spec.uri in str(caught.value)
+
+
+def test_an_unknown_version_is_not_taken_for_damage() -> None:
+    storage = memory()
+    storage.put(
+        PROPERTIES_PATH, b"hoodie.table.name=t\nhoodie.table.type=COPY_ON_WRITE\nhoodie.table.version=10\n"
+    )
+    with pytest.raises(UnsupportedError, match="10"):
+        load_config(storage)
+
+
+def halves(whole: bytes) -> list[bytes]:
+    return [b"", b"\n", whole[: len(whole) // 2], whole[:-2], whole[:-1]]
+
+
+@pytest.mark.parametrize("cut", range(5))
+def test_a_half_written_file_is_read_from_its_backup(cut: int) -> None:
+    storage, _ = new_table(9)
+    whole = storage.read(PROPERTIES_PATH)
+    storage.put(BACKUP_PATH, whole)
+    storage.put(PROPERTIES_PATH, halves(whole)[cut])
+    assert load_config(storage).record_key_fields == ("id",)
+
+
+@pytest.mark.parametrize("cut", range(5))
+def test_a_half_written_file_without_backup_is_reported(cut: int) -> None:
+    storage, _ = new_table(9)
+    storage.put(PROPERTIES_PATH, halves(storage.read(PROPERTIES_PATH))[cut])
+    with pytest.raises(CorruptTableError, match="damaged") as caught:
+        load_config(storage)
+    assert PROPERTIES_PATH in str(caught.value)
+
+
+def test_a_table_that_lost_its_main_file_in_a_change_is_read_from_the_backup() -> None:
+    storage, _ = new_table(9)
+    storage.put(BACKUP_PATH, storage.read(PROPERTIES_PATH))
+    storage.delete([PROPERTIES_PATH])
+    assert load_config(storage).name == "rides"
+    save_properties(storage, {**load_config(storage).properties, "added": "1"}, SteppingClock())
+    assert load_config(storage).properties["added"] == "1"
+    assert not storage.exists(BACKUP_PATH)
+
+
+def test_a_checksum_of_another_table_is_damage() -> None:
+    storage, _ = new_table(9)
+    text = storage.read(PROPERTIES_PATH).replace(b"hoodie.table.name=rides", b"hoodie.table.name=other")
+    storage.put(PROPERTIES_PATH, text)
+    with pytest.raises(CorruptTableError, match="checksum"):
+        load_config(storage)
+
+
+def test_a_change_that_dies_leaves_the_old_properties_or_the_new_ones() -> None:
+    seen = set()
+    for fail_after in range(5):
+        storage, config = new_table(9)
+        changed = {**config.properties, "added": "1"}
+        try:
+            save_properties(FaultyStorage(storage, fail_after), changed, SteppingClock())
+        except InjectedFault:
+            loaded = load_config(storage).properties
+            assert {**loaded, "hoodie.table.checksum": "", "added": "1"} == {
+                **changed,
+                "hoodie.table.checksum": "",
+            }
+            seen.add("added" in loaded)
+            save_properties(storage, changed, SteppingClock())
+        assert load_config(storage).properties["added"] == "1"
+        assert not storage.exists(BACKUP_PATH)
+    assert seen == {False, True}

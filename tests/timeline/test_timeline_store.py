@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from drawstring.base.clock import SteppingClock
+from drawstring.base.errors import ConflictError, CorruptTableError
+from drawstring.formats.metadata import encode_commit
+from drawstring.model.commit import CommitMetadata, WriteStat
+from drawstring.model.instant import Action, Instant, State
+from drawstring.storage.faults import FaultyStorage, InjectedFault
+from drawstring.storage.local import LocalStorage
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from tests.timeline.support import begin, golden, new_store, new_table, paths
+
+VERSIONS = (6, 8, 9)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_write_goes_through_its_states(version: int) -> None:
+    _, store = new_store(version)
+    requested = store.request(Action.DELTA_COMMIT, store.new_time(store.load()))
+    assert store.load().pending() == (requested,)
+    inflight = store.start(requested, b"profile")
+    assert store.load().pending_writes() == (inflight,)
+    completed = store.complete(inflight, b"done")
+    timeline = store.load()
+    assert timeline.writes() == (completed,)
+    assert timeline.pending() == ()
+    assert store.read(completed) == b"done"
+
+
+def test_names_in_version_6() -> None:
+    storage, store = new_store(6)
+    store.complete(begin(store, Action.COMMIT), b"x")
+    time = store.load().instants[0].requested
+    names = {path.rpartition("/")[2] for path in paths(storage, ".hoodie")}
+    assert {f"{time}.commit", f"{time}.inflight", f"{time}.commit.requested"} <= names
+
+
+def test_a_completion_time_is_after_every_time_known() -> None:
+    storage, store = new_store(9)
+    completed = store.complete(begin(store), b"x")
+    assert completed.completed is not None
+    assert completed.completed > completed.requested
+    assert f".hoodie/timeline/{completed.requested}_{completed.completed}.deltacommit" in paths(storage)
+
+
+def test_times_never_repeat_when_the_clock_stands_still() -> None:
+    storage, config = new_table(9)
+    store = TimelineStore(storage, config, SteppingClock(step_ms=0))
+    timeline = store.load()
+    times = [store.new_time(timeline) for _ in range(3)]
+    assert times == sorted(set(times))
+
+
+def test_times_go_on_after_those_of_a_writer_whose_clock_is_ahead() -> None:
+    storage, store = new_store(9)
+    storage.put(".hoodie/timeline/20990101000000000_20990101000000005.commit", b"")
+    assert store.new_time(store.load()) == "20990101000000006"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_compaction_completes_as_a_commit(version: int) -> None:
+    _, store = new_store(version)
+    requested = store.request(Action.COMPACTION, store.new_time(store.load()), b"plan")
+    completed = store.complete(store.start(requested), b"x")
+    assert completed.action is Action.COMMIT
+    assert store.load().instants == (completed,)
+    assert store.read_requested(completed) == b"plan"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_taken_step_conflicts(version: int) -> None:
+    _, store = new_store(version)
+    inflight = begin(store)
+    with pytest.raises(ConflictError, match=inflight.requested):
+        store.request(inflight.action, inflight.requested)
+    with pytest.raises(ConflictError):
+        store.start(inflight)
+    store.complete(inflight, b"x")
+    with pytest.raises(ConflictError, match="another process completed it"):
+        store.complete(inflight, b"y")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_was_rolled_back_cannot_be_completed(version: int) -> None:
+    _, store = new_store(version)
+    inflight = begin(store)
+    store.remove_pending(inflight)
+    with pytest.raises(ConflictError, match="rolled back"):
+        store.complete(inflight, b"x")
+    assert store.load().instants == ()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_attempt_that_was_taken_away_cannot_complete(version: int) -> None:
+    _, store = new_store(version)
+    inflight = begin(store, Action.COMPACTION)
+    store.stop(inflight)
+    with pytest.raises(ConflictError, match="taken away"):
+        store.complete(inflight, b"x")
+    assert store.load().pending() == (Instant(inflight.requested, Action.COMPACTION, State.REQUESTED),)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_claim_keeps_others_out_until_the_instant_is_rolled_back(version: int) -> None:
+    storage, store = new_store(version)
+    inflight = begin(store)
+    storage.put(f".hoodie/.locks/{inflight.requested}.claim", b"")
+    with pytest.raises(ConflictError, match="another process is completing it"):
+        store.complete(inflight, b"x")
+    store.remove_pending(inflight)
+    assert not storage.exists(f".hoodie/.locks/{inflight.requested}.claim")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_writer_that_dies_while_completing_leaves_it_done_or_pending(version: int) -> None:
+    outcomes = set()
+    for fail_after in range(10):
+        storage, store = new_store(version)
+        inflight = begin(store)
+        config = load_config(storage)
+        dying = TimelineStore(FaultyStorage(storage, fail_after), config, SteppingClock(1_800_000_000_000))
+        try:
+            dying.complete(inflight, b"x")
+        except InjectedFault:
+            instants = store.load().instants
+            assert len(instants) == 1
+            outcomes.add(instants[0].state)
+            if instants[0].is_completed:
+                assert store.read(instants[0]) == b"x"
+            else:
+                store.remove_pending(inflight)
+                assert store.load().instants == ()
+        else:
+            assert fail_after > 0
+            break
+    assert outcomes == {State.INFLIGHT, State.COMPLETED}
+
+
+RACER = """
+import sys
+from drawstring.base.clock import SystemClock
+from drawstring.base.errors import ConflictError
+from drawstring.storage.local import LocalStorage
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+
+storage = LocalStorage(sys.argv[1])
+store = TimelineStore(storage, load_config(storage), SystemClock())
+pending = store.load().pending_writes()
+print("ready", flush=True)
+sys.stdin.readline()
+won = 0
+for instant in pending:
+    try:
+        store.complete(instant, sys.argv[2].encode())
+        won += 1
+    except ConflictError:
+        pass
+print(won)
+"""
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_of_two_processes_one_completes_an_instant(version: int, tmp_path: Path) -> None:
+    storage, config = new_table(version, LocalStorage(str(tmp_path)))
+    store = TimelineStore(storage, config, SteppingClock())
+    pending = [begin(store) for _ in range(20)]
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", RACER, str(tmp_path), name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("a", "b")
+    ]
+    for racer in racers:
+        assert racer.stdout and racer.stdout.readline() == "ready\n"
+    for racer in racers:
+        assert racer.stdin
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
+    wins = [int(racer.communicate(timeout=60)[0]) for racer in racers]
+    completed = [path for path in paths(storage, config.timeline_folder) if path.endswith(".deltacommit")]
+    assert sum(wins) == len(completed) == len(pending)
+    assert len(store.load().writes()) == len(pending)
+    assert paths(storage, ".hoodie/.locks") == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_foreign_files_in_the_folder_are_passed_over(version: int) -> None:
+    storage, store = new_store(version)
+    completed = store.complete(begin(store), b"x")
+    for name in (".DS_Store", "notes.txt", "20240131100000000.schemacommit", "1.commit.crc"):
+        storage.put(f"{load_config(storage).timeline_folder}/{name}", b"")
+    storage.put(".hoodie/.aux/20240131100000000.compaction.requested", b"")
+    storage.put(".hoodie/archived/20240131100000000.commit", b"")
+    assert store.load().instants == (completed,)
+
+
+def test_loading_is_one_listing() -> None:
+    storage, config = new_table(9)
+    listed: list[str] = []
+
+    class Counting(FaultyStorage):
+        def list_files(self, folder: str) -> list:  # type: ignore[type-arg]
+            listed.append(folder)
+            return super().list_files(folder)
+
+    TimelineStore(Counting(storage, 0), config, SteppingClock()).load()
+    assert listed == [".hoodie/timeline"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_commit_metadata_is_read_once(version: int) -> None:
+    storage, store = new_store(version)
+    layout = load_config(storage).layout
+    meta = CommitMetadata((WriteStat("p", "f", "p/f_0-1-0_1.parquet"),), "UPSERT", {"schema": "{}"})
+    completed = store.complete(begin(store), encode_commit(meta, layout, replace=False))
+    assert store.commit_metadata(completed).stats[0].path == "p/f_0-1-0_1.parquet"
+    storage.delete([store.path(completed)])
+    assert store.commit_metadata(completed).operation == "UPSERT"
+
+
+def test_an_empty_completed_file_says_nothing() -> None:
+    _, store = new_store(6)
+    assert store.commit_metadata(store.complete(begin(store), b"")) == CommitMetadata()
+
+
+def test_a_damaged_or_missing_file_is_named() -> None:
+    storage, store = new_store(9)
+    completed = store.complete(begin(store), b"Obj\x01 cut off")
+    with pytest.raises(CorruptTableError, match=rf"{completed.requested}_{completed.completed}.deltacommit"):
+        store.commit_metadata(completed)
+    storage.delete([store.path(completed)])
+    with pytest.raises(CorruptTableError, match="is gone"):
+        store.read(completed)
+    storage.delete([f".hoodie/timeline/{completed.requested}.deltacommit.requested"])
+    with pytest.raises(CorruptTableError, match="is gone"):
+        store.read_requested(completed)
+
+
+def test_version_6_tells_a_pending_clustering_from_an_overwrite(tmp_path: Path) -> None:
+    storage, config = golden("v6_cow_clustering_pending", tmp_path)
+    store = TimelineStore(storage, config, SteppingClock())
+    (clustering,) = store.load().pending()
+    assert clustering.action is Action.CLUSTERING
+    assert store.read_requested(clustering).startswith(b"Obj\x01")
+    overwrite = store.request(Action.REPLACE_COMMIT, store.new_time(store.load()))
+    assert store.load().pending_writes() == (overwrite,)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_real_tables_load(version: int, tmp_path: Path) -> None:
+    storage, config = golden(f"v{version}_mor_inflight", tmp_path)
+    store = TimelineStore(storage, config, SteppingClock())
+    timeline = store.load()
+    assert [instant.action for instant in timeline.writes()] == [Action.COMMIT, Action.DELTA_COMMIT]
+    assert [instant.state for instant in timeline.pending_writes()] == [State.INFLIGHT]
+    assert all(store.commit_metadata(instant).stats for instant in timeline.writes())
+    assert all((instant.completed is None) == (version == 6) for instant in timeline.writes())
