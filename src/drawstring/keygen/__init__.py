@@ -1,0 +1,1 @@
+"""From columns to the record key and the partition path."""

@@ -1,0 +1,94 @@
+"""Texts of column values in keys and partition paths, as Java writes them (specification: Keys).
+
+| type | text |
+|---|---|
+| integers | decimal |
+| boolean | `true`, `false` |
+| float, double | `Double.toString`: `1.5`, `1.0E10`, `NaN` |
+| decimal | plain: `12.30` |
+| date | `2024-01-15` |
+| timestamp | the number of micro- or milliseconds |
+| binary | lower-case hex |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as pt
+
+from drawstring.base.errors import InvalidError
+from drawstring.schema.normal import normal_type
+
+
+def java_text(values: pa.Array, column: str) -> pa.Array:
+    """Return the text of each value, null where it is null.
+
+    Args:
+        values: a column.
+        column: its name, for the error.
+
+    Raises:
+        InvalidError: values of this type have no text.
+    """
+    kind = normal_type(values.type, column)
+    values = values.cast(kind)
+    if pt.is_string(kind):
+        return values
+    if pt.is_integer(kind) or pt.is_boolean(kind) or pt.is_date32(kind):
+        return values.cast(pa.string())
+    if pt.is_timestamp(kind):
+        return values.cast(pa.int64()).cast(pa.string())
+    for matches, text in _TEXTS:
+        if matches(kind):
+            return _by_distinct(values, text)
+    raise InvalidError(f"column {column} of type {kind} cannot be part of a key or a partition path")
+
+
+def map_distinct(texts: pa.Array, function: Callable[[str], str]) -> pa.Array:
+    """Apply a function to each distinct text; null stays null."""
+    return _by_distinct(texts, function)
+
+
+def _by_distinct(values: pa.Array, text: Callable[[Any], str]) -> pa.Array:
+    encoded = pc.dictionary_encode(values)
+    texts = pa.array([text(value) for value in encoded.dictionary.to_pylist()], pa.string())
+    return texts.take(encoded.indices)
+
+
+def _decimal(value: Decimal) -> str:
+    return format(value, "f")
+
+
+def _double(value: float) -> str:
+    return _java_float(value, np.float64(value))
+
+
+def _single(value: float) -> str:
+    return _java_float(value, np.float32(value))
+
+
+def _java_float(value: float, exact: np.floating[Any]) -> str:
+    """Write a float as `Double.toString` does: shortest digits, exponent outside [1e-3, 1e7)."""
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return np.format_float_positional(exact, unique=True, trim="0")
+    mantissa, _, exponent = np.format_float_scientific(exact, unique=True, trim="0").partition("e")
+    return f"{mantissa}E{int(exponent)}"
+
+
+_TEXTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], str]], ...] = (
+    (pt.is_float64, _double),
+    (pt.is_float32, _single),
+    (pt.is_decimal, _decimal),
+    (pt.is_binary, bytes.hex),
+    (pt.is_fixed_size_binary, bytes.hex),
+)

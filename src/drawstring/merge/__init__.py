@@ -1,0 +1,1 @@
+"""Which version of a record wins."""
