@@ -1,0 +1,1 @@
+"""File groups: which files make up a table at an instant, reading a slice, writing one."""

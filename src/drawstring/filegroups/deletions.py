@@ -1,0 +1,48 @@
+"""Which log records are deletes (specification: Deletes).
+
+A record is one when it stands in a delete block, when `_hoodie_is_deleted` is true, when the
+table's delete marker is in its column, or when `_hoodie_operation` says so.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.config.table import TableConfig
+from drawstring.schema.meta import IS_DELETED_COLUMN, OPERATION_COLUMN
+
+_DELETE_OPERATIONS = pa.array(["D", "-U"])
+
+
+def marker_of(config: TableConfig) -> tuple[str, str] | None:
+    """Return the column and the text in it that mark a delete, when the table has such a pair."""
+    column = config.merge_properties.get("hoodie.payload.delete.field")
+    text = config.merge_properties.get("hoodie.payload.delete.marker")
+    return (column, text) if column and text else None
+
+
+def delete_columns(config: TableConfig, schema: pa.Schema) -> list[str]:
+    """Return the columns of the table that may mark a delete."""
+    marker = marker_of(config)
+    names = [IS_DELETED_COLUMN, OPERATION_COLUMN, *([marker[0]] if marker else [])]
+    return [name for name in names if name in schema.names]
+
+
+def deleted(rows: pa.Table, config: TableConfig) -> pa.ChunkedArray | None:
+    """Return for each row of a data block whether it deletes its key; None for no deletes at all."""
+    marks = []
+    if IS_DELETED_COLUMN in rows.column_names and pa.types.is_boolean(
+        rows.schema.field(IS_DELETED_COLUMN).type
+    ):
+        marks.append(rows.column(IS_DELETED_COLUMN))
+    if OPERATION_COLUMN in rows.column_names:
+        marks.append(pc.is_in(rows.column(OPERATION_COLUMN), _DELETE_OPERATIONS))
+    marker = marker_of(config)
+    if marker is not None and marker[0] in rows.column_names:
+        marks.append(pc.equal(rows.column(marker[0]).cast(pa.string()), marker[1]))
+    result = None
+    for mark in marks:
+        mark = mark.fill_null(False)
+        result = mark if result is None else pc.or_(result, mark)
+    return result

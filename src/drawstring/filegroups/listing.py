@@ -1,0 +1,85 @@
+"""Which files lie in which partition.
+
+The view of file groups asks a `Listing`; this one looks at the storage itself.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from drawstring.base.bounds import worker_threads
+from drawstring.model.files import HOODIE_FOLDER, PARTITION_METADATA, FileStatus
+from drawstring.storage.protocol import Storage
+
+
+class Listing(Protocol):
+    """Partitions and their files."""
+
+    def partitions(self) -> list[str]:
+        """Return all partition paths, sorted; a table without partitions has the empty one."""
+        ...
+
+    def files(self, partition: str) -> list[FileStatus]:
+        """Return the files of a partition."""
+        ...
+
+
+class StorageListing:
+    """Lists the storage, each folder once; a partition is a folder with a partition metadata file.
+
+    Args:
+        storage: the table's files.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._files: dict[str, list[FileStatus]] = {}
+        self._partitions: list[str] | None = None
+
+    def partitions(self) -> list[str]:
+        if self._partitions is None:
+            self._partitions = self._list_all()
+        return self._partitions
+
+    def files(self, partition: str) -> list[FileStatus]:
+        if partition not in self._files:
+            self._files[partition] = self._storage.list_files(partition)
+        return self._files[partition]
+
+    def _list_all(self) -> list[str]:
+        folders = [path for path in self._storage.list_folders("") if path != HOODIE_FOLDER]
+        with ThreadPoolExecutor(worker_threads()) as pool:
+            trees = list(pool.map(self._storage.list_tree, folders))
+        by_folder: dict[str, list[FileStatus]] = defaultdict(list)
+        for status in [*self._storage.list_files(""), *(status for tree in trees for status in tree)]:
+            by_folder[status.folder].append(status)
+        found = sorted(folder for folder, files in by_folder.items() if _is_partition(files))
+        self._files |= {folder: by_folder[folder] for folder in found}
+        return found
+
+
+class FixedListing:
+    """Just these files.
+
+    Args:
+        files: the files, of any partitions.
+    """
+
+    def __init__(self, files: Iterable[FileStatus]) -> None:
+        by_folder: dict[str, list[FileStatus]] = defaultdict(list)
+        for status in files:
+            by_folder[status.folder].append(status)
+        self._files: Mapping[str, list[FileStatus]] = by_folder
+
+    def partitions(self) -> list[str]:
+        return sorted(self._files)
+
+    def files(self, partition: str) -> list[FileStatus]:
+        return self._files.get(partition, [])
+
+
+def _is_partition(files: Iterable[FileStatus]) -> bool:
+    return any(status.name.startswith(PARTITION_METADATA) for status in files)

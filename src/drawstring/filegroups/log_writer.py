@@ -1,0 +1,97 @@
+"""Appending to a file slice: one log file with a data block and a delete block."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from drawstring.base.clock import Stopwatch
+from drawstring.engine.protocol import TaskContext
+from drawstring.filegroups.changes import Changes
+from drawstring.filegroups.markers import Markers
+from drawstring.filegroups.settings import FileSettings
+from drawstring.filegroups.stamp import Stamp
+from drawstring.formats.avro import encode_datums
+from drawstring.formats.log_inline.blocks import BlockType, HeaderKey, encode_block
+from drawstring.formats.log_inline.deletes import encode_deletes
+from drawstring.formats.parquet import encode_parquet_block
+from drawstring.model.commit import WriteStat
+from drawstring.model.files import FileSlice, LogFile, join_path
+from drawstring.storage.protocol import Storage
+
+
+def append_log(
+    settings: FileSettings,
+    storage: Storage,
+    target: FileSlice,
+    changes: Changes,
+    stamp: Stamp,
+    context: TaskContext,
+) -> WriteStat:
+    """Write the changes of one file group as a new log file.
+
+    Args:
+        settings: of the write.
+        storage: the table's.
+        target: the slice that the changes belong to.
+        changes: one record or delete per key.
+        stamp: puts the meta columns on.
+        context: the task's attempt.
+
+    Returns:
+        The statistics; the file lies in the target's partition.
+    """
+    watch = Stopwatch()
+    name, version = _next_log(settings, target, context.write_token)
+    path = join_path(target.partition, name)
+    is_old_layout = settings.config.layout == 1
+    Markers(storage, settings.instant).create(path, "APPEND" if is_old_layout else "CREATE")
+    content = b"".join(_blocks(settings, target, changes, stamp))
+    storage.put(path, content)
+    return WriteStat(
+        partition=target.partition,
+        file_id=target.file_id,
+        path=path,
+        prev_commit=target.base_instant,
+        num_writes=changes.records.num_rows,
+        num_updates=changes.records.num_rows,
+        num_deletes=len(changes.delete_keys),
+        size_bytes=len(content),
+        base_file=target.base.status.name if target.base else "",
+        log_version=version,
+        log_files=(*(log.status.name for log in target.logs), name),
+        seconds=watch.seconds(),
+    )
+
+
+def _next_log(settings: FileSettings, target: FileSlice, write_token: str) -> tuple[str, int]:
+    if settings.config.layout == 1:
+        instant = target.base_instant
+        version = max((log.version for log in target.logs if log.instant == instant), default=0) + 1
+    else:
+        instant, version = settings.instant, 1
+    return LogFile.name_of(target.file_id, instant, version, write_token), version
+
+
+def _blocks(settings: FileSettings, target: FileSlice, changes: Changes, stamp: Stamp) -> list[bytes]:
+    header = {HeaderKey.INSTANT_TIME: settings.instant, HeaderKey.SCHEMA: settings.avro_schema}
+    blocks = []
+    if changes.records.num_rows:
+        batches = [stamp.apply(batch, target.file_id) for batch in changes.records.to_batches()]
+        blocks.append(_data_block(settings, header, batches))
+    if len(changes.delete_keys):
+        content = encode_deletes(changes.delete_keys, target.partition, changes.delete_ordering)
+        blocks.append(encode_block(BlockType.DELETE, header, content))
+    return blocks
+
+
+def _data_block(
+    settings: FileSettings, header: dict[HeaderKey, str], batches: list[pa.RecordBatch]
+) -> bytes:
+    schema = settings.full_schema
+    if settings.log_format == "avro":
+        table = pa.Table.from_batches(batches).cast(schema).combine_chunks()
+        return encode_block(
+            BlockType.AVRO_DATA, header, encode_datums(table.to_batches()[0], settings.avro_schema)
+        )
+    content = encode_parquet_block(batches, schema, settings.avro_schema, settings.compression)
+    return encode_block(BlockType.PARQUET_DATA, header, content)

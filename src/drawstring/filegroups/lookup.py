@@ -1,0 +1,90 @@
+"""The slices that a write builds on, looked up partition by partition where they are needed.
+
+The driver makes one lookup from the timeline as it stood when the write began; it travels to the
+workers, and each lists only the partitions that its rows fall into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from drawstring.base.clock import SystemClock
+from drawstring.base.errors import ConflictError
+from drawstring.config.table import TableConfig
+from drawstring.filegroups.listing import StorageListing
+from drawstring.filegroups.view import FileGroupView
+from drawstring.model.files import FileSlice
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import StorageSpec
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+
+
+class SliceLookup:
+    """Latest slices by partition, picklable; what it has listed stays in its own process.
+
+    Args:
+        storage: opens the table.
+        config: the table.
+        timeline: what counts as committed.
+    """
+
+    def __init__(self, storage: StorageSpec, config: TableConfig, timeline: Timeline) -> None:
+        self._storage = storage
+        self._config = config
+        self._timeline = timeline
+        self._view: FileGroupView | None = None
+        self._known: dict[str, Sequence[FileSlice]] = {}
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self._storage, self._config, self._timeline
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.__init__(*state)  # type: ignore[misc]
+
+    def partitions(self) -> list[str]:
+        """Return all partition paths, sorted."""
+        return self.view().partitions()
+
+    def slices(self, partition: str) -> Sequence[FileSlice]:
+        """Return the latest slice of each file group as a write continues it.
+
+        In layout 1 a group in a pending compaction goes on in the slice that the compaction is
+        going to make: its log files bear the compaction's instant.
+        """
+        if partition not in self._known:
+            found = self.view().slices(partition)
+            if self._config.layout == 1:
+                pending = self.view().pending_compactions()
+                found = [_continued(s, pending.get((partition, s.file_id))) for s in found]
+            self._known[partition] = found
+        return self._known[partition]
+
+    def check_free(self, target: FileSlice) -> None:
+        """Refuse to write to a file group that a pending clustering is going to replace.
+
+        Raises:
+            ConflictError: naming the clustering.
+        """
+        clustering = self.view().pending_clusterings().get((target.partition, target.file_id))
+        if clustering is not None:
+            raise ConflictError(
+                f"file group {target.file_id} is part of a pending clustering: run that clustering or roll it"
+                " back with the engine that requested it, then write again",
+                instant=clustering,
+                path=target.partition,
+            )
+
+    def view(self) -> FileGroupView:
+        """Return the view of file groups behind it."""
+        if self._view is None:
+            storage = open_spec(self._storage)
+            store = TimelineStore(storage, self._config, SystemClock())
+            self._view = FileGroupView(self._timeline, self._config, StorageListing(storage), store)
+        return self._view
+
+
+def _continued(file_slice: FileSlice, compaction: str | None) -> FileSlice:
+    return file_slice if compaction is None else replace(file_slice, base_instant=compaction)

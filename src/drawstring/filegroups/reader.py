@@ -1,0 +1,167 @@
+"""Read one file slice: the base file streamed, the log records laid over it.
+
+    log files ──> one record a key, in memory
+    base file ──> batch ── rows whose log record wins out ──> yield
+                                                   at the end: the log records that won ──> yield
+
+A slice without log files is a plain Parquet read, with `where` handed down to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.bounds import BATCH_ROWS
+from drawstring.base.errors import UnsupportedError
+from drawstring.filegroups.deletions import delete_columns
+from drawstring.filegroups.log_records import (
+    LogReading,
+    LogRecords,
+    ordering_fields,
+    read_log_records,
+    record_keys,
+)
+from drawstring.filegroups.mergeable import check_mergeable
+from drawstring.filegroups.tasks import ReadTask, nullable
+from drawstring.formats.parquet import read_parquet, where_columns
+from drawstring.formats.partition_match import typed
+from drawstring.schema.evolve import conform
+from drawstring.schema.meta import RECORD_KEY
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import Storage
+
+__all__ = ["ReadTask", "read_slice"]
+
+_PARQUET = ".parquet"
+
+
+def read_slice(task: ReadTask) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file slice as of the task's instants.
+
+    Args:
+        task: what to read.
+
+    Raises:
+        CorruptTableError: a file is missing or damaged.
+        UnsupportedError: a file of a kind that this release cannot read.
+    """
+    storage = open_spec(task.storage)
+    if not task.file_slice.logs:
+        yield from _read_base(storage, task)
+        return
+    check_mergeable(task.config)
+    needed = _needed(task)
+    merged = _read_merged(storage, task, nullable(task.schema, tuple(needed)))
+    for batch in merged:
+        yield from _finish(batch, task)
+
+
+def _read_base(storage: Storage, task: ReadTask) -> Iterator[pa.RecordBatch]:
+    """Read a slice that is only a base file."""
+    path = base_path(task)
+    if path is None:
+        return
+    output = task.output_schema
+    batches = read_parquet(
+        storage,
+        path,
+        columns=[name for name in task.columns if name not in task.partition_values],
+        where=task.condition,
+        types=task.schema,
+        constants=typed(task.partition_values, task.schema),
+    )
+    for batch in batches:
+        yield conform(with_values(batch, task.partition_values, output), output)
+
+
+def _needed(task: ReadTask) -> list[str]:
+    """Return the columns that merging, filtering and the result need."""
+    config = task.config
+    condition = task.condition
+    names = [
+        *task.columns,
+        *([] if condition is None else where_columns(condition, task.schema)),
+        *([RECORD_KEY] if config.populate_meta_fields else config.record_key_fields),
+        *ordering_fields(config),
+    ]
+    return [name for name in dict.fromkeys(names) if name in task.schema.names]
+
+
+def _read_merged(storage: Storage, task: ReadTask, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the merged rows of a slice with log files."""
+    more = [name for name in delete_columns(task.config, task.schema) if name not in schema.names]
+    log_schema = nullable(task.schema, (*schema.names, *more))
+    log = read_log_records(LogReading(storage, task.config, log_schema, task.instants), task.file_slice)
+    alive = ~log.is_delete
+    path = base_path(task)
+    if path is not None:
+        for batch in read_parquet(storage, path, columns=schema.names):
+            keep, beaten = _merge(conform(batch, schema), log, task)
+            alive[beaten] = False
+            yield keep
+    rows = log.rows.select(schema.names).filter(pa.array(alive))
+    yield from rows.to_batches(max_chunksize=BATCH_ROWS)
+
+
+def _merge(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[pa.RecordBatch, Any]:
+    """Return the base rows that stay, and the numbers of the log records that lost to them."""
+    places = pc.index_in(record_keys(batch, task.config), value_set=log.keys)
+    if places.null_count == len(places):
+        return batch, []
+    rows = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
+    numbers = places.drop_null().to_numpy(zero_copy_only=False)
+    columns = [batch.column(name) for name in ordering_fields(task.config)]
+    wins = log.beats([column.take(pa.array(rows)) for column in columns], numbers)
+    keep = np.ones(batch.num_rows, dtype=bool)
+    keep[rows[wins]] = False
+    return batch.filter(pa.array(keep)), numbers[~wins]
+
+
+def _finish(batch: pa.RecordBatch, task: ReadTask) -> Iterator[pa.RecordBatch]:
+    """Put partition values in, drop the rows that the condition drops, keep the columns asked for."""
+    batch = with_values(batch, task.partition_values, batch.schema)
+    condition = task.condition
+    if condition is None:
+        kept = [batch]
+    else:
+        kept = pa.Table.from_batches([batch]).filter(condition).to_batches()
+    yield from (each.select(list(task.columns)) for each in kept if each.num_rows)
+
+
+def with_values(batch: pa.RecordBatch, values: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:
+    """Return the batch with constant columns, as far as `schema` has them.
+
+    Args:
+        batch: rows, with or without these columns.
+        values: value by column.
+        schema: says the types.
+    """
+    for name, value in values.items():
+        if name not in schema.names:
+            continue
+        column = pa.repeat(pa.scalar(value, schema.field(name).type), batch.num_rows)
+        place = batch.schema.get_field_index(name)
+        if place >= 0:
+            batch = batch.set_column(place, schema.field(name), column)
+        else:
+            batch = batch.append_column(schema.field(name), column)
+    return batch
+
+
+def base_path(task: ReadTask) -> str | None:
+    """Return the path of the slice's base file, None when it has none.
+
+    Raises:
+        UnsupportedError: it is not a Parquet file.
+    """
+    base = task.file_slice.base
+    if base is None:
+        return None
+    if not base.status.name.endswith(_PARQUET):
+        raise UnsupportedError("only Parquet base files can be read", path=base.status.path)
+    return base.status.path

@@ -1,0 +1,150 @@
+"""Copy on write: stream a base file into its successor, laying the changes of a write over it.
+
+    base rows ---- key not among the changes ----------> kept
+               \\-- a change wins over it --------------> dropped (the change follows at the end)
+                \\- its ordering value is the greater --> kept, the change is dropped
+
+The base file passes through batch by batch; only the changes are held in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.errors import CorruptTableError
+from drawstring.engine.protocol import TaskContext
+from drawstring.filegroups.base_writer import BaseFileWriter
+from drawstring.filegroups.changes import Changes, ordering_of
+from drawstring.filegroups.settings import FileSettings
+from drawstring.filegroups.stamp import Stamp, renamed
+from drawstring.formats.parquet import read_parquet
+from drawstring.merge.order import wins_over
+from drawstring.model.commit import WriteStat
+from drawstring.model.files import FileSlice
+from drawstring.schema.evolve import conform
+from drawstring.schema.meta import RECORD_KEY
+from drawstring.storage.protocol import Storage
+
+
+def rewrite_slice(
+    settings: FileSettings,
+    storage: Storage,
+    target: FileSlice,
+    changes: Changes,
+    stamp: Stamp,
+    context: TaskContext,
+) -> WriteStat:
+    """Write the next base file of a file group.
+
+    Args:
+        settings: of the write.
+        storage: the table's.
+        target: the slice to build on; it has a base file and no log files.
+        changes: one record or delete per key.
+        stamp: puts the meta columns on.
+        context: the task's attempt.
+
+    Raises:
+        CorruptTableError: the base file is missing or damaged.
+    """
+    if target.base is None:
+        raise CorruptTableError(
+            "a copy-on-write file group has no base file: restore the table", path=target.partition
+        )
+    writer = BaseFileWriter(
+        settings, storage, target.partition, target.file_id, context.write_token, target
+    )
+    try:
+        overlay = Overlay(changes, settings)
+        base = read_parquet(storage, target.base.status.path)
+        for batch in overlay.lay_over(conform(batch, settings.full_schema) for batch in base):
+            writer.write(renamed(batch, writer.name))
+        records = overlay.surviving_records()
+        if records.num_rows:
+            for batch in records.to_batches():
+                writer.write(stamp.apply(batch, writer.name))
+    except BaseException:
+        writer.abort()
+        raise
+    return writer.close(
+        inserts=records.num_rows - overlay.updates, updates=overlay.updates, deletes=overlay.deletes
+    )
+
+
+class Overlay:
+    """The changes of one file group, laid over its base rows as they stream by.
+
+    Args:
+        changes: one record or delete per key.
+        settings: merge mode and ordering of the table.
+    """
+
+    def __init__(self, changes: Changes, settings: FileSettings) -> None:
+        self._changes = changes
+        self._config = settings.config
+        self._record_keys = changes.records.column(RECORD_KEY).combine_chunks()
+        self._lost = np.zeros(changes.records.num_rows, dtype=bool)
+        self._ordering = ordering_of(changes.records, settings.config)
+        self.updates = 0
+        self.deletes = 0
+
+    def lay_over(self, base: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the base rows that no change takes the place of."""
+        for batch in base:
+            keep = ~(self._updated(batch) | self._deleted(batch))
+            yield batch if keep.all() else batch.filter(pa.array(keep))
+
+    def surviving_records(self) -> pa.Table:
+        """Return the records that no base row won over; ask once the base is through."""
+        return self._changes.records.filter(pa.array(~self._lost)) if self._lost.any() else self._changes.records
+
+    def _updated(self, batch: pa.RecordBatch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        rows, positions = _match(batch, self._record_keys)
+        won = self._wins(batch, rows, self._ordering, positions)
+        self._lost[positions[~won]] = True
+        self.updates += int(won.sum())
+        return _flags(batch.num_rows, rows[won])
+
+    def _deleted(self, batch: pa.RecordBatch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        rows, positions = _match(batch, self._changes.delete_keys)
+        given = self._changes.delete_ordering
+        won = self._wins(batch, rows, None if given is None else [given], positions)
+        self.deletes += int(won.sum())
+        return _flags(batch.num_rows, rows[won])
+
+    def _wins(
+        self,
+        batch: pa.RecordBatch,
+        rows: np.ndarray[tuple[int], np.dtype[np.int64]],
+        ordering: list[pa.Array] | None,
+        positions: np.ndarray[tuple[int], np.dtype[np.int64]],
+    ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Tell for each match whether the change wins over the base row."""
+        if not ordering or len(rows) == 0:
+            return np.ones(len(rows), dtype=bool)
+        newer = [column.take(pa.array(positions)) for column in ordering]
+        names = self._config.ordering_fields[: len(ordering)]
+        older = [batch.column(name).take(pa.array(rows)) for name in names]
+        return np.asarray(wins_over(newer, older))
+
+
+def _match(
+    batch: pa.RecordBatch, keys: pa.Array
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """Return the rows of a batch whose key is among the keys, and where the key stands there."""
+    if len(keys) == 0:
+        nothing = np.zeros(0, dtype=np.int64)
+        return nothing, nothing
+    found = pc.index_in(batch.column(RECORD_KEY), value_set=keys)
+    rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+    return rows, found.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _flags(count: int, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    flags = np.zeros(count, dtype=bool)
+    flags[rows] = True
+    return flags

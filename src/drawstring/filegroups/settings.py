@@ -1,0 +1,46 @@
+"""What every task of one write needs to know: picklable, made once by the driver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from drawstring.base.bounds import ROW_GROUP_ROWS
+from drawstring.config.table import TableConfig
+from drawstring.schema.meta import with_meta
+from drawstring.storage.protocol import StorageSpec
+
+
+@dataclass(frozen=True, slots=True)
+class FileSettings:
+    """How one instant writes its data files.
+
+    Attributes:
+        storage: opens the table in a worker.
+        config: the table.
+        instant: requested time of the write.
+        schema: the table's columns without meta columns.
+        avro_schema: Avro text of the columns with meta columns.
+        compression: Parquet codec.
+        bloom: whether base files carry a bloom filter.
+        base_file_bytes_max: size at which a new base file is begun.
+        log_format: `parquet` or `avro` data blocks.
+        row_group_rows: rows in a row group.
+    """
+
+    storage: StorageSpec
+    config: TableConfig
+    instant: str
+    schema: pa.Schema
+    avro_schema: str
+    compression: str
+    bloom: bool
+    base_file_bytes_max: int
+    log_format: str
+    row_group_rows: int = ROW_GROUP_ROWS
+
+    @property
+    def full_schema(self) -> pa.Schema:
+        """The table's columns with the meta columns in front."""
+        return with_meta(self.schema)

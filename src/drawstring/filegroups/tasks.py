@@ -1,0 +1,88 @@
+"""What a worker needs to read one file slice: picklable, made by a query's plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.config.table import TableConfig
+from drawstring.model.files import FileSlice
+from drawstring.schema.meta import COMMIT_TIME
+from drawstring.storage.protocol import StorageSpec
+from drawstring.timeline.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class InstantRange:
+    """Which instants' log blocks count.
+
+    Attributes:
+        committed: requested times of the completed writes of the active timeline.
+        start: requested time of the first of them; what lies before was archived and counts.
+        as_of: the latest requested time that counts; None for no bound.
+    """
+
+    committed: frozenset[str]
+    start: str | None = None
+    as_of: str | None = None
+
+    @staticmethod
+    def of(timeline: Timeline, as_of: str | None = None) -> InstantRange:
+        """Return the range of all completed writes up to a time."""
+        committed = frozenset(instant.requested for instant in timeline.writes())
+        return InstantRange(committed, timeline.start, as_of)
+
+    def admits(self, instant: str) -> bool:
+        """Tell whether blocks of an instant count."""
+        if self.as_of is not None and instant > self.as_of:
+            return False
+        return instant in self.committed or (self.start is not None and instant < self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTask:
+    """One file slice to read.
+
+    Attributes:
+        storage: opens the table.
+        config: the table.
+        file_slice: the slice; its log files are merged.
+        schema: all columns of the table with meta columns; says the types of the rows.
+        columns: columns to yield, in order.
+        where: which rows to yield; None for all.
+        instants: which log blocks count.
+        commit_times: yield only records of these commits (incremental queries); None for all.
+        partition_values: value by partition column, as the path tells; these are not read.
+    """
+
+    storage: StorageSpec
+    config: TableConfig
+    file_slice: FileSlice
+    schema: pa.Schema
+    columns: tuple[str, ...]
+    where: pc.Expression | None = None
+    instants: InstantRange = field(default_factory=lambda: InstantRange(frozenset()))
+    commit_times: tuple[str, ...] | None = None
+    partition_values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        """Columns of the batches."""
+        return nullable(self.schema, self.columns)
+
+    @property
+    def condition(self) -> pc.Expression | None:
+        """What a row must fulfil: `where` and the commit times."""
+        if self.commit_times is None:
+            return self.where
+        in_range = pc.field(COMMIT_TIME).isin(list(self.commit_times))
+        return in_range if self.where is None else self.where & in_range
+
+
+def nullable(schema: pa.Schema, columns: tuple[str, ...]) -> pa.Schema:
+    """Return some columns of a schema; rows of older files may lack any of them."""
+    return pa.schema([schema.field(name).with_nullable(True) for name in columns])

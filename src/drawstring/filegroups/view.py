@@ -1,0 +1,138 @@
+"""The table's file groups at an instant: timeline and listing put together.
+
+    listing ── by file id ──> file groups ── timeline ──> slices ── replaced groups out ──> the view
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from drawstring.config.table import TableConfig
+from drawstring.filegroups.listing import Listing
+from drawstring.filegroups.slicing import (
+    GroupFiles,
+    Visibility,
+    group_files,
+    slices_by_completion,
+    slices_by_name,
+)
+from drawstring.formats.metadata import clustering_groups, decode_compaction_plan
+from drawstring.model.commit import CommitMetadata
+from drawstring.model.files import FileGroup, FileSlice
+from drawstring.model.instant import Action, Instant
+from drawstring.timeline.timeline import Timeline
+
+
+class MetadataReader(Protocol):
+    """Reads what instants say; the timeline store is one."""
+
+    def commit_metadata(self, instant: Instant) -> CommitMetadata:
+        """Return the metadata of a completed write."""
+        ...
+
+    def read_requested(self, instant: Instant) -> bytes:
+        """Return the plan that an instant was requested with."""
+        ...
+
+
+class FileGroupView:
+    """Which file groups and slices the table has.
+
+    Args:
+        timeline: what counts as committed.
+        config: the table.
+        listing: the files.
+        reader: reads replace commits and plans.
+    """
+
+    def __init__(
+        self, timeline: Timeline, config: TableConfig, listing: Listing, reader: MetadataReader
+    ) -> None:
+        self._timeline = timeline
+        self._config = config
+        self._listing = listing
+        self._reader = reader
+        self._replaced: dict[tuple[str, str], str] | None = None
+        self._compactions: dict[tuple[str, str], str] | None = None
+
+    @property
+    def listing(self) -> Listing:
+        """Where the files come from."""
+        return self._listing
+
+    def partitions(self) -> list[str]:
+        """Return all partition paths, sorted."""
+        return self._listing.partitions()
+
+    def slices(self, partition: str, as_of: str | None = None) -> list[FileSlice]:
+        """Return the latest slice of each file group, by file id.
+
+        Args:
+            partition: partition path.
+            as_of: the latest requested time that counts; None for all.
+        """
+        return [group.slices[-1] for group in self.groups(partition, as_of)]
+
+    def groups(self, partition: str, as_of: str | None = None) -> list[FileGroup]:
+        """Return the file groups that are not replaced, by file id, with all their slices.
+
+        Args:
+            partition: partition path.
+            as_of: the latest requested time that counts; None for all.
+        """
+        visible = Visibility(self._timeline.completion_of, as_of)
+        found = []
+        for file_id, files in sorted(group_files(self._listing.files(partition)).items()):
+            replaced_at = self._replaced_groups().get((partition, file_id))
+            if replaced_at is not None and visible.reaches(replaced_at):
+                continue
+            if slices := self._slices_of(partition, file_id, files, visible):
+                found.append(FileGroup(partition, file_id, tuple(slices)))
+        return found
+
+    def pending_compactions(self) -> dict[tuple[str, str], str]:
+        """Return the file groups, as partition and file id, in a pending compaction, and its time."""
+        if self._compactions is None:
+            self._compactions = self._planned(
+                Action.COMPACTION,
+                lambda data: [
+                    (operation.partition, operation.file_id)
+                    for operation in decode_compaction_plan(data).operations
+                ],
+            )
+        return self._compactions
+
+    def pending_clusterings(self) -> dict[tuple[str, str], str]:
+        """Return the file groups that a pending clustering replaces, and its time."""
+        return self._planned(Action.CLUSTERING, clustering_groups)
+
+    def _slices_of(
+        self, partition: str, file_id: str, files: GroupFiles, visible: Visibility
+    ) -> list[FileSlice]:
+        if self._config.layout == 1:
+            pending = self.pending_compactions().get((partition, file_id)) if files.logs else None
+            return slices_by_name(partition, file_id, files, visible, pending)
+        return slices_by_completion(partition, file_id, files, visible)
+
+    def _replaced_groups(self) -> dict[tuple[str, str], str]:
+        """Map replaced file groups to the requested time of the first instant that replaced them."""
+        if self._replaced is None:
+            self._replaced = {}
+            for instant in self._timeline.writes():
+                if instant.action is not Action.REPLACE_COMMIT:
+                    continue
+                for partition, file_ids in self._reader.commit_metadata(instant).replaced.items():
+                    for file_id in file_ids:
+                        self._replaced.setdefault((partition, file_id), instant.requested)
+        return self._replaced
+
+    def _planned(
+        self, action: Action, groups_of: Callable[[bytes], list[tuple[str, str]]]
+    ) -> dict[tuple[str, str], str]:
+        return {
+            group: instant.requested
+            for instant in self._timeline.pending()
+            if instant.action is action
+            for group in groups_of(self._reader.read_requested(instant))
+        }

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from drawstring.filegroups.markers import Markers
+from tests.timeline.support import memory, paths
+
+T = "20240131100000000"
+
+
+def test_every_noted_file_is_found() -> None:
+    storage = memory()
+    markers = Markers(storage, T)
+    markers.create(f"lima/f_0-1-0_{T}.parquet", "CREATE")
+    markers.create(f"g_0-1-0_{T}.parquet", "MERGE")
+    markers.create(f"year=2024/month=1/.h_{T}.log.1_0-1-0", "APPEND")
+    assert markers.files() == [
+        f"g_0-1-0_{T}.parquet", f"lima/f_0-1-0_{T}.parquet", f"year=2024/month=1/.h_{T}.log.1_0-1-0",
+    ]  # fmt: skip
+    assert f".hoodie/.temp/{T}/lima/f_0-1-0_{T}.parquet.marker.CREATE" in paths(storage)
+
+
+def test_markers_in_text_files_are_read() -> None:
+    storage = memory()
+    folder = f".hoodie/.temp/{T}"
+    storage.put(f"{folder}/MARKERS.type", b"TIMELINE_SERVER_BASED")
+    storage.put(f"{folder}/MARKERS0", b"lima/a.parquet.marker.CREATE\nlima/b.parquet.marker.MERGE\n")
+    storage.put(f"{folder}/MARKERS17", b"c.parquet.marker.CREATE\nlima/torn.parq")
+    assert Markers(storage, T).files() == ["c.parquet", "lima/a.parquet", "lima/b.parquet"]
+
+
+@pytest.mark.parametrize("other", ["20240131100000001", "2024013110000000"])
+def test_markers_of_other_instants_are_left_alone(other: str) -> None:
+    storage = memory()
+    Markers(storage, other).create("a.parquet", "CREATE")
+    markers = Markers(storage, T)
+    markers.create("b.parquet", "CREATE")
+    assert markers.files() == ["b.parquet"]
+    markers.remove()
+    assert markers.files() == []
+    assert Markers(storage, other).files() == ["a.parquet"]
+
+
+def test_a_name_that_holds_the_word_marker_is_read_whole() -> None:
+    storage = memory()
+    path = f"a.marker.CREATE/f_0-1-0_{T}.parquet"
+    Markers(storage, T).create(path, "CREATE")
+    assert Markers(storage, T).files() == [path]
