@@ -1,0 +1,1 @@
+"""Indexes: from a record key to the file group that has it."""

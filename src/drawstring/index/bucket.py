@@ -1,0 +1,132 @@
+"""Simple bucket index: the hash of the key is the file group.
+
+    bucket = (java.util.List.hashCode(values) & 0x7fffffff) % bucket count
+    file id = bucket number, 8 digits, then the tail of a random UUID, then -0
+
+The values come from the text of the record key: the whole key, or for `field:value,field:value`
+the values of the hash fields (RFC-29; wire format as Apache Hudi 1.2.0 hashes).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.clock import Ids
+from drawstring.base.errors import InvalidError
+from drawstring.base.javahash import string_hash
+from drawstring.engine.protocol import Rows
+from drawstring.index.protocol import KeyReader, SlicesOf
+from drawstring.model.files import FileSlice
+
+_BUCKET_FILE_ID = re.compile(r"(\d{8})-")
+_NULL, _EMPTY = "__null__", "__empty__"
+
+
+@dataclass(frozen=True, slots=True)
+class BucketIndex:
+    """File groups by hash of the record key.
+
+    Attributes:
+        bucket_count: buckets in each partition; every writer of the table has to agree.
+        hash_fields: the fields of a compound key that are hashed.
+    """
+
+    bucket_count: int
+    hash_fields: tuple[str, ...]
+
+    @property
+    def is_hashed(self) -> bool:
+        """The key alone decides."""
+        return True
+
+    def routes(self, keys: pa.Array) -> pa.Array | None:
+        """Return bucket numbers as text of eight digits."""
+        numbers = bucket_numbers(keys, self.bucket_count, self.hash_fields)
+        names = pa.array([f"{number:08d}" for number in range(self.bucket_count)])
+        return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), names)
+
+    def locate(self, rows: Rows, slices_of: SlicesOf, read_keys: KeyReader) -> Rows:
+        """Return the rows as they are: every route is known already."""
+        return rows
+
+    def find(self, route: str | None, slices: Sequence[FileSlice]) -> FileSlice | None:
+        """Return the slice whose file id begins with the bucket number."""
+        for file_slice in slices:
+            match = _BUCKET_FILE_ID.match(file_slice.file_id)
+            if match is None or int(match[1]) >= self.bucket_count:
+                raise InvalidError(
+                    f"file group {file_slice.file_id} is not one of {self.bucket_count} buckets: the table"
+                    " was written with another index or another hoodie.bucket.index.num.buckets;"
+                    " write with the same index settings as before",
+                    path=file_slice.partition,
+                )
+            if match[1] == route:
+                return file_slice
+        return None
+
+    def new_file_id(self, route: str | None, ids: Ids) -> str:
+        """Name a file group for a bucket."""
+        return f"{route}{ids.uuid()[8:]}-0"
+
+
+def bucket_numbers(
+    keys: pa.Array, bucket_count: int, hash_fields: Sequence[str]
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the bucket of every record key.
+
+    Args:
+        keys: record keys, text.
+        bucket_count: buckets in a partition.
+        hash_fields: fields of a compound key that count.
+
+    Returns:
+        int64, one per key, in `[0, bucket_count)`.
+    """
+    hashes = (31 + string_hash(keys).astype(np.int64)) & 0xFFFFFFFF
+    compound = pc.and_(pc.match_substring(keys, ","), pc.match_substring(keys, ":"))
+    rows = np.flatnonzero(compound.to_numpy(zero_copy_only=False))
+    if len(rows):
+        hashes[rows] = _compound_hashes(keys.take(pa.array(rows)), tuple(hash_fields))
+    return np.asarray((hashes & 0x7FFFFFFF) % bucket_count)
+
+
+def _compound_hashes(keys: pa.Array, fields: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Hash `field:value,...` keys: by columns where all look like the first, else one by one."""
+    order = [pair.partition(":")[0] for pair in keys[0].as_py().split(",")]
+    groups = (f"{re.escape(name)}:(?P<f{number}>[^,:]*)" for number, name in enumerate(order))
+    parts = pc.extract_regex(keys, f"^{','.join(groups)}$")
+    plain = pc.is_valid(parts).to_numpy(zero_copy_only=False)
+    hashes = np.zeros(len(keys), dtype=np.int64)
+    hashed = [number for number, name in enumerate(order) if name in fields]
+    if plain.any() and hashed:
+        alike = parts.filter(pa.array(plain))
+        hashes[plain] = _list_hash([alike.field(number) for number in hashed])
+    else:
+        plain = np.zeros(len(keys), dtype=bool)
+    for row in np.flatnonzero(~plain):
+        hashes[row] = _exact_hash(keys[int(row)].as_py(), fields)
+    return hashes
+
+
+def _list_hash(values: list[pa.Array]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    total = np.ones(len(values[0]), dtype=np.int64)
+    for column in values:
+        column = pc.if_else(pc.equal(column, _EMPTY), "", column)
+        hashed = string_hash(column).astype(np.int64)
+        hashed[pc.equal(column, _NULL).to_numpy(zero_copy_only=False)] = 0
+        total = (31 * total + hashed) & 0xFFFFFFFF
+    return total
+
+
+def _exact_hash(key: str, fields: tuple[str, ...]) -> int:
+    """Hash one key whose values hold commas or colons: a pair ends at the last `,` before a `:`."""
+    pairs = re.split(r",(?=[^,:]*:)", key)
+    values = [value for name, _, value in (pair.partition(":") for pair in pairs) if name in fields]
+    columns = [pa.array([value], pa.string()) for value in values or [key]]
+    return int(_list_hash(columns)[0])
