@@ -1,0 +1,353 @@
+"""Rollback: take back what a write left that never completed (specification: Rollback).
+
+    plan   the files of the failed instant, and in version 6 the slices with its log blocks (pure)
+    run    requested, inflight -> delete files, append rollback commands -> completed
+           -> take the failed instant off the timeline, remove its markers
+
+A log file of version 6 is named by its slice, so its failed blocks stay and a command block after
+them takes them back. In versions 8 and 9 every log file belongs to one instant and is deleted.
+Each step can be done twice: a rollback that was cut short is resumed by the next writer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from drawstring.base.clock import Clock
+from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
+from drawstring.config.table import TableConfig
+from drawstring.filegroups.markers import Markers
+from drawstring.formats.log_inline.blocks import (
+    ROLLBACK_COMMAND,
+    BlockType,
+    HeaderKey,
+    encode_block,
+    scan_blocks,
+)
+from drawstring.formats.rollback_metadata import decode_rollback_plan, encode_rollback, encode_rollback_plan
+from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile, join_path
+from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
+from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+
+HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
+HEARTBEAT_ALIVE_MS = 120_000
+
+_TABLE_SERVICES = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING})
+_FIRST_TOKEN = "1-0-1"
+_log = logging.getLogger("drawstring")
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackContext:
+    """What a rollback works with; the caller holds the table lock.
+
+    Attributes:
+        storage: the table's files.
+        config: the table's settings.
+        store: its timeline.
+        clock: for how long it took, and whose heartbeat is alive.
+    """
+
+    storage: Storage
+    config: TableConfig
+    store: TimelineStore
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackFacts:
+    """What is known of a failed write.
+
+    Attributes:
+        instant: its requested time.
+        action: its action.
+        files: all data files of the table.
+        marked: paths of data files that its markers name.
+        appended: log files named by another instant that hold blocks of this one (version 6).
+    """
+
+    instant: str
+    action: Action
+    files: tuple[FileStatus, ...]
+    marked: tuple[str, ...] = ()
+    appended: tuple[LogFile, ...] = ()
+
+
+def rollback_pending(context: RollbackContext) -> list[str]:
+    """Roll back every write that a dead writer left, and finish rollbacks that were cut short.
+
+    Compactions and clusterings stay pending: they can be run again.
+
+    Returns:
+        The requested times of the writes rolled back.
+
+    Raises:
+        ConflictError: one of the writes shows signs of life.
+        UnsupportedError: another engine was restoring the table, or rolling a completed write back.
+    """
+    timeline = context.store.load()
+    _refuse_restore(timeline)
+    _refuse_live_writers(context, timeline.pending_writes())
+    unfinished = timeline.pending_of(Action.ROLLBACK)
+    done = [target for each in unfinished if (target := _resume(context, timeline, each)) is not None]
+    if unfinished:
+        timeline = context.store.load()
+    for instant in reversed(timeline.pending_writes()):
+        rollback_instant(context, instant)
+        done.append(instant.requested)
+    if done:
+        context.store.sweep_claims()
+    return done
+
+
+def rollback_instant(context: RollbackContext, instant: Instant) -> None:
+    """Roll one pending write back; a compaction loses its attempt and stays requested.
+
+    Raises:
+        InvalidError: the instant is completed, or of an action that is not rolled back.
+    """
+    if instant.is_completed:
+        raise InvalidError("A completed write is not rolled back.", instant=instant.requested)
+    if instant.action is Action.COMPACTION:
+        _clear_compaction(context, instant)
+    elif instant.action in WRITE_ACTIONS:
+        _roll_back(context, instant)
+    else:
+        raise InvalidError(f"A {instant.action} is not rolled back.", instant=instant.requested)
+
+
+def plan_rollback(facts: RollbackFacts) -> RollbackPlan:
+    """Plan what takes a failed write back: one request per file to delete or slice to command."""
+    statuses = (*facts.files, *(FileStatus(path, 0) for path in facts.marked))
+    own = sorted({status.path for status in statuses if _belongs(status, facts.instant)})
+    deletes = [RollbackRequest(_partition(path), files_to_delete=(path,)) for path in own]
+    slices: dict[tuple[str, str, str], dict[str, int]] = {}
+    for log in facts.appended:
+        if log.status.path not in own:
+            key = (log.status.folder, log.file_id, log.instant)
+            slices.setdefault(key, {})[log.status.path] = log.status.size_bytes
+    commands = [RollbackRequest(*key, log_blocks=logs) for key, logs in sorted(slices.items())]
+    return RollbackPlan(facts.instant, facts.action, (*deletes, *commands))
+
+
+def run_rollback(
+    context: RollbackContext, rollback: Instant, plan: RollbackPlan, target: Instant | None
+) -> None:
+    """Carry out a rollback that is inflight.
+
+    Args:
+        rollback: the rollback's own instant.
+        plan: what to do.
+        target: the failed instant as it is on the timeline, None when it is gone.
+
+    Raises:
+        CorruptTableError: the plan would delete a file of another instant.
+    """
+    started_ms = context.clock.now_ms()
+    doomed = [path for request in plan.requests for path in request.files_to_delete]
+    _check_doomed(plan, doomed)
+    context.storage.delete(doomed)
+    commands = [_command(context, rollback, plan, each) for each in plan.requests if each.log_blocks]
+    metadata = RollbackMetadata(
+        started=rollback.requested,
+        seconds=(context.clock.now_ms() - started_ms) / 1000,
+        instant=plan.instant,
+        action=plan.action,
+        stats=_stats(plan, commands),
+    )
+    context.store.complete(rollback, encode_rollback(metadata, _root(context.storage)))
+    _forget(context, plan.instant, target)
+
+
+def _roll_back(context: RollbackContext, instant: Instant) -> None:
+    plan = plan_rollback(_gather(context, instant))
+    _log.info("rolling back the unfinished %s %s", instant.action, instant.requested)
+    time = context.store.new_time(context.store.load())
+    content = encode_rollback_plan(plan, _root(context.storage))
+    requested = context.store.request(Action.ROLLBACK, time, content)
+    run_rollback(context, context.store.start(requested), plan, instant)
+
+
+def _resume(context: RollbackContext, timeline: Timeline, rollback: Instant) -> str | None:
+    """Finish a rollback that was cut short; None when it had not come as far as a plan."""
+    plan = _read_plan(context, rollback)
+    if plan is None:
+        context.store.remove_pending(rollback)
+        return None
+    target = timeline.find(plan.instant)
+    if target is not None and target.is_completed:
+        raise UnsupportedError(
+            f"Another engine began to roll back the completed write {plan.instant}; finish it there.",
+            instant=rollback.requested,
+        )
+    context.store.stop(rollback)
+    run_rollback(context, context.store.start(rollback), plan, target)
+    return plan.instant
+
+
+def _read_plan(context: RollbackContext, rollback: Instant) -> RollbackPlan | None:
+    try:
+        return decode_rollback_plan(context.store.read_requested(rollback), _root(context.storage))
+    except CorruptTableError:
+        # Its writer died while writing it, before it deleted anything: a new plan will be made.
+        return None
+
+
+def _clear_compaction(context: RollbackContext, instant: Instant) -> None:
+    """Delete the base files of a dead attempt: those of the next one would stand beside them."""
+    statuses = (*_data_files(context.storage), *_marked(context, instant))
+    doomed = {
+        status.path
+        for status in statuses
+        if (base := BaseFile.parse(status)) is not None and base.instant == instant.requested
+    }
+    context.storage.delete(sorted(doomed))
+    context.store.stop(instant)
+    Markers(context.storage, instant.requested).remove()
+
+
+def _gather(context: RollbackContext, instant: Instant) -> RollbackFacts:
+    files = tuple(_data_files(context.storage))
+    return RollbackFacts(
+        instant=instant.requested,
+        action=instant.action,
+        files=files,
+        marked=tuple(status.path for status in _marked(context, instant)),
+        appended=tuple(_appended(context, files, instant.requested)) if context.config.layout == 1 else (),
+    )
+
+
+def _data_files(storage: Storage) -> Iterator[FileStatus]:
+    """List the table without its `.hoodie` folder: a writer may have died before its marker."""
+    yield from storage.list_files("")
+    for folder in storage.list_folders(""):
+        if folder != HOODIE_FOLDER:
+            yield from storage.list_tree(folder)
+
+
+def _marked(context: RollbackContext, instant: Instant) -> list[FileStatus]:
+    return [FileStatus(path, 0) for path in Markers(context.storage, instant.requested).files()]
+
+
+def _appended(context: RollbackContext, files: tuple[FileStatus, ...], instant: str) -> Iterator[LogFile]:
+    """Find the log files of version 6 with blocks of an instant: only the blocks say whose they are."""
+    for status in files:
+        log = LogFile.parse(status)
+        if log is not None and not log.is_cdc and log.instant != instant and _holds(context, log, instant):
+            yield log
+
+
+def _holds(context: RollbackContext, log: LogFile, instant: str) -> bool:
+    try:
+        with context.storage.open(log.status.path) as file:
+            blocks = scan_blocks(file, log.status.size_bytes)
+    except (CorruptTableError, UnsupportedError):
+        # It cannot be told, and a command for an instant that has no blocks does no harm.
+        return True
+    return any(block.instant == instant for block in blocks)
+
+
+def _belongs(status: FileStatus, instant: str) -> bool:
+    file = BaseFile.parse(status) or LogFile.parse(status)
+    return file is not None and file.instant == instant
+
+
+def _check_doomed(plan: RollbackPlan, doomed: list[str]) -> None:
+    for path in doomed:
+        if not _belongs(FileStatus(path, 0), plan.instant):
+            raise CorruptTableError(
+                "A rollback plan names a file of another write; remove the plan from the timeline.",
+                instant=plan.instant,
+                path=path,
+            )
+
+
+def _command(
+    context: RollbackContext, rollback: Instant, plan: RollbackPlan, request: RollbackRequest
+) -> FileStatus:
+    """Append a rollback command to a slice, as a log file of its own, once."""
+    header = {
+        HeaderKey.INSTANT_TIME: rollback.requested,
+        HeaderKey.TARGET_INSTANT_TIME: plan.instant,
+        HeaderKey.COMMAND_BLOCK_TYPE: ROLLBACK_COMMAND,
+    }
+    block = encode_block(BlockType.COMMAND, header, b"")
+    logs = _logs_of(context.storage, request)
+    for log in logs:
+        if log.status.size_bytes == len(block) and context.storage.read(log.status.path) == block:
+            return log.status
+    version = max((log.version for log in logs), default=0) + 1
+    token = logs[-1].write_token if logs else _FIRST_TOKEN
+    name = LogFile.name_of(request.file_id, request.base_instant, version, token or _FIRST_TOKEN)
+    path = join_path(request.partition, name)
+    if not context.storage.put_if_absent(path, block):
+        raise ConflictError("Another writer appends to this slice; retry the write.", path=path)
+    return FileStatus(path, len(block))
+
+
+def _logs_of(storage: Storage, request: RollbackRequest) -> list[LogFile]:
+    """Return the log files of a slice of version 6 in order."""
+    parsed = (LogFile.parse(status) for status in storage.list_files(request.partition))
+    wanted = (request.file_id, request.base_instant)
+    logs = [log for log in parsed if log is not None and (log.file_id, log.instant) == wanted]
+    return sorted((log for log in logs if not log.is_cdc), key=lambda log: log.order)
+
+
+def _stats(plan: RollbackPlan, commands: list[FileStatus]) -> tuple[RollbackStat, ...]:
+    partitions = sorted({request.partition for request in plan.requests})
+    return tuple(_stat(partition, plan, commands) for partition in partitions)
+
+
+def _stat(partition: str, plan: RollbackPlan, commands: list[FileStatus]) -> RollbackStat:
+    requests = [request for request in plan.requests if request.partition == partition]
+    written = [status for status in commands if status.folder == partition]
+    return RollbackStat(
+        partition=partition,
+        deleted=tuple(path for request in requests for path in request.files_to_delete),
+        command_files={status.path: status.size_bytes for status in written},
+    )
+
+
+def _forget(context: RollbackContext, requested: str, target: Instant | None) -> None:
+    """Take the failed instant off the timeline; a table service goes back to requested."""
+    context.storage.delete([f"{HEARTBEAT_FOLDER}/{requested}"])
+    Markers(context.storage, requested).remove()
+    if target is None:
+        return
+    if target.action in _TABLE_SERVICES:
+        context.store.stop(target)
+    else:
+        context.store.remove_pending(target)
+
+
+def _refuse_restore(timeline: Timeline) -> None:
+    for restore in timeline.pending_of(Action.RESTORE):
+        raise UnsupportedError(
+            "Another engine was restoring this table and did not finish; finish the restore there.",
+            instant=restore.requested,
+        )
+
+
+def _refuse_live_writers(context: RollbackContext, pending: tuple[Instant, ...]) -> None:
+    if not pending:
+        return
+    beats = {status.name: status.modified_ms for status in context.storage.list_files(HEARTBEAT_FOLDER)}
+    now_ms = context.clock.now_ms()
+    for instant in pending:
+        if instant.requested in beats and now_ms - beats[instant.requested] < HEARTBEAT_ALIVE_MS:
+            raise ConflictError(
+                "Another engine is writing to this table; retry when it is done.", instant=instant.requested
+            )
+
+
+def _partition(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _root(storage: Storage) -> str:
+    return storage.local_path("") or storage.full_uri("")

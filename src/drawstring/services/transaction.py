@@ -1,0 +1,154 @@
+"""A write on the timeline: begin, commit, or leave the table as it was.
+
+    begin   lock -> switch a foreign metadata table off -> roll dead writes back
+            -> new instant, requested, inflight
+    commit  delete files of failed attempts -> completed, by put-if-absent -> remove markers
+    abort   roll the own instant back
+
+The lock is held from begin to the end: there is one writer at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from drawstring.base.errors import DrawstringError
+from drawstring.config.table import TableConfig
+from drawstring.filegroups.markers import Markers
+from drawstring.formats.metadata import encode_commit
+from drawstring.model.commit import CommitMetadata, WriteStat
+from drawstring.model.instant import Action, Instant
+from drawstring.services.rollback import RollbackContext, rollback_instant, rollback_pending
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.lock import Lock, table_lock
+from drawstring.txn.metadata_table import switch_off_metadata_table
+from drawstring.txn.state import TableState
+
+_log = logging.getLogger("drawstring")
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The table while this writer alone may change it.
+
+    Attributes:
+        state: the table.
+        config: the table's settings as read under the lock.
+        store: its timeline.
+        lock: held.
+    """
+
+    state: TableState
+    config: TableConfig
+    store: TimelineStore
+    lock: Lock
+
+    def rollback_context(self) -> RollbackContext:
+        """Return what a rollback needs."""
+        return RollbackContext(self.state.storage, self.config, self.store, self.state.clock)
+
+    def finish(self, instant: Instant, metadata: CommitMetadata) -> Instant:
+        """Complete an instant whose files are written.
+
+        Raises:
+            ConflictError: the lock was lost, or somebody rolled the instant back.
+        """
+        discard_failed_attempts(self.state, instant.requested, metadata.stats)
+        self.lock.check()
+        is_replace = instant.action.completed_action is Action.REPLACE_COMMIT
+        content = encode_commit(metadata, self.config.layout, is_replace)
+        completed = self.store.complete(instant, content)
+        Markers(self.state.storage, instant.requested).remove()
+        return completed
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """One write between begin and commit.
+
+    Attributes:
+        session: the table, locked.
+        timeline: as it was when the write began.
+        instant: the write's own instant, inflight.
+    """
+
+    session: Session
+    timeline: Timeline
+    instant: Instant
+
+    def commit(self, metadata: CommitMetadata) -> Instant:
+        """Complete the instant.
+
+        Raises:
+            ConflictError: the lock was lost, or somebody rolled the instant back.
+        """
+        return self.session.finish(self.instant, metadata)
+
+
+@contextmanager
+def exclusive(state: TableState, wait_ms: int) -> Iterator[Session]:
+    """Take the table for oneself and clear away what dead writers left.
+
+    Args:
+        state: the table.
+        wait_ms: milliseconds to wait for another writer.
+
+    Raises:
+        ConflictError: another writer holds the table for longer than `wait_ms`.
+    """
+    with table_lock(state.storage, state.clock, state.ids, wait_ms) as lock:
+        config = load_config(state.storage)
+        config = switch_off_metadata_table(state.storage, config, state.clock) or config
+        session = Session(state, config, TimelineStore(state.storage, config, state.clock), lock)
+        rollback_pending(session.rollback_context())
+        yield session
+
+
+@contextmanager
+def begin(
+    state: TableState, action: Action, *, wait_ms: int, requested_content: bytes = b""
+) -> Iterator[Transaction]:
+    """Open a transaction; an exception inside rolls it back before it goes on.
+
+    Args:
+        state: the table.
+        action: what the instant does.
+        wait_ms: milliseconds to wait for another writer.
+        requested_content: what goes into the requested file.
+
+    Raises:
+        ConflictError: another writer holds the table for longer than `wait_ms`.
+    """
+    with exclusive(state, wait_ms) as session:
+        store = session.store
+        timeline = store.load()
+        instant = store.request(action, store.new_time(timeline), requested_content)
+        try:
+            yield Transaction(session, timeline, store.start(instant))
+        except BaseException:
+            _undo(session, instant)
+            raise
+
+
+def discard_failed_attempts(state: TableState, requested: str, stats: Sequence[WriteStat]) -> list[str]:
+    """Delete the files that markers name and no statistic does: attempts that failed or lost."""
+    wanted = {stat.path for stat in stats}
+    extra = [path for path in Markers(state.storage, requested).files() if path not in wanted]
+    state.storage.delete(extra)
+    return extra
+
+
+def _undo(session: Session, instant: Instant) -> None:
+    """Roll the own instant back; what cannot be undone now, the next write undoes."""
+    try:
+        session.lock.check()
+        current = session.store.load().find(instant.requested)
+        if current is not None and not current.is_completed:
+            rollback_instant(session.rollback_context(), current)
+    except (DrawstringError, OSError) as error:
+        _log.warning("the failed write %s is left to the next writer to roll back: %s", instant.requested, error)

@@ -1,0 +1,102 @@
+"""The table lock on a local file system: `flock` on a file that is never deleted.
+
+The one place outside storage that opens a file: an advisory lock belongs to an open descriptor,
+which no storage can hand out. Two locks in one process exclude each other as well.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import socket
+from pathlib import Path
+
+from drawstring.base.errors import ConflictError, UnavailableError
+
+_HOLDER_BYTES_MAX = 200
+
+
+class FileLock:
+    """An exclusive lock that the operating system frees when its holder ends.
+
+    Args:
+        path: absolute path of the lock file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def try_acquire(self) -> bool:
+        """Take the lock if it is free.
+
+        Raises:
+            UnavailableError: the file system has no locks, or the file cannot be opened.
+        """
+        try:
+            Path(self._path).parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise self._unavailable(error) from error
+        if not self._flock(descriptor):
+            os.close(descriptor)
+            return False
+        _note_holder(descriptor)
+        self._descriptor = descriptor
+        return True
+
+    def check(self) -> None:
+        """Make sure that the lock is held, and on the file that others would lock.
+
+        Raises:
+            ConflictError: it is not.
+        """
+        if self._descriptor is None or not self._is_our_file(self._descriptor):
+            raise ConflictError("The table lock was lost; retry the write.", path=self._path)
+
+    def release(self) -> None:
+        """Let go of the lock."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            # A child that was forked meanwhile shares the descriptor: closing alone would not free it.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            os.close(descriptor)
+
+    def holder(self) -> str:
+        """Say which process holds the lock, as it noted in the file."""
+        try:
+            text = Path(self._path).read_bytes()[:_HOLDER_BYTES_MAX].decode("utf-8", "replace").strip()
+        except OSError:
+            text = ""
+        return text or "an unknown process"
+
+    def _flock(self, descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
+                return False
+            os.close(descriptor)
+            raise self._unavailable(error) from error
+        return self._is_our_file(descriptor)
+
+    def _is_our_file(self, descriptor: int) -> bool:
+        """Guard against a lock file that somebody deleted: others would lock a new one."""
+        try:
+            return os.path.samestat(os.fstat(descriptor), os.stat(self._path))
+        except OSError:
+            return False
+
+    def _unavailable(self, error: OSError) -> UnavailableError:
+        return UnavailableError(
+            f"The table cannot be locked ({error.strerror}); check the permissions of its folder, and that "
+            "the file system supports locks.",
+            path=self._path,
+        )
+
+
+def _note_holder(descriptor: int) -> None:
+    text = f"process {os.getpid()} on {socket.gethostname()}\n"
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, text.encode(), 0)

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from drawstring.base.clock import SteppingClock, SystemClock, SystemIds
+from drawstring.base.errors import ConflictError
+from drawstring.storage.local import LocalStorage
+from drawstring.storage.protocol import Storage
+from drawstring.txn.lock import table_lock
+from tests.timeline.support import memory
+
+HOLDER = """
+import sys, time
+from drawstring.base.clock import SystemClock, SystemIds
+from drawstring.storage.local import LocalStorage
+from drawstring.txn.lock import table_lock
+
+with table_lock(LocalStorage(sys.argv[1]), SystemClock(), SystemIds(), 0):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture(params=["local", "lease"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    return LocalStorage(str(tmp_path)) if request.param == "local" else memory()
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.communicate(timeout=60)
+
+
+def test_a_second_holder_is_refused_when_the_wait_is_over(storage: Storage) -> None:
+    clock = SteppingClock()
+    with table_lock(storage, clock, SystemIds(), 0) as lock:
+        lock.check()
+        before_ms = clock.now_ms()
+        expected = pytest.raises(ConflictError, match=r"Another writer holds the table .*5000 ms")
+        with expected, table_lock(storage, clock, SystemIds(), 5000):
+            pass
+        assert 5000 <= clock.now_ms() - before_ms < 7000
+        lock.check()
+
+
+def test_the_lock_is_free_after_the_block(storage: Storage) -> None:
+    for _ in range(3):
+        with table_lock(storage, SteppingClock(), SystemIds(), 0) as lock:
+            lock.check()
+
+
+def test_the_lock_is_free_after_a_failure(storage: Storage) -> None:
+    with pytest.raises(ValueError, match="broke"), table_lock(storage, SteppingClock(), SystemIds(), 0):
+        raise ValueError("broke")
+    with table_lock(storage, SteppingClock(), SystemIds(), 0):
+        pass
+
+
+def test_a_waiter_gets_the_lock_when_it_is_let_go(storage: Storage) -> None:
+    taken, order = threading.Event(), []
+
+    def wait() -> None:
+        taken.wait()
+        with table_lock(storage, SystemClock(), SystemIds(), 60_000):
+            order.append("second")
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    with table_lock(storage, SystemClock(), SystemIds(), 0):
+        taken.set()
+        waiter.join(0.1)
+        order.append("first")
+    waiter.join(60)
+    assert order == ["first", "second"]
+
+
+def test_threads_never_hold_it_together(storage: Storage) -> None:
+    inside, most = [0], [0]
+
+    def work() -> None:
+        for _ in range(5):
+            with table_lock(storage, SystemClock(), SystemIds(), 60_000):
+                inside[0] += 1
+                most[0] = max(most[0], inside[0])
+                inside[0] -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert most == [1]
+
+
+def test_another_process_is_refused_and_told_who_holds_it(
+    holder: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    expected = pytest.raises(ConflictError, match=f"process {holder.pid} ")
+    with expected, table_lock(LocalStorage(str(tmp_path)), SteppingClock(), SystemIds(), 100):
+        pass
+
+
+def test_a_killed_holder_frees_the_lock(holder: subprocess.Popen[str], tmp_path: Path) -> None:
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.wait(timeout=60)
+    with table_lock(LocalStorage(str(tmp_path)), SystemClock(), SystemIds(), 0) as lock:
+        lock.check()
+
+
+def test_a_lock_whose_file_was_deleted_is_lost(tmp_path: Path) -> None:
+    with table_lock(LocalStorage(str(tmp_path)), SteppingClock(), SystemIds(), 0) as lock:
+        (tmp_path / ".hoodie/.locks/drawstring.lock").unlink()
+        with pytest.raises(ConflictError, match="lost"):
+            lock.check()
