@@ -1,0 +1,1 @@
+"""Queries: which slices, which rows, which columns."""

@@ -1,0 +1,72 @@
+"""What is known about a table when an action on it is planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from drawstring.base.clock import Clock
+from drawstring.base.errors import DrawstringError
+from drawstring.config.table import TableConfig
+from drawstring.filegroups.listing import StorageListing
+from drawstring.filegroups.view import FileGroupView
+from drawstring.schema.meta import with_meta
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.table_schema import table_schema
+from drawstring.timeline.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """A table as it was at one look.
+
+    Attributes:
+        storage: its files.
+        config: its properties.
+        timeline: its active timeline.
+        store: reads and changes the timeline.
+        view: its file groups.
+        schema: its columns without meta columns.
+    """
+
+    storage: Storage
+    config: TableConfig
+    timeline: Timeline
+    store: TimelineStore
+    view: FileGroupView
+    schema: pa.Schema
+
+    @property
+    def full_schema(self) -> pa.Schema:
+        """The columns that a query sees: meta columns first, when the table has them."""
+        return with_meta(self.schema) if self.config.populate_meta_fields else self.schema
+
+    def as_of(self, requested: str) -> TableFacts:
+        """Return the facts with the schema that the table had at a time."""
+        schema = table_schema(self.storage, self.store, self.timeline, self.config, requested)
+        return replace(self, schema=schema)
+
+
+def load_facts(storage: Storage, clock: Clock) -> TableFacts:
+    """Look at a table.
+
+    Args:
+        storage: its files.
+        clock: for instants made later.
+
+    Raises:
+        InvalidError: there is no table.
+        CorruptTableError: its properties or timeline are damaged.
+    """
+    try:
+        config = load_config(storage)
+        store = TimelineStore(storage, config, clock)
+        timeline = store.load()
+        schema = table_schema(storage, store, timeline, config)
+    except DrawstringError as error:
+        raise error.at(table=storage.spec.uri) from error
+    view = FileGroupView(timeline, config, StorageListing(storage), store)
+    return TableFacts(storage, config, timeline, store, view, schema)

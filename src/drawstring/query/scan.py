@@ -1,0 +1,156 @@
+"""A query's result, lazy: nothing is read before it is asked for.
+
+    plan ── tasks ──> worker threads, each its own task ── bounded queues ──> batches in task order
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from queue import Full, Queue
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from drawstring.base.bounds import worker_threads
+from drawstring.filegroups.reader import read_slice
+from drawstring.filegroups.tasks import ReadTask
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+BATCHES_AHEAD_MAX: Final = 8
+"""Batches that a task may be ahead of whoever takes them."""
+
+_POLL_SECONDS: Final = 0.1
+
+
+class Scan:
+    """Rows of a query.
+
+    Args:
+        schema: the columns of the result.
+        plan: makes the tasks, when they are first needed.
+        threads: tasks that run at once; None for as many as the machine is good for.
+    """
+
+    def __init__(
+        self, schema: pa.Schema, plan: Callable[[], Sequence[ReadTask]], threads: int | None = None
+    ) -> None:
+        self._schema = schema
+        self._plan = plan
+        self._threads = threads or worker_threads()
+        self._tasks: list[ReadTask] | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the result."""
+        return self._schema
+
+    def tasks(self) -> list[ReadTask]:
+        """Return the tasks that make up the result, one a file slice; each can run anywhere."""
+        if self._tasks is None:
+            self._tasks = list(self._plan())
+        return self._tasks
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as they are read, file slice by file slice."""
+        return stream(self.tasks(), self._threads)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return the rows as a stream that other libraries read."""
+        return pa.RecordBatchReader.from_batches(self._schema, self.to_batches())
+
+    def to_arrow(self) -> pa.Table:
+        """Return all rows as an Arrow table."""
+        return pa.Table.from_batches(self.to_batches(), self._schema)
+
+    def to_pandas(self, **options: Any) -> pandas.DataFrame:
+        """Return all rows as a pandas DataFrame.
+
+        Args:
+            options: of `pyarrow.Table.to_pandas`.
+        """
+        return self.to_arrow().to_pandas(**options)
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return all rows as a polars DataFrame."""
+        import polars
+
+        frame = polars.from_arrow(self.to_arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Hand the rows over through the Arrow C stream interface."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+
+class _Run:
+    """One task on its own thread, ahead of its reader by a bounded number of batches."""
+
+    def __init__(self, task: ReadTask, stop: Event) -> None:
+        self._queue: Queue[pa.RecordBatch | BaseException | None] = Queue(BATCHES_AHEAD_MAX)
+        self._stop = stop
+        self._thread = Thread(target=self._work, args=(task,), daemon=True, name="drawstring-read")
+        self._thread.start()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        while (item := self._queue.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+    def join(self) -> None:
+        self._thread.join()
+
+    def _work(self, task: ReadTask) -> None:
+        last: BaseException | None = None
+        try:
+            for batch in read_slice(task):
+                if not self._put(batch):
+                    return
+        except BaseException as error:
+            last = error
+        if last is not None:
+            self._put(last)
+        self._put(None)
+
+    def _put(self, item: pa.RecordBatch | BaseException | None) -> bool:
+        """Hand over an item; False when nobody wants it any more."""
+        while not self._stop.is_set():
+            try:
+                self._queue.put(item, timeout=_POLL_SECONDS)
+                return True
+            except Full:
+                continue
+        return False
+
+
+def stream(tasks: Sequence[ReadTask], threads: int) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of the tasks in the tasks' order, several tasks at work at once.
+
+    Args:
+        tasks: what to read.
+        threads: tasks at work at once.
+    """
+    if len(tasks) == 1:
+        yield from read_slice(tasks[0])
+        return
+    stop = Event()
+    running: deque[_Run] = deque()
+    waiting = iter(tasks)
+    try:
+        while True:
+            while len(running) < threads and (task := next(waiting, None)) is not None:
+                running.append(_Run(task, stop))
+            if not running:
+                return
+            yield from running[0].batches()
+            running.popleft()
+    finally:
+        stop.set()
+        for run in running:
+            run.join()

@@ -1,0 +1,164 @@
+"""Snapshot queries: the table as it is, as it was (`as_of`), or only its base files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.errors import InvalidError
+from drawstring.filegroups.mergeable import check_mergeable
+from drawstring.filegroups.tasks import InstantRange, ReadTask, nullable
+from drawstring.formats.avro import decode_container
+from drawstring.model.files import FileSlice
+from drawstring.model.instant import Action
+from drawstring.query.facts import TableFacts
+from drawstring.query.predicate import Where, check_columns, parse_where
+from drawstring.query.pruning import Partition, partitions_to_read
+from drawstring.query.scan import Scan
+from drawstring.query.support import check_readable, check_same_columns, visible_schema
+from drawstring.timeline.instants import as_instant_time
+
+
+def snapshot_scan(
+    facts: TableFacts,
+    *,
+    columns: Sequence[str] | None = None,
+    where: Where = None,
+    as_of: str | datetime | date | None = None,
+    read_optimized: bool = False,
+    threads: int | None = None,
+) -> Scan:
+    """Query the table at one time.
+
+    Args:
+        facts: the table.
+        columns: columns in the order wanted; None for all, meta columns included.
+        where: SQL text or an Arrow expression; None for all rows.
+        as_of: an instant or a date-time: the last instant requested up to it is seen; None for now.
+        read_optimized: leave log files out.
+        threads: tasks that run at once; None for as many as the machine is good for.
+
+    Returns:
+        A lazy scan.
+
+    Raises:
+        InvalidError: an unknown column, a bad condition, or a time whose files were cleaned away.
+        UnsupportedError: a feature of the table that this release cannot read.
+    """
+    time = None
+    if as_of is not None:
+        time = as_instant_time(as_of, facts.config.timezone)
+        check_not_cleaned(facts, time)
+        facts = _with_schema_of(facts, time)
+    query = query_of(facts, columns, where, InstantRange.of(facts.timeline, time))
+    return Scan(query.output, lambda: snapshot_tasks(query, read_optimized=read_optimized), threads)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A checked selection on a table.
+
+    Attributes:
+        facts: the table.
+        schema: all columns that may be asked for.
+        columns: columns of the result.
+        where: the condition.
+        instants: which log blocks count.
+    """
+
+    facts: TableFacts
+    schema: pa.Schema
+    columns: tuple[str, ...]
+    where: pc.Expression | None
+    instants: InstantRange
+
+    @property
+    def output(self) -> pa.Schema:
+        """The columns of the result with their types."""
+        return nullable(self.schema, self.columns)
+
+
+def query_of(
+    facts: TableFacts, columns: Sequence[str] | None, where: Where, instants: InstantRange
+) -> Query:
+    """Check what a query wants against a table.
+
+    Args:
+        facts: the table.
+        columns: columns in the order wanted; None for all.
+        where: SQL text or an Arrow expression; None for all rows.
+        instants: which log blocks count.
+
+    Raises:
+        InvalidError: an unknown column or a bad condition.
+        UnsupportedError: a feature of the table that this release cannot read.
+    """
+    check_readable(facts.config)
+    schema = visible_schema(facts)
+    wanted = tuple(schema.names if columns is None else dict.fromkeys(columns))
+    check_columns(wanted, schema)
+    return Query(facts, schema, wanted, parse_where(where, schema), instants)
+
+
+def snapshot_tasks(query: Query, *, read_optimized: bool = False) -> list[ReadTask]:
+    """Return the tasks of a snapshot query: one for each file slice that may hold rows of it."""
+    facts = query.facts
+    found = []
+    for partition in partitions_to_read(facts.view.partitions(), facts.config, query.schema, query.where):
+        for file_slice in facts.view.slices(partition.path, query.instants.as_of):
+            wanted = replace(file_slice, logs=()) if read_optimized else file_slice
+            if wanted.base or wanted.logs:
+                found.append(task_of(query, partition, wanted))
+    return found
+
+
+def task_of(query: Query, partition: Partition, file_slice: FileSlice) -> ReadTask:
+    """Return the task that reads a slice for a query.
+
+    Raises:
+        UnsupportedError: its records merge, or its columns map, in a way that this release does not know.
+    """
+    facts = query.facts
+    if file_slice.logs:
+        check_mergeable(facts.config)
+    check_same_columns(facts, file_slice, query.instants.as_of)
+    return ReadTask(
+        facts.storage.spec,
+        facts.config,
+        file_slice,
+        query.schema,
+        query.columns,
+        query.where,
+        query.instants,
+        None,
+        partition.values,
+    )
+
+
+def check_not_cleaned(facts: TableFacts, time: str) -> None:
+    """Check that the files of a time are still there.
+
+    Raises:
+        InvalidError: a clean removed files that the table had then.
+    """
+    cleans = [i for i in facts.timeline.instants if i.action is Action.CLEAN and i.is_completed]
+    if not cleans:
+        return
+    records: list[dict[str, Any]] = decode_container(facts.store.read(cleans[-1]))[0]
+    retained = records[0].get("earliestCommitToRetain") if records else None
+    if retained and time < retained:
+        raise InvalidError(
+            f"files of the table as of {time} were cleaned away: ask for {retained} or later",
+            table=facts.storage.spec.uri,
+        )
+
+
+def _with_schema_of(facts: TableFacts, time: str) -> TableFacts:
+    """Return the facts with the schema of a time, where it is known."""
+    then = facts.as_of(time)
+    return then if len(then.schema) else facts
