@@ -1,0 +1,39 @@
+"""Read and write Apache Hudi tables from Python, with or without Spark.
+
+    import drawstring
+
+    table = drawstring.open("/lake/flights")
+    table.upsert(batch)
+    table.scan(where="month = 7").to_pandas()
+"""
+
+from drawstring.base.errors import (
+    ConflictError,
+    CorruptTableError,
+    DrawstringError,
+    InternalError,
+    InvalidError,
+    UnavailableError,
+    UnsupportedError,
+)
+from drawstring.entry import create, open
+from drawstring.model.result import CommitResult
+from drawstring.query.scan import Scan
+from drawstring.table import Table
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CommitResult",
+    "ConflictError",
+    "CorruptTableError",
+    "DrawstringError",
+    "InternalError",
+    "InvalidError",
+    "Scan",
+    "Table",
+    "UnavailableError",
+    "UnsupportedError",
+    "create",
+    "open",
+]

@@ -1,0 +1,148 @@
+"""The way in: open a table, or create one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import pyarrow as pa
+
+from drawstring.base.clock import SystemClock
+from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.config.creation import new_table_properties
+from drawstring.config.options import table_scope
+from drawstring.config.table import TableType
+from drawstring.engine.local import LocalEngine
+from drawstring.engine.protocol import Engine
+from drawstring.schema.avro import arrow_to_avro
+from drawstring.schema.meta import without_meta
+from drawstring.schema.names import record_name
+from drawstring.schema.normal import normalise
+from drawstring.storage import open_storage
+from drawstring.table import Table
+from drawstring.timeline.properties_store import create_table
+from drawstring.txn.state import TableState
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """What a new table is like."""
+
+    table_type: str
+    version: int
+    record_key: tuple[str, ...]
+    partition_by: tuple[str, ...]
+    ordering: tuple[str, ...]
+
+
+def open(  # noqa: A001 - the package's own word, as in pyarrow and zarr
+    uri: str | os.PathLike[str],
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    engine: Engine | None = None,
+) -> Table:
+    """Open a Hudi table.
+
+    Args:
+        uri: path or address of the table's root.
+        storage_options: options of the object store.
+        engine: runs the table's tasks; the embedded one by default.
+
+    Raises:
+        InvalidError: there is no table.
+        UnsupportedError: the table's version is unknown.
+        CorruptTableError: its properties are damaged beyond their backup.
+    """
+    storage = open_storage(uri, storage_options)
+    try:
+        return Table(TableState(storage, engine or LocalEngine()))
+    except DrawstringError as error:
+        raise error.at(table=os.fspath(uri)) from error.__cause__
+
+
+def create(  # noqa: PLR0913 - a table has that many things to say
+    uri: str | os.PathLike[str],
+    schema: Any,
+    *,
+    record_key: str | Sequence[str],
+    name: str | None = None,
+    table_type: str = TableType.COPY_ON_WRITE,
+    partition_by: str | Sequence[str] = (),
+    ordering: str | Sequence[str] = (),
+    version: int = 9,
+    properties: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    engine: Engine | None = None,
+) -> Table:
+    """Create an empty Hudi table.
+
+    Args:
+        uri: path or address of the root.
+        schema: its columns: a pyarrow schema, or anything that exports one.
+        record_key: column or columns that tell a record from all others in its partition.
+        name: the table's name; the last part of the address by default.
+        table_type: `COPY_ON_WRITE` or `MERGE_ON_READ`.
+        partition_by: columns that lay the table out in folders.
+        ordering: columns whose greater value wins when a key comes twice; without them the later
+            write wins.
+        version: table version: 9, 8 or 6.
+        properties: further table properties under Hudi's keys, the index among them
+            (`hoodie.index.type`, `hoodie.bucket.index.num.buckets`).
+        storage_options: options of the object store.
+        engine: runs the table's tasks; the embedded one by default.
+
+    Raises:
+        InvalidError: there is a table already, or the description contradicts itself.
+    """
+    storage = open_storage(uri, storage_options)
+    root = os.fspath(uri).rstrip("/")
+    try:
+        described = _describe(
+            name or root.rpartition("/")[2],
+            without_meta(normalise(pa.schema(schema))),
+            TableShape(table_type, version, _names(record_key), _names(partition_by), _names(ordering)),
+            properties or {},
+        )
+        create_table(storage, described, SystemClock())
+        return Table(TableState(storage, engine or LocalEngine()))
+    except DrawstringError as error:
+        raise error.at(table=root) from error.__cause__
+
+
+def _describe(
+    name: str, columns: pa.Schema, shape: TableShape, properties: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return the properties of a new table."""
+    try:
+        table_type = TableType(shape.table_type.upper())
+    except ValueError:
+        raise InvalidError(
+            f"there is no table type {shape.table_type!r}: use COPY_ON_WRITE or MERGE_ON_READ"
+        ) from None
+    for what, names in (
+        ("record_key", shape.record_key),
+        ("partition_by", shape.partition_by),
+        ("ordering", shape.ordering),
+    ):
+        for column in names:
+            if column not in columns.names:
+                near = get_close_matches(column, columns.names, 1)
+                hint = f"did you mean {near[0]}?" if near else f"the columns are {', '.join(columns.names)}"
+                raise InvalidError(f"{what} names a column {column} that the schema lacks: {hint}")
+    return new_table_properties(
+        name=name,
+        table_type=table_type,
+        version=shape.version,
+        record_key=shape.record_key,
+        partition_by=shape.partition_by,
+        ordering=shape.ordering,
+        schema_json=arrow_to_avro(columns, *record_name(name)),
+        extra=table_scope(properties, strict=True),
+    )
+
+
+def _names(value: str | Sequence[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)

@@ -1,0 +1,206 @@
+"""The facade: an open table, to write to and read from.
+
+    table = drawstring.open("/lake/flights")
+    table.upsert(batch)
+    table.scan(columns=["carrier", "delay"], where="month = 7").to_pandas()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.errors import DrawstringError
+from drawstring.config.options import WriteOptions
+from drawstring.config.table import TableConfig
+from drawstring.engine.local import LocalEngine
+from drawstring.engine.protocol import Rows
+from drawstring.filegroups.lookup import SliceLookup
+from drawstring.model.files import FileSlice
+from drawstring.model.result import CommitResult
+from drawstring.query.facts import TableFacts, load_facts
+from drawstring.query.incremental import incremental_scan
+from drawstring.query.scan import Scan
+from drawstring.query.snapshot import snapshot_scan
+from drawstring.services.compaction import Progress, compact
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.state import TableState
+from drawstring.write.run import write
+from drawstring.write.source import batches_of
+
+
+class Table:
+    """An open Hudi table.
+
+    Made by `drawstring.open` and `drawstring.create`. Every call looks at the table as it is then;
+    a `Scan` is fixed at the moment it is made.
+
+    Args:
+        state: where the table is and who runs its tasks.
+    """
+
+    def __init__(self, state: TableState) -> None:
+        self._state = state
+        load_config(state.storage)
+
+    def __repr__(self) -> str:
+        config = self.config
+        return f"<Table {config.name} {config.table_type} version {config.version} at {self.uri}>"
+
+    @property
+    def uri(self) -> str:
+        """The table's root."""
+        return self._state.storage.spec.uri
+
+    @property
+    def state(self) -> TableState:
+        """What the table consists of; for engines."""
+        return self._state
+
+    @property
+    def config(self) -> TableConfig:
+        """The table's properties, read afresh."""
+        return load_config(self._state.storage)
+
+    @property
+    def timeline(self) -> Timeline:
+        """The active timeline, read afresh."""
+        return TimelineStore(self._state.storage, self.config, self._state.clock).load()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's columns, without the meta columns."""
+        return self._facts().schema
+
+    def insert(self, data: Any, **options: Any) -> CommitResult:
+        """Add rows without looking for their keys.
+
+        Args:
+            data: anything with the Arrow C stream interface, a pandas or polars DataFrame.
+            **options: Hudi's write options, as in `**{"hoodie.index.type": "BUCKET"}`.
+
+        Raises:
+            ConflictError: another writer was there first.
+            InvalidError: the rows or options do not fit; nothing was written.
+        """
+        return self._write("insert", data, options)
+
+    def upsert(self, data: Any, **options: Any) -> CommitResult:
+        """Add rows, and update those whose key is there already; see `insert` for arguments."""
+        return self._write("upsert", data, options)
+
+    def delete(self, data: Any, **options: Any) -> CommitResult:
+        """Delete the rows with the keys of `data`, which needs key and partition columns only."""
+        return self._write("delete", data, options)
+
+    def bulk_insert(self, data: Any, **options: Any) -> CommitResult:
+        """Add many rows as they come, for a first load; see `insert` for arguments."""
+        return self._write("bulk_insert", data, options)
+
+    def insert_overwrite(self, data: Any, **options: Any) -> CommitResult:
+        """Replace the partitions that `data` falls into by its rows; see `insert` for arguments."""
+        return self._write("insert_overwrite", data, options)
+
+    def insert_overwrite_table(self, data: Any, **options: Any) -> CommitResult:
+        """Replace all rows of the table by those of `data`; see `insert` for arguments."""
+        return self._write("insert_overwrite_table", data, options)
+
+    def write(
+        self,
+        operation: str,
+        rows: Rows,
+        options: Mapping[str, Any],
+        extra: Mapping[str, str] | None = None,
+    ) -> CommitResult:
+        """Carry out an operation on rows that live in this table's engine; the verbs end up here.
+
+        Args:
+            operation: `insert`, `upsert`, `delete`, `bulk_insert`, `insert_overwrite` or
+                `insert_overwrite_table`.
+            rows: the rows.
+            options: Hudi's write options.
+            extra: what else the commit says about itself.
+        """
+        parsed = WriteOptions.parse(options)
+        try:
+            return write(self._state, operation, rows, parsed, extra)
+        except DrawstringError as error:
+            raise error.at(table=self.uri) from error.__cause__
+
+    def compact(self, progress: Progress | None = None, **options: Any) -> CommitResult | None:
+        """Fold log files into new base files.
+
+        Args:
+            progress: told how many file groups are done, and of how many.
+            **options: Hudi's write options.
+
+        Returns:
+            What was done, None when there was nothing to compact.
+
+        Raises:
+            InvalidError: the table is COPY_ON_WRITE.
+            ConflictError: another writer holds the table.
+        """
+        try:
+            return compact(self._state, WriteOptions.parse(options), progress)
+        except DrawstringError as error:
+            raise error.at(table=self.uri) from error.__cause__
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        where: str | pc.Expression | None = None,
+        as_of: Any = None,
+        read_optimized: bool = False,
+    ) -> Scan:
+        """Return the table's rows as a lazy scan.
+
+        Args:
+            columns: columns to read, all by default, meta columns included.
+            where: a SQL predicate, as in `"month = 7 and delay > 60"`, or a pyarrow expression.
+            as_of: an instant or a date-time: the table as it was then.
+            read_optimized: base files only; changes that are not compacted yet do not show.
+
+        Raises:
+            InvalidError: a column that is not there, or a time that is none.
+        """
+        return snapshot_scan(
+            self._facts(), columns=columns, where=where, as_of=as_of, read_optimized=read_optimized
+        )
+
+    def incremental(
+        self,
+        start: Any,
+        end: Any = None,
+        columns: Sequence[str] | None = None,
+        where: str | pc.Expression | None = None,
+    ) -> Scan:
+        """Return the rows that commits after `start`, up to and including `end`, left behind.
+
+        Args:
+            start: exclusive; a completion time (requested time in table version 6), a date-time, or
+                `"earliest"`.
+            end: inclusive; the newest commit by default.
+            columns, where: as in `scan`.
+        """
+        return incremental_scan(self._facts(), start=start, end=end, columns=columns, where=where)
+
+    def file_slices(self) -> list[FileSlice]:
+        """Return the latest file slice of every file group."""
+        lookup = SliceLookup(self._state.storage.spec, self.config, self.timeline)
+        return [file_slice for path in lookup.partitions() for file_slice in lookup.slices(path)]
+
+    def _facts(self) -> TableFacts:
+        return load_facts(self._state.storage, self._state.clock)
+
+    def _write(self, operation: str, data: Any, options: Mapping[str, Any]) -> CommitResult:
+        schema, batches = batches_of(data)
+        engine = self._state.engine
+        local = engine if isinstance(engine, LocalEngine) else LocalEngine()
+        table = self if local is engine else Table(TableState(self._state.storage, local))
+        return table.write(operation, local.rows(schema, batches), options)

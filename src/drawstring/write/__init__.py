@@ -1,0 +1,1 @@
+"""The write verbs: key, route, hand each file group its rows, commit."""

@@ -1,0 +1,166 @@
+"""Step three of a write: in a worker, hand each file group its rows.
+
+    rows of one group --- no slice yet ----> new base file(s)
+                      \\-- MERGE_ON_READ ---> log file on the slice
+                       \\- COPY_ON_WRITE ---> base file rewritten with the changes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from drawstring.base.clock import Ids, SystemIds
+from drawstring.config.table import TableType
+from drawstring.engine.grouping import contiguous_groups, split_by
+from drawstring.engine.protocol import TaskContext
+from drawstring.filegroups.base_writer import BaseFileWriter, NewGroups
+from drawstring.filegroups.changes import Changes, deletes, split_soft_deletes, upserts
+from drawstring.filegroups.log_writer import append_log
+from drawstring.filegroups.lookup import SliceLookup
+from drawstring.filegroups.rewrite import rewrite_slice
+from drawstring.filegroups.settings import FileSettings
+from drawstring.filegroups.stamp import Stamp
+from drawstring.index.protocol import PARTITION, ROUTE, Index
+from drawstring.model.commit import WriteStat
+from drawstring.model.files import FileSlice
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceGroups:
+    """A task on rows that stand together by partition and route.
+
+    Attributes:
+        settings: of the write.
+        index: finds the slice of a route.
+        lookup: the table's slices; None when every group is new (overwrite).
+        is_delete: rows are keys to delete.
+        combine: whether duplicate keys are resolved.
+        grouping: the columns that a group has in common, the partition path first.
+        ids: names file groups.
+    """
+
+    settings: FileSettings
+    index: Index
+    lookup: SliceLookup | None
+    is_delete: bool = False
+    combine: bool = True
+    grouping: tuple[str, ...] = (PARTITION, ROUTE)
+    ids: Ids = SystemIds()
+
+    def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
+        """Write the groups of one part."""
+        storage = open_spec(self.settings.storage)
+        stamp = Stamp(self.settings.instant, context.task, self.settings.full_schema)
+        work = _GroupWork(self, storage, stamp, context)
+        for (partition, *route), rows in contiguous_groups(batches, self.grouping):
+            yield from work.place(partition, route[0] if route else None, rows)
+
+
+class _GroupWork:
+    """The groups of one part, one after the other."""
+
+    def __init__(self, task: PlaceGroups, storage: Storage, stamp: Stamp, context: TaskContext) -> None:
+        self._task = task
+        self._storage = storage
+        self._stamp = stamp
+        self._context = context
+
+    def place(
+        self, partition: str, route: str | None, rows: Iterator[pa.RecordBatch]
+    ) -> Iterator[WriteStat]:
+        target = self._target(partition, route)
+        if target is None:
+            yield from self._create(partition, route, rows)
+            return
+        changes = self._changes(pa.Table.from_batches(list(rows)))
+        if changes.records.num_rows == 0 and len(changes.delete_keys) == 0:
+            return
+        settings = self._task.settings
+        if settings.config.table_type is TableType.MERGE_ON_READ:
+            yield append_log(settings, self._storage, target, changes, self._stamp, self._context)
+        else:
+            yield rewrite_slice(settings, self._storage, target, changes, self._stamp, self._context)
+
+    def _target(self, partition: str, route: str | None) -> FileSlice | None:
+        lookup = self._task.lookup
+        if lookup is None:
+            return None
+        target = self._task.index.find(route, lookup.slices(partition))
+        if target is not None:
+            lookup.check_free(target)
+        return target
+
+    def _changes(self, rows: pa.Table) -> Changes:
+        if self._task.is_delete:
+            return deletes(rows)
+        return upserts(rows, self._task.settings.config)
+
+    def _create(
+        self, partition: str, route: str | None, rows: Iterator[pa.RecordBatch]
+    ) -> Iterator[WriteStat]:
+        if self._task.is_delete:
+            return
+        task = self._task
+        file_id = task.index.new_file_id(route, task.ids) if task.index.is_hashed else None
+        groups = NewGroups(
+            task.settings, self._storage, partition, self._context, self._stamp, task.ids
+        )
+        try:
+            for batch in self._resolved(rows):
+                groups.write(batch, file_id)
+        except BaseException:
+            groups.abort()
+            raise
+        yield from groups.close()
+
+    def _resolved(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        config = self._task.settings.config
+        if self._task.combine:
+            yield from upserts(pa.Table.from_batches(list(rows)), config).records.to_batches()
+            return
+        for batch in rows:
+            yield from split_soft_deletes(pa.Table.from_batches([batch]), config).records.to_batches()
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceNew:
+    """A task on rows in any order that all go to new file groups (bulk insert without a hash).
+
+    Attributes:
+        settings: of the write.
+        ids: names file groups.
+    """
+
+    settings: FileSettings
+    ids: Ids = SystemIds()
+
+    def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
+        """Write one part; every partition that comes up has one open file."""
+        storage = open_spec(self.settings.storage)
+        stamp = Stamp(self.settings.instant, context.task, self.settings.full_schema)
+        open_groups: dict[str, NewGroups] = {}
+        try:
+            for batch in batches:
+                for (partition,), rows in split_by(batch, (PARTITION,)):
+                    if partition not in open_groups:
+                        open_groups[partition] = NewGroups(
+                            self.settings, storage, partition, context, stamp, self.ids
+                        )
+                    open_groups[partition].write(_live(rows, self.settings))
+        except BaseException:
+            for groups in open_groups.values():
+                groups.abort()
+            raise
+        for groups in open_groups.values():
+            yield from groups.close()
+
+
+def _live(rows: pa.RecordBatch, settings: FileSettings) -> pa.RecordBatch:
+    """Drop rows that are marked as deleted: there is nothing yet that they could delete."""
+    kept = split_soft_deletes(pa.Table.from_batches([rows]), settings.config).records
+    return rows if kept.num_rows == rows.num_rows else kept.combine_chunks().to_batches()[0]

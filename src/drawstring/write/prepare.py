@@ -1,0 +1,50 @@
+"""Step one of a write: give every row its record key, partition path and route."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from drawstring.config.table import TableConfig
+from drawstring.index.protocol import KEY, PARTITION, ROUTE, Index
+from drawstring.keygen.keys import KeyGenerator
+from drawstring.schema.evolve import conform
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """A batch function that adds key, partition path and, with a hashed index, the route.
+
+    Attributes:
+        config: the table.
+        schema: columns that the write keeps: the table's, or a delete's few.
+        index: the index that routes.
+    """
+
+    config: TableConfig
+    schema: pa.Schema
+    index: Index
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        """Columns of the prepared batches."""
+        added = [KEY, PARTITION, ROUTE] if self.index.is_hashed else [KEY, PARTITION]
+        return pa.schema([*self.schema, *(pa.field(name, pa.string()) for name in added)])
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Prepare a stream of batches.
+
+        Raises:
+            InvalidError: a record key is null, or a column does not fit the table.
+        """
+        generator = KeyGenerator(self.config)
+        output = self.output_schema
+        for batch in batches:
+            keys = generator.record_keys(batch)
+            columns = [*conform(batch, self.schema).columns, keys, generator.partition_paths(batch)]
+            routes = self.index.routes(keys)
+            if routes is not None:
+                columns.append(routes.cast(pa.string()))
+            yield pa.RecordBatch.from_arrays(columns, schema=output)

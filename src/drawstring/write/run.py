@@ -1,0 +1,109 @@
+"""The parent function of all writes.
+
+    begin -> prepare (keys, partition paths, routes) -> locate (index) -> exchange by file group
+          -> place (files) -> commit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from drawstring.base.clock import Stopwatch
+from drawstring.config.options import WriteOptions
+from drawstring.engine.protocol import Rows
+from drawstring.filegroups.keys import ReadKeys
+from drawstring.filegroups.lookup import SliceLookup
+from drawstring.filegroups.tasks import InstantRange
+from drawstring.formats.metadata import encode_requested_replace
+from drawstring.index.protocol import LOCATION_SCHEMA, PARTITION, ROUTE
+from drawstring.model.commit import CommitMetadata, WriteStat
+from drawstring.timeline.properties_store import load_config
+from drawstring.write.place import PlaceGroups, PlaceNew
+from drawstring.write.plan import WritePlan, plan_write
+from drawstring.model.result import CommitResult
+from drawstring.txn.state import TableState
+from drawstring.services.compaction import compact, deltas_since_compaction
+from drawstring.services.transaction import Transaction, begin
+from drawstring.write.verbs import Verb, verb_of
+
+
+def write(
+    state: TableState, operation: str, rows: Rows, options: WriteOptions, extra: Mapping[str, str] | None = None
+) -> CommitResult:
+    """Carry out one write operation as one commit.
+
+    Args:
+        state: the table.
+        operation: `insert`, `upsert`, `delete`, `bulk_insert`, `insert_overwrite` or
+            `insert_overwrite_table`.
+        rows: the rows, in the engine that the table was opened with.
+        options: the write's options.
+        extra: what else the commit says (`extraMetadata`), a stream's checkpoint for instance.
+
+    Raises:
+        ConflictError: another writer was there first; nothing was written.
+        InvalidError: the rows or the options do not fit the table; nothing was written.
+        UnsupportedError: the table needs something that this release cannot write.
+    """
+    watch = Stopwatch()
+    verb = verb_of(operation)
+    action = verb.action(load_config(state.storage))
+    requested = encode_requested_replace(verb.operation) if verb.replaces else b""
+    with begin(state, action, wait_ms=options.lock_wait_ms, requested_content=requested) as txn:
+        plan = plan_write(txn, rows.schema, verb, options)
+        lookup = SliceLookup(state.storage.spec, txn.session.config, txn.timeline)
+        stats = _place(rows, plan, verb, lookup, InstantRange.of(txn.timeline))
+        metadata = CommitMetadata(
+            stats=tuple(stats),
+            operation=verb.operation,
+            extra={**(extra or {}), "schema": plan.schema_json},
+            replaced=_replaced(verb, stats, lookup),
+        )
+        completed = txn.commit(metadata)
+        is_due = _compaction_is_due(txn, options)
+    result = CommitResult.of(completed, operation, stats, watch.seconds())
+    if is_due:
+        compact(state, options)
+    return result
+
+
+def _compaction_is_due(txn: Transaction, options: WriteOptions) -> bool:
+    if not (options.inline_compaction and txn.session.config.is_merge_on_read):
+        return False
+    return deltas_since_compaction(txn.session.store.load()) >= options.inline_compaction_commits
+
+
+def _place(
+    rows: Rows, plan: WritePlan, verb: Verb, lookup: SliceLookup, instants: InstantRange
+) -> list[WriteStat]:
+    """Bring the rows to their file groups and write the files."""
+    prepared = rows.map_batches(plan.prepare, plan.prepare.output_schema)
+    if plan.index.is_hashed:
+        return _place_groups(prepared, plan, verb, None if verb.replaces else lookup)
+    if not verb.looks_up:
+        if plan.combine:
+            task = PlaceGroups(plan.settings, plan.index, None, grouping=(PARTITION,))
+            return prepared.exchange(task.grouping).run(task)
+        return prepared.run(PlaceNew(plan.settings))
+    kept = prepared.persist()
+    try:
+        settings = plan.settings
+        keys = ReadKeys(settings.storage, settings.config, settings.full_schema, instants, LOCATION_SCHEMA)
+        located = plan.index.locate(kept, lookup.slices, keys)
+        return _place_groups(located, plan, verb, lookup)
+    finally:
+        kept.release()
+
+
+def _place_groups(rows: Rows, plan: WritePlan, verb: Verb, lookup: SliceLookup | None) -> list[WriteStat]:
+    task = PlaceGroups(plan.settings, plan.index, lookup, verb.is_delete, plan.combine)
+    return rows.exchange((PARTITION, ROUTE)).run(task)
+
+
+def _replaced(verb: Verb, stats: list[WriteStat], lookup: SliceLookup) -> dict[str, tuple[str, ...]]:
+    """Return the file groups that an overwrite replaces."""
+    if not verb.replaces:
+        return {}
+    partitions = lookup.partitions() if verb.replaces == "table" else sorted({s.partition for s in stats})
+    found = {path: tuple(s.file_id for s in lookup.slices(path)) for path in partitions}
+    return {path: file_ids for path, file_ids in found.items() if file_ids}

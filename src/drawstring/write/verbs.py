@@ -1,0 +1,58 @@
+"""The write verbs, as rules: what each one looks up, combines and replaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from drawstring.base.errors import InvalidError
+from drawstring.config.table import TableConfig
+from drawstring.model.commit import WriteOperation
+from drawstring.model.instant import Action
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """What an operation does.
+
+    Attributes:
+        operation: name in commit metadata.
+        looks_up: whether existing keys are found and merged with.
+        is_delete: whether the rows are keys to delete.
+        replaces: `""`, or what is replaced: the touched `partitions` or the whole `table`.
+    """
+
+    operation: WriteOperation
+    looks_up: bool = False
+    is_delete: bool = False
+    replaces: str = ""
+
+    def action(self, config: TableConfig) -> Action:
+        """The action of its instant."""
+        if self.replaces:
+            return Action.REPLACE_COMMIT
+        return Action.DELTA_COMMIT if config.is_merge_on_read else Action.COMMIT
+
+
+VERBS: Final = {
+    "insert": Verb(WriteOperation.INSERT),
+    "upsert": Verb(WriteOperation.UPSERT, looks_up=True),
+    "delete": Verb(WriteOperation.DELETE, looks_up=True, is_delete=True),
+    "bulk_insert": Verb(WriteOperation.BULK_INSERT),
+    "insert_overwrite": Verb(WriteOperation.INSERT_OVERWRITE, replaces="partitions"),
+    "insert_overwrite_table": Verb(WriteOperation.INSERT_OVERWRITE_TABLE, replaces="table"),
+}
+
+
+def verb_of(operation: str) -> Verb:
+    """Return the rules of an operation.
+
+    Raises:
+        InvalidError: there is no such operation.
+    """
+    try:
+        return VERBS[operation.lower()]
+    except KeyError:
+        raise InvalidError(
+            f"there is no write operation {operation!r}: use one of {', '.join(VERBS)}"
+        ) from None
