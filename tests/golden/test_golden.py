@@ -1,0 +1,99 @@
+"""Every query that real Hudi answered on the golden tables gets the same answer here."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.filegroups.reader import read_slice
+from drawstring.query.facts import TableFacts
+from drawstring.query.snapshot import snapshot_scan
+from tests.golden.cases import ENCODED_IN_INCREMENTAL, NAMES, UNSUPPORTED, Case, cases_of, expected
+from tests.golden.compare import Row, in_order, rows_of
+
+FactsOf = Callable[[str], TableFacts]
+CASES = [case for name in NAMES for case in cases_of(name)]
+CLEANED = [
+    (name, key.removeprefix("time_travel_"))
+    for name in NAMES
+    for key in expected(name).get("errors", ())
+    if key.startswith("time_travel_")
+]
+
+
+def equals(column: str, value: pa.Scalar) -> pc.Expression:
+    return pc.field(column) == value if value.is_valid else pc.field(column).is_null()
+
+
+def wanted(case: Case) -> list[Row]:
+    column = ENCODED_IN_INCREMENTAL.get(case.table) if case.query == "incremental" else None
+    return [row if column is None else row | {column: unquote(row[column])} for row in case.rows()]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.table} {case.name}")
+def test_a_query_returns_what_real_hudi_returned(case: Case, facts_of: FactsOf) -> None:
+    facts = facts_of(case.table)
+    if case.unsupported is not None:
+        with pytest.raises(UnsupportedError, match=case.unsupported):
+            case.scan(facts).to_arrow()
+        return
+    table = case.scan(facts).to_arrow()
+    assert in_order(rows_of(table, case.shown(table))) == in_order(wanted(case))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_columns_are_those_that_real_hudi_shows(name: str, facts_of: FactsOf) -> None:
+    names = [column for column, _ in expected(name)["schema"]]
+    assert snapshot_scan(facts_of(name)).schema.names == names
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_timeline_has_the_completed_instants(name: str, facts_of: FactsOf) -> None:
+    facts = facts_of(name)
+    found = {(i.requested, str(i.action)) for i in facts.timeline.instants if i.is_completed}
+    assert found == {(each["requested"], each["action"]) for each in expected(name)["instants"]}
+
+
+@pytest.mark.parametrize(("name", "time"), CLEANED)
+def test_a_time_whose_files_were_cleaned_is_refused(name: str, time: str, facts_of: FactsOf) -> None:
+    with pytest.raises(InvalidError, match="cleaned away"):
+        snapshot_scan(facts_of(name), as_of=time)
+
+
+@pytest.mark.parametrize("name", ["v9_mor_event_time", "v6_mor_compaction_pending"])
+def test_tasks_travel_to_other_processes(name: str, facts_of: FactsOf) -> None:
+    scan = snapshot_scan(facts_of(name), columns=["id", "ts"], where="ts > 0")
+    here = [row for task in scan.tasks() for batch in read_slice(task) for row in batch.to_pylist()]
+    moved = pickle.loads(pickle.dumps(scan.tasks()))
+    assert [row for task in moved for batch in read_slice(task) for row in batch.to_pylist()] == here
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in UNSUPPORTED])
+def test_partition_pruning_loses_nothing(name: str, facts_of: FactsOf) -> None:
+    """Ask for each partition value alone: together they are the table."""
+    facts = facts_of(name)
+    everything = snapshot_scan(facts).to_arrow()
+    for column in facts.config.partition_fields:
+        rows = [
+            row
+            for value in everything.column(column).unique()
+            for row in rows_of(snapshot_scan(facts, where=equals(column, value)).to_arrow())
+        ]
+        assert in_order(rows) == in_order(rows_of(everything))
+
+
+def test_the_catalogue_names_every_table() -> None:
+    lines = (Path(__file__).parent / "README.md").read_text().splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| v")]
+    status = {row[0]: row[-1] for row in rows}
+    assert sorted(status) == NAMES
+    assert {name for name, text in status.items() if text != "all queries"} == (
+        {*UNSUPPORTED, *ENCODED_IN_INCREMENTAL}
+    )
