@@ -1,10 +1,10 @@
 """Read and write Apache Hudi tables from Python, with or without Spark.
 
-    import drawstring
+import drawstring
 
-    table = drawstring.open("/lake/flights")
-    table.upsert(batch)
-    table.scan(where="month = 7").to_pandas()
+table = drawstring.open("/lake/flights")
+table.upsert(batch)
+table.scan(where="month = 7").to_pandas()
 """
 
 from drawstring.base.errors import (

@@ -38,7 +38,7 @@ class TableShape:
     ordering: tuple[str, ...]
 
 
-def open(  # noqa: A001 - the package's own word, as in pyarrow and zarr
+def open(
     uri: str | os.PathLike[str],
     storage_options: Mapping[str, str] | None = None,
     *,
@@ -63,7 +63,7 @@ def open(  # noqa: A001 - the package's own word, as in pyarrow and zarr
         raise error.at(table=os.fspath(uri)) from error.__cause__
 
 
-def create(  # noqa: PLR0913 - a table has that many things to say
+def create(
     uri: str | os.PathLike[str],
     schema: Any,
     *,

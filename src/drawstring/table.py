@@ -1,8 +1,8 @@
 """The facade: an open table, to write to and read from.
 
-    table = drawstring.open("/lake/flights")
-    table.upsert(batch)
-    table.scan(columns=["carrier", "delay"], where="month = 7").to_pandas()
+table = drawstring.open("/lake/flights")
+table.upsert(batch)
+table.scan(columns=["carrier", "delay"], where="month = 7").to_pandas()
 """
 
 from __future__ import annotations

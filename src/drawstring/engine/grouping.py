@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -89,7 +90,7 @@ def _runs_of(batch: pa.RecordBatch, by: Sequence[str]) -> Iterator[tuple[GroupKe
         return
     codes, keys = group_codes(batch, by)
     starts = np.concatenate(([0], np.flatnonzero(np.diff(codes)) + 1, [batch.num_rows]))
-    for start, end in zip(starts[:-1], starts[1:], strict=True):
+    for start, end in itertools.pairwise(starts):
         yield keys[int(codes[start])], batch.slice(int(start), int(end - start))
 
 

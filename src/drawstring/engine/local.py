@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -109,8 +109,10 @@ class LocalRows:
         schema: pa.Schema,
     ) -> LocalRows:
         """Left-join with the rows of all sources; the keys of the left side are held in memory."""
-        left = self._kept and self or self.persist()
-        keys = pa.concat_arrays([_joined(batch, on) for batch in left._source()] or [pa.array([], pa.string())])
+        left = self if self._kept is not None else self.persist()
+        keys = pa.concat_arrays(
+            [_joined(batch, on) for batch in left._source()] or [pa.array([], pa.string())]
+        )
         encoded = pc.dictionary_encode(keys)
         wanted = encoded.dictionary
 
@@ -168,7 +170,7 @@ class LocalGroups(LocalRows):
         def split(batch: pa.RecordBatch) -> list[tuple[GroupKey, pa.RecordBatch]]:
             return split_by(batch, self._by)
 
-        def one(numbered: tuple[int, GroupKey]) -> list[R]:
+        def one(numbered: tuple[int, Hashable]) -> list[R]:
             number, key = numbered
             results = list(task(groups.batches(key), TaskContext(number, 0, 0)))
             groups.drop(key)

@@ -56,7 +56,10 @@ class Rows(Protocol):
         ...
 
     def join_keys(
-        self, on: Sequence[str], sources: Sequence[T], read: Callable[[T], Iterator[pa.RecordBatch]],
+        self,
+        on: Sequence[str],
+        sources: Sequence[T],
+        read: Callable[[T], Iterator[pa.RecordBatch]],
         schema: pa.Schema,
     ) -> Rows:
         """Left-join with the rows that `read(source)` yields for every source, columns `schema`.

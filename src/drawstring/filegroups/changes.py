@@ -23,12 +23,12 @@ class Changes:
     Attributes:
         records: prepared rows to write.
         delete_keys: record keys to delete, text.
-        delete_ordering: ordering values of the deletes, None when they win over all before them.
+        delete_ordering: ordering columns of the deletes, None when they win over all before them.
     """
 
     records: pa.Table
     delete_keys: pa.Array
-    delete_ordering: pa.Array | None = None
+    delete_ordering: list[pa.Array] | None = None
 
 
 def upserts(rows: pa.Table, config: TableConfig) -> Changes:
@@ -54,10 +54,7 @@ def split_soft_deletes(rows: pa.Table, config: TableConfig) -> Changes:
     if not pc.any(deleted).as_py():
         return Changes(rows, nothing)
     gone = rows.filter(deleted)
-    ordering = ordering_of(gone, config)
-    return Changes(
-        rows.filter(pc.invert(deleted)), _one(gone.column(KEY)), ordering[0] if ordering else None
-    )
+    return Changes(rows.filter(pc.invert(deleted)), _one(gone.column(KEY)), ordering_of(gone, config))
 
 
 def deletes(rows: pa.Table) -> Changes:

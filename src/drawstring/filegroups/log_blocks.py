@@ -1,9 +1,9 @@
 """Which blocks of a slice's log files are merged, and in which order (specification: Log Format). Pure.
 
-    all blocks, files in order
-      - torn stretches, blocks of instants that do not count
-      - blocks taken back by a rollback command further on
-      - blocks that a log compaction rewrote; its block takes the place of the newest of them
+all blocks, files in order
+  - torn stretches, blocks of instants that do not count
+  - blocks taken back by a rollback command further on
+  - blocks that a log compaction rewrote; its block takes the place of the newest of them
 """
 
 from __future__ import annotations
@@ -44,6 +44,21 @@ def blocks_to_merge(blocks: Iterable[PlacedBlock], instants: InstantRange) -> li
         elif _holds_records(placed.block) and instants.admits(placed.instant):
             alive.append(placed)
     return _with_log_compactions(alive)
+
+
+def torn_blocks(blocks: Iterable[PlacedBlock]) -> list[PlacedBlock]:
+    """Return the torn stretches that no rollback command further on accounts for.
+
+    Args:
+        blocks: all blocks of a slice, file by file.
+    """
+    torn: list[PlacedBlock] = []
+    for placed in blocks:
+        if placed.block.rolls_back is not None:
+            torn = []
+        elif placed.block.kind is BlockType.CORRUPT:
+            torn.append(placed)
+    return torn
 
 
 def _holds_records(block: LogBlock) -> bool:

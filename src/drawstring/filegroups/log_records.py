@@ -1,6 +1,6 @@
 """The log side of a slice: what its log files say about each key, merged among themselves.
 
-    blocks in merge order ── read the columns needed ──> rows, oldest first ── winners ──> one a key
+blocks in merge order ── read the columns needed ──> rows, oldest first ── winners ──> one a key
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 from drawstring.base.errors import CorruptTableError, DrawstringError, UnsupportedError
 from drawstring.config.table import MergeMode, TableConfig
 from drawstring.filegroups.deletions import deleted
-from drawstring.filegroups.log_blocks import PlacedBlock, blocks_to_merge
+from drawstring.filegroups.log_blocks import PlacedBlock, blocks_to_merge, torn_blocks
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.avro import decode_datums
 from drawstring.formats.log_inline import BlockType, LogBlock, decode_deletes, read_content, scan_blocks
 from drawstring.formats.parquet import read_parquet_bytes
 from drawstring.keygen.keys import KeyGenerator
-from drawstring.merge.order import Array, wins_over, winners
+from drawstring.merge.order import Array, winners, wins_over
 from drawstring.model.files import FileSlice, LogFile
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import RECORD_KEY
@@ -143,9 +143,29 @@ def _pieces(reading: LogReading, file_slice: FileSlice) -> Iterator[_Piece]:
     with ExitStack() as files:
         opened = {log: files.enter_context(_open(reading.storage, log)) for log in file_slice.logs}
         placed = [PlacedBlock(log, block) for log, file in opened.items() for block in _scan(log, file)]
+        _check_whole(reading, placed)
         for each in blocks_to_merge(placed, reading.instants):
             with _about(each.file, each.instant):
                 yield _piece(reading, each.block, read_content(opened[each.file], each.block))
+
+
+def _check_whole(reading: LogReading, placed: Sequence[PlacedBlock]) -> None:
+    """Refuse log files that lost records of committed writes.
+
+    In layout 1 the blocks of a write that died stand in the slice's log files until the next write
+    takes them back; in layout 2 a visible file is whole, for its one write was committed.
+
+    Raises:
+        CorruptTableError: a torn stretch that no dead write explains.
+    """
+    torn = torn_blocks(placed)
+    if torn and not (reading.config.layout == 1 and reading.instants.is_written):
+        raise CorruptTableError(
+            f"a log file of a committed write is cut off or damaged at byte {torn[0].block.offset}:"
+            " restore it from a backup, or roll the write back",
+            instant=torn[0].file.instant,
+            path=torn[0].file.status.path,
+        )
 
 
 @contextmanager
@@ -169,12 +189,17 @@ def _open(storage: Storage, log: LogFile) -> pa.NativeFile:
 
 def _scan(log: LogFile, file: pa.NativeFile) -> list[LogBlock]:
     with _about(log):
-        return scan_blocks(file, file.size())
+        size = file.size()
+        if size == 0:
+            raise CorruptTableError("a log file is empty: restore it from a backup, or roll the write back")
+        return scan_blocks(file, size)
 
 
 def _piece(reading: LogReading, block: LogBlock, content: bytes) -> _Piece:
     if block.is_partial:
-        raise UnsupportedError("log blocks with partial updates (MERGE INTO) cannot be read yet: compact first")
+        raise UnsupportedError(
+            "log blocks with partial updates (MERGE INTO) cannot be read yet: compact first"
+        )
     if block.kind is BlockType.DELETE:
         return _delete_piece(reading, content)
     return _data_piece(reading, pa.Table.from_batches(_rows(reading, block, content), reading.schema))
@@ -187,7 +212,9 @@ def _rows(reading: LogReading, block: LogBlock, content: bytes) -> list[pa.Recor
     elif block.kind is BlockType.AVRO_DATA and block.schema_json is not None:
         batches = [decode_datums(content, block.schema_json)]
     else:
-        raise UnsupportedError(f"{block.kind.name} blocks cannot be read yet: compact with the writing engine")
+        raise UnsupportedError(
+            f"{block.kind.name} blocks cannot be read yet: compact with the writing engine"
+        )
     return [conform(batch, reading.schema) for batch in batches]
 
 
@@ -210,7 +237,10 @@ def _delete_piece(reading: LogReading, content: bytes) -> _Piece:
     if deletes.ordering is not None and reading.ordering_fields:
         columns |= zip(reading.ordering_fields, _delete_ordering(reading, deletes.ordering), strict=True)
     rows = pa.table(
-        [columns[field.name] if field.name in columns else pa.nulls(count, field.type) for field in reading.schema],
+        [
+            columns[field.name] if field.name in columns else pa.nulls(count, field.type)
+            for field in reading.schema
+        ],
         schema=reading.schema,
     )
     return _Piece(rows, pa.chunked_array([deletes.keys]), np.ones(count, dtype=bool), is_commit_delete)

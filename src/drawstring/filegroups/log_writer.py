@@ -79,14 +79,20 @@ def _blocks(settings: FileSettings, target: FileSlice, changes: Changes, stamp: 
         batches = [stamp.apply(batch, target.file_id) for batch in changes.records.to_batches()]
         blocks.append(_data_block(settings, header, batches))
     if len(changes.delete_keys):
-        content = encode_deletes(changes.delete_keys, target.partition, changes.delete_ordering)
+        ordering = _ordering_values(changes.delete_ordering)
+        content = encode_deletes(changes.delete_keys, target.partition, ordering)
         blocks.append(encode_block(BlockType.DELETE, header, content))
     return blocks
 
 
-def _data_block(
-    settings: FileSettings, header: dict[HeaderKey, str], batches: list[pa.RecordBatch]
-) -> bytes:
+def _ordering_values(columns: list[pa.Array] | None) -> pa.Array | None:
+    """Return one column of ordering values, a struct of several columns."""
+    if columns is None or len(columns) == 1:
+        return columns[0] if columns else None
+    return pa.StructArray.from_arrays(columns, names=[str(number) for number in range(len(columns))])
+
+
+def _data_block(settings: FileSettings, header: dict[HeaderKey, str], batches: list[pa.RecordBatch]) -> bytes:
     schema = settings.full_schema
     if settings.log_format == "avro":
         table = pa.Table.from_batches(batches).cast(schema).combine_chunks()

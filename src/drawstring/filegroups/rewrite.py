@@ -1,8 +1,8 @@
-"""Copy on write: stream a base file into its successor, laying the changes of a write over it.
+r"""Copy on write: stream a base file into its successor, laying the changes of a write over it.
 
     base rows ---- key not among the changes ----------> kept
-               \\-- a change wins over it --------------> dropped (the change follows at the end)
-                \\- its ordering value is the greater --> kept, the change is dropped
+               \-- a change wins over it --------------> dropped (the change follows at the end)
+                \- its ordering value is the greater --> kept, the change is dropped
 
 The base file passes through batch by batch; only the changes are held in memory.
 """
@@ -10,6 +10,7 @@ The base file passes through batch by batch; only the changes are held in memory
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,9 @@ from drawstring.model.files import FileSlice
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
+
+Flags: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+Numbers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 
 
 def rewrite_slice(
@@ -55,9 +59,7 @@ def rewrite_slice(
         raise CorruptTableError(
             "a copy-on-write file group has no base file: restore the table", path=target.partition
         )
-    writer = BaseFileWriter(
-        settings, storage, target.partition, target.file_id, context.write_token, target
-    )
+    writer = BaseFileWriter(settings, storage, target.partition, target.file_id, context.write_token, target)
     try:
         overlay = Overlay(changes, settings)
         base = read_parquet(storage, target.base.status.path)
@@ -100,41 +102,39 @@ class Overlay:
 
     def surviving_records(self) -> pa.Table:
         """Return the records that no base row won over; ask once the base is through."""
-        return self._changes.records.filter(pa.array(~self._lost)) if self._lost.any() else self._changes.records
+        return (
+            self._changes.records.filter(pa.array(~self._lost)) if self._lost.any() else self._changes.records
+        )
 
-    def _updated(self, batch: pa.RecordBatch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _updated(self, batch: pa.RecordBatch) -> Flags:
         rows, positions = _match(batch, self._record_keys)
         won = self._wins(batch, rows, self._ordering, positions)
         self._lost[positions[~won]] = True
         self.updates += int(won.sum())
         return _flags(batch.num_rows, rows[won])
 
-    def _deleted(self, batch: pa.RecordBatch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _deleted(self, batch: pa.RecordBatch) -> Flags:
         rows, positions = _match(batch, self._changes.delete_keys)
-        given = self._changes.delete_ordering
-        won = self._wins(batch, rows, None if given is None else [given], positions)
+        won = self._wins(batch, rows, self._changes.delete_ordering, positions)
         self.deletes += int(won.sum())
         return _flags(batch.num_rows, rows[won])
 
     def _wins(
         self,
         batch: pa.RecordBatch,
-        rows: np.ndarray[tuple[int], np.dtype[np.int64]],
+        rows: Numbers,
         ordering: list[pa.Array] | None,
-        positions: np.ndarray[tuple[int], np.dtype[np.int64]],
-    ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        positions: Numbers,
+    ) -> Flags:
         """Tell for each match whether the change wins over the base row."""
         if not ordering or len(rows) == 0:
             return np.ones(len(rows), dtype=bool)
         newer = [column.take(pa.array(positions)) for column in ordering]
-        names = self._config.ordering_fields[: len(ordering)]
-        older = [batch.column(name).take(pa.array(rows)) for name in names]
+        older = [batch.column(name).take(pa.array(rows)) for name in self._config.ordering_fields]
         return np.asarray(wins_over(newer, older))
 
 
-def _match(
-    batch: pa.RecordBatch, keys: pa.Array
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.int64]]]:
+def _match(batch: pa.RecordBatch, keys: pa.Array) -> tuple[Numbers, Numbers]:
     """Return the rows of a batch whose key is among the keys, and where the key stands there."""
     if len(keys) == 0:
         nothing = np.zeros(0, dtype=np.int64)
@@ -144,7 +144,7 @@ def _match(
     return rows, found.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def _flags(count: int, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _flags(count: int, rows: Numbers) -> Flags:
     flags = np.zeros(count, dtype=bool)
     flags[rows] = True
     return flags

@@ -24,17 +24,19 @@ class InstantRange:
         committed: requested times of the completed writes of the active timeline.
         start: requested time of the first of them; what lies before was archived and counts.
         as_of: the latest requested time that counts; None for no bound.
+        is_written: whether a write is pending, which may be dead and have left a torn block.
     """
 
     committed: frozenset[str]
     start: str | None = None
     as_of: str | None = None
+    is_written: bool = False
 
     @staticmethod
     def of(timeline: Timeline, as_of: str | None = None) -> InstantRange:
         """Return the range of all completed writes up to a time."""
         committed = frozenset(instant.requested for instant in timeline.writes())
-        return InstantRange(committed, timeline.start, as_of)
+        return InstantRange(committed, timeline.start, as_of, bool(timeline.pending_writes()))
 
     def admits(self, instant: str) -> bool:
         """Tell whether blocks of an instant count."""

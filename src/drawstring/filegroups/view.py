@@ -1,6 +1,6 @@
 """The table's file groups at an instant: timeline and listing put together.
 
-    listing ── by file id ──> file groups ── timeline ──> slices ── replaced groups out ──> the view
+listing ── by file id ──> file groups ── timeline ──> slices ── replaced groups out ──> the view
 """
 
 from __future__ import annotations

@@ -45,4 +45,3 @@ class SimpleIndex:
     def new_file_id(self, route: str | None, ids: Ids) -> str:
         """Name a file group."""
         return f"{ids.uuid()}-0"
-

@@ -18,7 +18,9 @@ def escape(value: str) -> str:
     return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", value)
 
 
-def split_path(path: str, fields: Sequence[str], *, hive_style: bool, url_encode: bool) -> list[str | None] | None:
+def split_path(
+    path: str, fields: Sequence[str], *, hive_style: bool, url_encode: bool
+) -> list[str | None] | None:
     """Return the text of each partition column, or None when the path does not tell.
 
     Args:

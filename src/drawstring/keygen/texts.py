@@ -40,6 +40,8 @@ def java_text(values: pa.Array, column: str) -> pa.Array:
     values = values.cast(kind)
     if pt.is_string(kind):
         return values
+    if pt.is_null(kind):
+        return pa.nulls(len(values), pa.string())
     if pt.is_integer(kind) or pt.is_boolean(kind) or pt.is_date32(kind):
         return values.cast(pa.string())
     if pt.is_timestamp(kind):

@@ -87,7 +87,9 @@ def _codes(keys: pa.Array | pa.ChunkedArray) -> tuple[Array, int]:
     return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
 
 
-def _greatest(codes: Array, distinct: int, rows: Array, ranks: Array, is_commit_delete: Array | None) -> Array:
+def _greatest(
+    codes: Array, distinct: int, rows: Array, ranks: Array, is_commit_delete: Array | None
+) -> Array:
     """Return the rows that have their key's greatest rank."""
     alive = np.ones(len(rows), dtype=bool)
     if is_commit_delete is not None and is_commit_delete.any():

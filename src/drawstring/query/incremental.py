@@ -78,7 +78,8 @@ def incremental_scan(
         raise UnsupportedError("the table has no meta columns, hence no commit times to query incrementally")
     asked = _range(facts, start, end)
     latest = max(asked.commit_times, default=None)
-    instants = InstantRange(frozenset(asked.commit_times), as_of=latest)
+    is_written = bool(facts.timeline.pending_writes())
+    instants = InstantRange(frozenset(asked.commit_times), None, latest, is_written)
     query = query_of(facts, columns, where, instants)
     return Scan(query.output, lambda: _tasks(query, asked), threads)
 

@@ -41,6 +41,10 @@ def parse_where(where: Where, schema: pa.Schema) -> pc.Expression | None:
         return None
     expression = _Translator(schema).condition(where) if isinstance(where, str) else where
     check_columns(where_columns(expression, schema), schema)
+    try:
+        schema.empty_table().filter(expression)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise InvalidError(f"{where!s} is not a condition on the table's rows: {error}") from error
     return expression
 
 
@@ -52,8 +56,9 @@ def check_columns(names: Iterable[str], schema: pa.Schema) -> None:
     """
     for name in names:
         if name not in schema.names:
-            near = difflib.get_close_matches(name, schema.names, n=1)
-            hint = f": did you mean {near[0]}?" if near else f"; it has {', '.join(schema.names)}"
+            spelled = {known.lower(): known for known in schema.names}
+            near = difflib.get_close_matches(name.lower(), spelled, n=1)
+            hint = f": did you mean {spelled[near[0]]}?" if near else f"; it has {', '.join(schema.names)}"
             raise InvalidError(f"the table has no column {name}{hint}")
 
 
@@ -90,7 +95,7 @@ class _Translator:
             raise InvalidError(f"the condition {text!r} cannot be read: {error}") from error
         return self.of(node)
 
-    def of(self, node: sql.Expression) -> pc.Expression:
+    def of(self, node: Any) -> pc.Expression:
         """Translate a condition or a value."""
         if type(node) in _COMPARISONS:
             return self._compare(node, _COMPARISONS[type(node)])
@@ -144,7 +149,8 @@ class _Translator:
         if isinstance(node.expression, sql.Null):
             return self.of(node.this).is_null()
         if isinstance(node.expression, sql.Boolean):
-            return pc.equal(self.of(node.this), pc.scalar(bool(node.expression.this))) & self.of(node.this).is_valid()
+            column = self.of(node.this)
+            return column.is_valid() & (column == pc.scalar(bool(node.expression.this)))
         raise InvalidError(f"the condition has {node.sql(dialect='spark')!r}, which is not supported")
 
     def _in(self, node: Any) -> pc.Expression:
@@ -210,7 +216,7 @@ def _literal(node: sql.Expression) -> Any:
     return float(text) if "e" in text.lower() else Decimal(text)
 
 
-_CASTS: Final[dict[sql.DataType.Type, pa.DataType]] = {
+_CASTS: Final[dict[Any, pa.DataType]] = {
     sql.DataType.Type.DATE: pa.date32(),
     sql.DataType.Type.TIMESTAMP: pa.timestamp("us", "UTC"),
     sql.DataType.Type.TIMESTAMPTZ: pa.timestamp("us", "UTC"),

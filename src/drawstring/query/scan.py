@@ -1,6 +1,6 @@
 """A query's result, lazy: nothing is read before it is asked for.
 
-    plan ── tasks ──> worker threads, each its own task ── bounded queues ──> batches in task order
+plan ── tasks ──> worker threads, each its own task ── bounded queues ──> batches in task order
 """
 
 from __future__ import annotations

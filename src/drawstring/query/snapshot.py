@@ -83,9 +83,7 @@ class Query:
         return nullable(self.schema, self.columns)
 
 
-def query_of(
-    facts: TableFacts, columns: Sequence[str] | None, where: Where, instants: InstantRange
-) -> Query:
+def query_of(facts: TableFacts, columns: Sequence[str] | None, where: Where, instants: InstantRange) -> Query:
     """Check what a query wants against a table.
 
     Args:

@@ -21,7 +21,9 @@ def check_readable(config: TableConfig) -> None:
         UnsupportedError: they cannot, naming the feature.
     """
     if config.base_file_format != "PARQUET":
-        raise UnsupportedError(f"the table has {config.base_file_format} base files: only PARQUET can be read")
+        raise UnsupportedError(
+            f"the table has {config.base_file_format} base files: only PARQUET can be read"
+        )
 
 
 def visible_schema(facts: TableFacts) -> pa.Schema:
@@ -71,8 +73,10 @@ def check_same_columns(facts: TableFacts, file_slice: FileSlice, as_of: str | No
     changed = _schema_version(facts, as_of)
     if changed is None:
         return
-    instants = [log.instant for log in file_slice.logs] + ([file_slice.base.instant] if file_slice.base else [])
-    if min(instants, default=changed) < changed:
+    instants = [log.instant for log in file_slice.logs]
+    if file_slice.base is not None:
+        instants.append(file_slice.base.instant)
+    if min(instants) < changed:
         raise UnsupportedError(
             f"the schema was changed on read at {changed} and there are older files: reading them is not"
             " available yet; compact or rewrite the table first"

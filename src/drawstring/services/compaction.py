@@ -60,7 +60,9 @@ def plan_compaction(slices: Iterable[FileSlice]) -> CompactionPlan:
     )
 
 
-def compact(state: TableState, options: WriteOptions, progress: Progress | None = None) -> CommitResult | None:
+def compact(
+    state: TableState, options: WriteOptions, progress: Progress | None = None
+) -> CommitResult | None:
     """Compact every file slice that has log files; pending compactions first.
 
     Args:
@@ -193,9 +195,7 @@ class CompactSlice:
         target = _slice_of(operation, {s.path: s for s in storage.list_files(operation.partition)})
         attempt = int(self.ids.uuid()[:6], 16)
         token = TaskContext(number, 0, attempt).write_token
-        writer = BaseFileWriter(
-            self.settings, storage, operation.partition, operation.file_id, token, target
-        )
+        writer = BaseFileWriter(self.settings, storage, operation.partition, operation.file_id, token, target)
         full = self.settings.full_schema
         read = ReadTask(
             self.settings.storage,

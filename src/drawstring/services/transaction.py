@@ -1,11 +1,11 @@
 """A write on the timeline: begin, commit, or leave the table as it was.
 
-    begin   lock -> switch a foreign metadata table off -> roll dead writes back
-            -> new instant, requested, inflight
-    commit  delete files of failed attempts -> completed, by put-if-absent -> remove markers
-    abort   roll the own instant back
+    exclusive  lock -> check -> switch a foreign metadata table off -> roll dead writes back
+    begin      new instant: requested, inflight
+    commit     delete files of failed attempts -> completed, by put-if-absent -> remove markers
+    abort      roll the own instant back
 
-The lock is held from begin to the end: there is one writer at a time.
+The lock is held to the end: there is one writer at a time.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from drawstring.formats.metadata import encode_commit
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant
 from drawstring.services.rollback import RollbackContext, rollback_instant, rollback_pending
+from drawstring.services.writable import check_writable
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
-from drawstring.timeline.timeline import Timeline
 from drawstring.txn.lock import Lock, table_lock
 from drawstring.txn.metadata_table import switch_off_metadata_table
 from drawstring.txn.state import TableState
@@ -73,12 +73,10 @@ class Transaction:
 
     Attributes:
         session: the table, locked.
-        timeline: as it was when the write began.
         instant: the write's own instant, inflight.
     """
 
     session: Session
-    timeline: Timeline
     instant: Instant
 
     def commit(self, metadata: CommitMetadata) -> Instant:
@@ -100,9 +98,11 @@ def exclusive(state: TableState, wait_ms: int) -> Iterator[Session]:
 
     Raises:
         ConflictError: another writer holds the table for longer than `wait_ms`.
+        UnsupportedError: the table has a feature that this release cannot write.
     """
     with table_lock(state.storage, state.clock, state.ids, wait_ms) as lock:
         config = load_config(state.storage)
+        check_writable(state.storage, config)
         config = switch_off_metadata_table(state.storage, config, state.clock) or config
         session = Session(state, config, TimelineStore(state.storage, config, state.clock), lock)
         rollback_pending(session.rollback_context())
@@ -110,29 +110,21 @@ def exclusive(state: TableState, wait_ms: int) -> Iterator[Session]:
 
 
 @contextmanager
-def begin(
-    state: TableState, action: Action, *, wait_ms: int, requested_content: bytes = b""
-) -> Iterator[Transaction]:
-    """Open a transaction; an exception inside rolls it back before it goes on.
+def begin(session: Session, action: Action, time: str, content: bytes = b"") -> Iterator[Transaction]:
+    """Put a write on the timeline; an exception inside rolls it back before it goes on.
 
     Args:
-        state: the table.
+        session: the table, locked.
         action: what the instant does.
-        wait_ms: milliseconds to wait for another writer.
-        requested_content: what goes into the requested file.
-
-    Raises:
-        ConflictError: another writer holds the table for longer than `wait_ms`.
+        time: its requested time.
+        content: what goes into the requested file.
     """
-    with exclusive(state, wait_ms) as session:
-        store = session.store
-        timeline = store.load()
-        instant = store.request(action, store.new_time(timeline), requested_content)
-        try:
-            yield Transaction(session, timeline, store.start(instant))
-        except BaseException:
-            _undo(session, instant)
-            raise
+    instant = session.store.request(action, time, content)
+    try:
+        yield Transaction(session, session.store.start(instant))
+    except BaseException:
+        _undo(session, instant)
+        raise
 
 
 def discard_failed_attempts(state: TableState, requested: str, stats: Sequence[WriteStat]) -> list[str]:
@@ -151,4 +143,6 @@ def _undo(session: Session, instant: Instant) -> None:
         if current is not None and not current.is_completed:
             rollback_instant(session.rollback_context(), current)
     except (DrawstringError, OSError) as error:
-        _log.warning("the failed write %s is left to the next writer to roll back: %s", instant.requested, error)
+        _log.warning(
+            "the failed write %s is left to the next writer to roll back: %s", instant.requested, error
+        )

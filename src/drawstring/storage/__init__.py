@@ -9,6 +9,8 @@ from typing import Final
 from urllib.parse import unquote
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.storage.faults import SCHEME as FAULTY_SCHEME
+from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.objects import ObjectStorage
@@ -42,6 +44,8 @@ def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None 
         return LocalStorage(_path_of_file_uri(text))
     if scheme == "memory":
         return MemoryStorage(text)
+    if scheme == FAULTY_SCHEME:
+        return FaultyStorage.at(text)
     if scheme in _S3_SCHEMES:
         return ObjectStorage(text, options or {})
     raise UnsupportedError(

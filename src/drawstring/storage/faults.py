@@ -1,8 +1,15 @@
-"""A storage that dies at a chosen step, for tests of what a killed writer leaves behind."""
+"""A storage that dies at a chosen step, for tests of what a killed writer leaves behind.
+
+It has an address of its own, `faulty://<number>`, good in this process while the storage lives: the
+tasks of a write open it by that, so that the faults reach what they write as well.
+"""
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections.abc import Iterable
+from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
@@ -14,6 +21,12 @@ class InjectedFault(RuntimeError):
     """The step at which a `FaultyStorage` was told to die."""
 
 
+SCHEME = "faulty"
+
+_numbers = itertools.count()
+_living: WeakValueDictionary[str, FaultyStorage] = WeakValueDictionary()
+
+
 class FaultyStorage:
     """Passes everything on until a number of changes is reached; every later change fails.
 
@@ -23,17 +36,31 @@ class FaultyStorage:
     Args:
         inner: the storage that does the work.
         fail_after: how many changes succeed; a large number never fails.
+        failures: how many changes fail then, before the storage works again; None for all.
     """
 
-    def __init__(self, inner: Storage, fail_after: int) -> None:
+    def __init__(self, inner: Storage, fail_after: int, failures: int | None = None) -> None:
         self._inner = inner
         self._fail_after = fail_after
+        self._failures_left = failures
+        self._mutex = threading.Lock()
+        self._uri = f"{SCHEME}://{next(_numbers)}"
+        _living[self._uri] = self
         self.changes = 0
+
+    @staticmethod
+    def at(uri: str) -> FaultyStorage:
+        """Return the storage with an address.
+
+        Raises:
+            KeyError: it lives no more, or in another process.
+        """
+        return _living[uri]
 
     @property
     def spec(self) -> StorageSpec:
-        """What opens the storage inside, without faults."""
-        return self._inner.spec
+        """What opens this storage again, in this process only."""
+        return StorageSpec(self._uri)
 
     def list_files(self, folder: str) -> list[FileStatus]:
         """List the files directly in a folder."""
@@ -103,6 +130,13 @@ class FaultyStorage:
         return self._inner.full_uri(path)
 
     def _change(self, path: str) -> None:
-        if self.changes >= self._fail_after:
-            raise InjectedFault(f"told to die after {self._fail_after} changes, before that of {path}")
-        self.changes += 1
+        with self._mutex:
+            if self.changes >= self._fail_after and self._failures_left != 0:
+                if self._failures_left is not None:
+                    self._failures_left -= 1
+                self.die(path)
+            self.changes += 1
+
+    def die(self, path: str) -> None:
+        """Do what happens in place of a change that fails."""
+        raise InjectedFault(f"told to die after {self._fail_after} changes, before that of {path}")

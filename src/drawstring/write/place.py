@@ -1,8 +1,8 @@
-"""Step three of a write: in a worker, hand each file group its rows.
+r"""Step three of a write: in a worker, hand each file group its rows.
 
-    rows of one group --- no slice yet ----> new base file(s)
-                      \\-- MERGE_ON_READ ---> log file on the slice
-                       \\- COPY_ON_WRITE ---> base file rewritten with the changes
+rows of one group --- no slice yet ----> new base file(s)
+                  \-- MERGE_ON_READ ---> log file on the slice
+                   \- COPY_ON_WRITE ---> base file rewritten with the changes
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from drawstring.base.clock import Ids, SystemIds
+from drawstring.base.clock import Ids
 from drawstring.config.table import TableType
 from drawstring.engine.grouping import contiguous_groups, split_by
 from drawstring.engine.protocol import TaskContext
-from drawstring.filegroups.base_writer import BaseFileWriter, NewGroups
+from drawstring.filegroups.base_writer import NewGroups
 from drawstring.filegroups.changes import Changes, deletes, split_soft_deletes, upserts
 from drawstring.filegroups.log_writer import append_log
 from drawstring.filegroups.lookup import SliceLookup
@@ -38,19 +38,19 @@ class PlaceGroups:
         settings: of the write.
         index: finds the slice of a route.
         lookup: the table's slices; None when every group is new (overwrite).
+        ids: names file groups.
         is_delete: rows are keys to delete.
         combine: whether duplicate keys are resolved.
         grouping: the columns that a group has in common, the partition path first.
-        ids: names file groups.
     """
 
     settings: FileSettings
     index: Index
     lookup: SliceLookup | None
+    ids: Ids
     is_delete: bool = False
     combine: bool = True
     grouping: tuple[str, ...] = (PARTITION, ROUTE)
-    ids: Ids = SystemIds()
 
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
         """Write the groups of one part."""
@@ -70,9 +70,7 @@ class _GroupWork:
         self._stamp = stamp
         self._context = context
 
-    def place(
-        self, partition: str, route: str | None, rows: Iterator[pa.RecordBatch]
-    ) -> Iterator[WriteStat]:
+    def place(self, partition: str, route: str | None, rows: Iterator[pa.RecordBatch]) -> Iterator[WriteStat]:
         target = self._target(partition, route)
         if target is None:
             yield from self._create(partition, route, rows)
@@ -107,9 +105,7 @@ class _GroupWork:
             return
         task = self._task
         file_id = task.index.new_file_id(route, task.ids) if task.index.is_hashed else None
-        groups = NewGroups(
-            task.settings, self._storage, partition, self._context, self._stamp, task.ids
-        )
+        groups = NewGroups(task.settings, self._storage, partition, self._context, self._stamp, task.ids)
         try:
             for batch in self._resolved(rows):
                 groups.write(batch, file_id)
@@ -137,7 +133,7 @@ class PlaceNew:
     """
 
     settings: FileSettings
-    ids: Ids = SystemIds()
+    ids: Ids
 
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
         """Write one part; every partition that comes up has one open file."""

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.clock import Ids
+from drawstring.base.errors import InvalidError
 from drawstring.config.options import DEFAULT_BUCKET_COUNT, WriteOptions, check_against
-from drawstring.config.table import KeyGeneratorType, MergeMode, TableConfig
+from drawstring.config.table import TableConfig
 from drawstring.filegroups.settings import FileSettings
 from drawstring.index.choose import choose_index
 from drawstring.index.protocol import Index
@@ -17,12 +18,26 @@ from drawstring.schema.evolve import evolve
 from drawstring.schema.meta import with_meta_fields, without_meta
 from drawstring.schema.names import record_name
 from drawstring.schema.normal import normalise
-from drawstring.write.prepare import Prepare
-from drawstring.services.transaction import Transaction
+from drawstring.services.transaction import Session
 from drawstring.timeline.table_schema import table_schema_json
+from drawstring.timeline.timeline import Timeline
+from drawstring.write.prepare import Prepare
 from drawstring.write.verbs import Verb
 
-CONSISTENT_HASHING = ".hoodie/.bucket_index/consistent_hashing_metadata"
+
+@dataclass(frozen=True, slots=True)
+class WriteFacts:
+    """What a write finds.
+
+    Attributes:
+        session: the table, locked.
+        timeline: as it is before the write.
+        time: requested time that the write is going to have.
+    """
+
+    session: Session
+    timeline: Timeline
+    time: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,7 @@ class WritePlan:
         index: finds file groups.
         prepare: adds keys and routes to rows.
         combine: whether duplicate keys in the batch are resolved.
+        ids: names file groups.
     """
 
     schema_json: str
@@ -42,25 +58,25 @@ class WritePlan:
     index: Index
     prepare: Prepare
     combine: bool
+    ids: Ids
 
 
-def plan_write(txn: Transaction, incoming: pa.Schema, verb: Verb, options: WriteOptions) -> WritePlan:
+def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: WriteOptions) -> WritePlan:
     """Fix everything about a write that does not depend on its rows.
 
     Args:
-        txn: the open transaction.
+        facts: the table as the write finds it.
         incoming: columns of the rows.
         verb: the operation's rules.
         options: the caller's options.
 
     Raises:
         InvalidError: the columns do not fit the table, or the options contradict it.
-        UnsupportedError: the table has a feature that this release cannot write.
+        UnsupportedError: an index that this release does not have.
     """
-    config = txn.session.config
+    config = facts.session.config
     check_against(options, config)
-    check_writable(txn)
-    schema_json, schema = _schema_after(txn, without_meta(normalise(incoming)), verb)
+    schema_json, schema = _schema_after(facts, without_meta(normalise(incoming)), verb)
     index = choose_index(
         options.index_type or config.index_type or "SIMPLE",
         options.bucket_count or config.bucket_count or DEFAULT_BUCKET_COUNT,
@@ -70,9 +86,9 @@ def plan_write(txn: Transaction, incoming: pa.Schema, verb: Verb, options: Write
     return WritePlan(
         schema_json=schema_json,
         settings=FileSettings(
-            storage=txn.session.state.storage.spec,
+            storage=facts.session.state.storage.spec,
             config=config,
-            instant=txn.instant.requested,
+            instant=facts.time,
             schema=schema,
             avro_schema=with_meta_fields(schema_json),
             compression=options.compression,
@@ -81,46 +97,19 @@ def plan_write(txn: Transaction, incoming: pa.Schema, verb: Verb, options: Write
             log_format=options.log_block_format,
         ),
         index=index,
-        prepare=Prepare(config, pa.schema([]) if verb.is_delete else schema, index),
+        prepare=Prepare(
+            config, pa.schema([]) if verb.is_delete else schema, _key_schema(schema, config), index
+        ),
         combine=combine,
+        ids=facts.session.state.ids,
     )
 
 
-def check_writable(txn: Transaction) -> None:
-    """Refuse tables with features that a write of this release would break.
-
-    Raises:
-        UnsupportedError: naming the feature and the table property.
-    """
-    config = txn.session.config
-    refusals = [
-        (config.cdc_enabled, "logs changes for CDC queries (hoodie.table.cdc.enabled)"),
-        (not config.populate_meta_fields, "has no meta columns (hoodie.populate.meta.fields=false)"),
-        (config.drop_partition_columns, "drops its partition columns from the files"),
-        (config.base_file_format != "PARQUET", f"has {config.base_file_format} base files"),
-        (config.merge_mode is MergeMode.CUSTOM, f"merges by custom code ({config.payload_class})"),
-        (bool(config.partial_update_mode), "merges column by column (hoodie.table.partial.update.mode)"),
-        (bool(config.merge_properties), "deletes by a custom column (hoodie.record.merge.property.*)"),
-        (not config.record_key_fields, "has generated record keys"),
-        (
-            config.key_generator
-            not in (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.NON_PARTITION),
-            f"has key generator {config.key_generator}",
-        ),
-        (bool(txn.session.state.storage.list_folders(CONSISTENT_HASHING)), "has a consistent hashing index"),
-    ]
-    for refused, what in refusals:
-        if refused:
-            raise UnsupportedError(
-                f"cannot write yet to a table that {what}; reading works: write with Apache Hudi",
-                table=txn.session.state.storage.spec.uri,
-            )
-
-
-def _schema_after(txn: Transaction, incoming: pa.Schema, verb: Verb) -> tuple[str, pa.Schema]:
+def _schema_after(facts: WriteFacts, incoming: pa.Schema, verb: Verb) -> tuple[str, pa.Schema]:
     """Return the table schema after the write, as Avro text and in Arrow."""
-    config = txn.session.config
-    current_json = table_schema_json(txn.session.state.storage, txn.session.store, txn.timeline, config)
+    session, config = facts.session, facts.session.config
+    _check_columns(incoming, config, verb)
+    current_json = table_schema_json(session.state.storage, session.store, facts.timeline, config)
     name, namespace = record_name(config.name)
     if current_json is None:
         if verb.is_delete:
@@ -129,19 +118,25 @@ def _schema_after(txn: Transaction, incoming: pa.Schema, verb: Verb) -> tuple[st
     current = without_meta(avro_to_arrow(current_json))
     if verb.is_delete:
         return current_json, current
-    _check_columns(incoming, config)
     evolved = evolve(current, incoming)
     if evolved.equals(current):
         return current_json, current
     return arrow_to_avro(evolved, name, namespace), evolved
 
 
-def _check_columns(incoming: pa.Schema, config: TableConfig) -> None:
-    """Refuse rows that lack a column that the table cannot do without."""
-    needed = (*config.record_key_fields, *config.partition_fields, *config.ordering_fields)
+def _key_schema(schema: pa.Schema, config: TableConfig) -> pa.Schema:
+    """Return the columns that keys and partition paths are made from, as the table types them."""
+    names = dict.fromkeys((*config.record_key_fields, *config.partition_fields))
+    return pa.schema([schema.field(name) for name in names])
+
+
+def _check_columns(incoming: pa.Schema, config: TableConfig, verb: Verb) -> None:
+    """Refuse rows that lack a column that the operation cannot do without."""
+    ordering = () if verb.is_delete else config.ordering_fields
+    needed = tuple(dict.fromkeys((*config.record_key_fields, *config.partition_fields, *ordering)))
     missing = [name for name in needed if name not in incoming.names]
     if missing:
         raise InvalidError(
-            f"the rows lack {', '.join(missing)}: the table's record key, partition and ordering columns"
-            f" are {', '.join(needed)}; the rows have {', '.join(incoming.names)}"
+            f"the rows lack {', '.join(missing)}: the operation needs {', '.join(needed)}"
+            f" (record key, partition and ordering columns); the rows have {', '.join(incoming.names)}"
         )

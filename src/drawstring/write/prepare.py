@@ -19,12 +19,14 @@ class Prepare:
 
     Attributes:
         config: the table.
-        schema: columns that the write keeps: the table's, or a delete's few.
+        schema: columns that the write keeps: the table's, none for a delete.
+        key_schema: columns that keys and partition paths are made from, as the table types them.
         index: the index that routes.
     """
 
     config: TableConfig
     schema: pa.Schema
+    key_schema: pa.Schema
     index: Index
 
     @property
@@ -42,8 +44,9 @@ class Prepare:
         generator = KeyGenerator(self.config)
         output = self.output_schema
         for batch in batches:
-            keys = generator.record_keys(batch)
-            columns = [*conform(batch, self.schema).columns, keys, generator.partition_paths(batch)]
+            named = conform(batch, self.key_schema)
+            keys = generator.record_keys(named)
+            columns = [*conform(batch, self.schema).columns, keys, generator.partition_paths(named)]
             routes = self.index.routes(keys)
             if routes is not None:
                 columns.append(routes.cast(pa.string()))

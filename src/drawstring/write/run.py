@@ -1,14 +1,16 @@
 """The parent function of all writes.
 
-    begin -> prepare (keys, partition paths, routes) -> locate (index) -> exchange by file group
-          -> place (files) -> commit
+begin -> prepare (keys, partition paths, routes)
+      -> locate (index) -> exchange by file group -> place (files) -> commit
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from drawstring.base.clock import Stopwatch
+from drawstring.base.errors import DrawstringError
 from drawstring.config.options import WriteOptions
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.keys import ReadKeys
@@ -17,18 +19,23 @@ from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.metadata import encode_requested_replace
 from drawstring.index.protocol import LOCATION_SCHEMA, PARTITION, ROUTE
 from drawstring.model.commit import CommitMetadata, WriteStat
-from drawstring.timeline.properties_store import load_config
-from drawstring.write.place import PlaceGroups, PlaceNew
-from drawstring.write.plan import WritePlan, plan_write
 from drawstring.model.result import CommitResult
-from drawstring.txn.state import TableState
 from drawstring.services.compaction import compact, deltas_since_compaction
-from drawstring.services.transaction import Transaction, begin
+from drawstring.services.transaction import Session, begin, exclusive
+from drawstring.txn.state import TableState
+from drawstring.write.place import PlaceGroups, PlaceNew
+from drawstring.write.plan import WriteFacts, WritePlan, plan_write
 from drawstring.write.verbs import Verb, verb_of
+
+_log = logging.getLogger("drawstring")
 
 
 def write(
-    state: TableState, operation: str, rows: Rows, options: WriteOptions, extra: Mapping[str, str] | None = None
+    state: TableState,
+    operation: str,
+    rows: Rows,
+    options: WriteOptions,
+    extra: Mapping[str, str] | None = None,
 ) -> CommitResult:
     """Carry out one write operation as one commit.
 
@@ -47,30 +54,40 @@ def write(
     """
     watch = Stopwatch()
     verb = verb_of(operation)
-    action = verb.action(load_config(state.storage))
-    requested = encode_requested_replace(verb.operation) if verb.replaces else b""
-    with begin(state, action, wait_ms=options.lock_wait_ms, requested_content=requested) as txn:
-        plan = plan_write(txn, rows.schema, verb, options)
-        lookup = SliceLookup(state.storage.spec, txn.session.config, txn.timeline)
-        stats = _place(rows, plan, verb, lookup, InstantRange.of(txn.timeline))
-        metadata = CommitMetadata(
-            stats=tuple(stats),
-            operation=verb.operation,
-            extra={**(extra or {}), "schema": plan.schema_json},
-            replaced=_replaced(verb, stats, lookup),
-        )
-        completed = txn.commit(metadata)
-        is_due = _compaction_is_due(txn, options)
+    with exclusive(state, options.lock_wait_ms) as session:
+        timeline = session.store.load()
+        facts = WriteFacts(session, timeline, session.store.new_time(timeline))
+        plan = plan_write(facts, rows.schema, verb, options)
+        requested = encode_requested_replace(verb.operation) if verb.replaces else b""
+        with begin(session, verb.action(session.config), facts.time, requested) as transaction:
+            lookup = SliceLookup(state.storage.spec, session.config, timeline)
+            stats = _place(rows, plan, verb, lookup, InstantRange.of(timeline))
+            metadata = CommitMetadata(
+                stats=tuple(stats),
+                operation=verb.operation,
+                extra={**(extra or {}), "schema": plan.schema_json},
+                replaced=_replaced(verb, stats, lookup),
+            )
+            completed = transaction.commit(metadata)
+        is_due = _compaction_is_due(session, options)
     result = CommitResult.of(completed, operation, stats, watch.seconds())
     if is_due:
-        compact(state, options)
+        _compact_inline(state, options)
     return result
 
 
-def _compaction_is_due(txn: Transaction, options: WriteOptions) -> bool:
-    if not (options.inline_compaction and txn.session.config.is_merge_on_read):
+def _compact_inline(state: TableState, options: WriteOptions) -> None:
+    """Compact after a write; the write stands whatever becomes of the compaction."""
+    try:
+        compact(state, options)
+    except DrawstringError as error:
+        _log.warning("the write is committed, the compaction after it failed; run it again: %s", error)
+
+
+def _compaction_is_due(session: Session, options: WriteOptions) -> bool:
+    if not (options.inline_compaction and session.config.is_merge_on_read):
         return False
-    return deltas_since_compaction(txn.session.store.load()) >= options.inline_compaction_commits
+    return deltas_since_compaction(session.store.load()) >= options.inline_compaction_commits
 
 
 def _place(
@@ -82,9 +99,9 @@ def _place(
         return _place_groups(prepared, plan, verb, None if verb.replaces else lookup)
     if not verb.looks_up:
         if plan.combine:
-            task = PlaceGroups(plan.settings, plan.index, None, grouping=(PARTITION,))
+            task = PlaceGroups(plan.settings, plan.index, None, plan.ids, grouping=(PARTITION,))
             return prepared.exchange(task.grouping).run(task)
-        return prepared.run(PlaceNew(plan.settings))
+        return prepared.run(PlaceNew(plan.settings, plan.ids))
     kept = prepared.persist()
     try:
         settings = plan.settings
@@ -96,7 +113,7 @@ def _place(
 
 
 def _place_groups(rows: Rows, plan: WritePlan, verb: Verb, lookup: SliceLookup | None) -> list[WriteStat]:
-    task = PlaceGroups(plan.settings, plan.index, lookup, verb.is_delete, plan.combine)
+    task = PlaceGroups(plan.settings, plan.index, lookup, plan.ids, verb.is_delete, plan.combine)
     return rows.exchange((PARTITION, ROUTE)).run(task)
 
 

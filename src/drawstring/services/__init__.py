@@ -1,0 +1,1 @@
+"""Table services: each a pure plan and a runner."""

@@ -1,0 +1,42 @@
+"""Which tables this release may write to."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from drawstring.base.errors import UnsupportedError
+from drawstring.config.table import KeyGeneratorType, MergeMode, TableConfig
+from drawstring.storage.protocol import Storage
+
+CONSISTENT_HASHING: Final = ".hoodie/.bucket_index/consistent_hashing_metadata"
+_GENERATORS: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.NON_PARTITION)
+
+
+def check_writable(storage: Storage, config: TableConfig) -> None:
+    """Refuse tables with features that a write of this release would break.
+
+    Args:
+        storage: the table's files.
+        config: the table.
+
+    Raises:
+        UnsupportedError: naming the feature and the table property.
+    """
+    refusals = [
+        (config.cdc_enabled, "logs changes for CDC queries (hoodie.table.cdc.enabled)"),
+        (not config.populate_meta_fields, "has no meta columns (hoodie.populate.meta.fields=false)"),
+        (config.drop_partition_columns, "drops its partition columns from the files"),
+        (config.base_file_format != "PARQUET", f"has {config.base_file_format} base files"),
+        (config.merge_mode is MergeMode.CUSTOM, f"merges by custom code ({config.payload_class})"),
+        (bool(config.partial_update_mode), "merges column by column (hoodie.table.partial.update.mode)"),
+        (bool(config.merge_properties), "deletes by a custom column (hoodie.record.merge.property.*)"),
+        (not config.record_key_fields, "has generated record keys"),
+        (config.key_generator not in _GENERATORS, f"has key generator {config.key_generator}"),
+        (bool(storage.list_folders(CONSISTENT_HASHING)), "has a consistent hashing index"),
+    ]
+    for refused, what in refusals:
+        if refused:
+            raise UnsupportedError(
+                f"cannot write yet to a table that {what}; reading works: write with Apache Hudi",
+                table=storage.spec.uri,
+            )

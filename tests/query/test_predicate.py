@@ -1,0 +1,103 @@
+"""SQL conditions and Arrow expressions as row predicates."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from drawstring.base.errors import InvalidError
+from drawstring.query.predicate import parse_where
+
+ROWS = pa.table(
+    {
+        "id": pa.array([1, 2, 3, 4], pa.int32()),
+        "Name": ["ann", "bob", None, "a%b"],
+        "fare": [1.5, None, 3.0, -4.0],
+        "day": pa.array([date(2024, 1, 1), date(2024, 2, 1), None, date(2024, 3, 1)]),
+        "at": pa.array([datetime(2024, 1, 1, 10, tzinfo=UTC), None, None, None], pa.timestamp("us", "UTC")),
+        "price": pa.array([Decimal("1.10"), Decimal("2.20"), None, Decimal("3.30")], pa.decimal128(10, 2)),
+        "paid": [True, False, None, True],
+        "who": pa.array([{"age": 1}, {"age": 2}, None, {"age": 4}], pa.struct([("age", pa.int32())])),
+    }
+)
+
+
+def kept(where: Any) -> list[int]:
+    expression = parse_where(where, ROWS.schema)
+    ids: list[int] = ROWS.filter(expression).column("id").to_pylist()
+    return ids
+
+
+@pytest.mark.parametrize(
+    ("where", "ids"),
+    [
+        ("id = 2", [2]),
+        ("id <> 2", [1, 3, 4]),
+        ("2 < id", [3, 4]),
+        ("id > 2.5", [3, 4]),
+        ("id = -1", []),
+        ("fare >= 1.5 AND fare < 4", [1, 3]),
+        ("fare > 2 OR id = 1", [1, 3]),
+        ("NOT fare > 2", [1, 4]),
+        ("name = 'ann'", [1]),
+        ("`Name` != 'ann'", [2, 4]),
+        ("name IN ('ann', 'bob')", [1, 2]),
+        ("name NOT IN ('ann', 'bob')", [4]),
+        ("name NOT IN ('ann', NULL)", []),
+        ("name LIKE 'a%'", [1, 4]),
+        ("name ILIKE 'A_n'", [1]),
+        ("name IS NULL", [3]),
+        ("name IS NOT NULL AND id < 4", [1, 2]),
+        ("id BETWEEN 2 AND 3", [2, 3]),
+        ("id NOT BETWEEN 2 AND 3", [1, 4]),
+        ("day >= '2024-02-01'", [2, 4]),
+        ("day < DATE '2024-02-01'", [1]),
+        ("at = '2024-01-01 10:00:00'", [1]),
+        ("at > TIMESTAMP '2024-01-01 09:59:59.999'", [1]),
+        ("price = 2.2", [2]),
+        ("price > 1.1", [2, 4]),
+        ("paid", [1, 4]),
+        ("paid IS FALSE", [2]),
+        ("paid IS NOT TRUE", [2, 3]),
+        ("who.age >= 2", [2, 4]),
+        ("id + 1 = 3", [2]),
+        ("(id = 1 OR id = 2) AND (fare IS NULL)", [2]),
+        ("true", [1, 2, 3, 4]),
+        (f"id IN ({', '.join(str(number) for number in range(2, 200))})", [2, 3, 4]),
+        (f"id NOT IN ({', '.join(str(number) for number in range(2, 200))})", [1]),
+        (f"fare NOT IN ({', '.join(str(number) for number in range(2, 200))})", [1, 4]),
+    ],
+)
+def test_a_condition_keeps_the_rows_that_sql_would(where: str, ids: list[int]) -> None:
+    assert kept(where) == ids
+
+
+def test_an_arrow_expression_is_taken_as_it_is() -> None:
+    assert kept((pc.field("id") > 1) & pc.field("paid")) == [4]
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("namme = 'x'", "no column namme: did you mean Name"),
+        ("xyz = 1", "no column xyz; it has id"),
+        (pc.field("fair") > 1, "did you mean fare"),
+        ("id = ", "cannot be read"),
+        ("id IN (SELECT 1)", "needs a list of values"),
+        ("abs(id) = 1", "not supported"),
+        ("name = 5", "'5' does not fit"),
+        ("day = 'soon'", "'soon' does not fit"),
+        ("who.size = 1", "no field size"),
+        (pc.field("id") > "x", "does not fit the columns"),
+        ("id", "not a condition"),
+    ],
+    ids=str,
+)
+def test_a_bad_condition_is_refused_with_a_hint(where: Any, message: str) -> None:
+    with pytest.raises(InvalidError, match=message):
+        parse_where(where, ROWS.schema)
