@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
 from drawstring.engine.grouping import GroupKey, split_by
+from drawstring.engine.matching import left_pairs
 from drawstring.engine.protocol import BatchFunction, TaskContext, TaskFunction
 from drawstring.engine.spill import SpillingGroups
 
@@ -122,20 +123,21 @@ class LocalRows:
         found = self._engine.map(matches, sources)
         columns = [field for field in schema if field.name not in on]
         right = pa.concat_tables([table for table, _ in found]) if found else schema.empty_table()
-        row_of = np.full(len(wanted), -1, dtype=np.int64)
-        for start, (_, positions) in zip(_starts(found), found, strict=True):
-            row_of[positions] = start + np.arange(len(positions))
-        rows = row_of[encoded.indices.to_numpy(zero_copy_only=False)]
-        picked = right.select([field.name for field in columns]).take(pa.array(rows, mask=rows < 0))
+        positions = np.concatenate([np.zeros(0, dtype=np.int64), *(numbers for _, numbers in found)])
+        codes = encoded.indices.to_numpy(zero_copy_only=False)
+        rows, partners = left_pairs(codes, positions, len(wanted))
+        picked = right.select([field.name for field in columns]).take(pa.array(partners, mask=partners < 0))
         joined_schema = pa.schema([*self._schema, *columns])
 
         def stream() -> Iterator[pa.RecordBatch]:
-            offset = 0
+            seen = 0
             for batch in left._source():
-                part = picked.slice(offset, batch.num_rows)
-                offset += batch.num_rows
+                start, end = np.searchsorted(rows, (seen, seen + batch.num_rows))
+                part = picked.slice(start, end - start)
+                repeated = batch if len(part) == len(batch) else batch.take(pa.array(rows[start:end] - seen))
+                seen += batch.num_rows
                 added = [_one_chunk(part.column(field.name)) for field in columns]
-                yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=joined_schema)
+                yield pa.RecordBatch.from_arrays([*repeated.columns, *added], schema=joined_schema)
 
         return LocalRows(self._engine, joined_schema, stream)
 
@@ -235,11 +237,6 @@ def _matches(
 def _joined(batch: pa.RecordBatch, on: Sequence[str]) -> pa.Array:
     columns = [batch.column(name) for name in on]
     return columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, "\0")
-
-
-def _starts(found: Sequence[tuple[pa.Table, np.ndarray]]) -> list[int]:
-    sizes = [len(positions) for _, positions in found]
-    return [sum(sizes[:number]) for number in range(len(sizes))]
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:

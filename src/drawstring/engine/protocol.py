@@ -64,9 +64,9 @@ class Rows(Protocol):
     ) -> Rows:
         """Left-join with the rows that `read(source)` yields for every source, columns `schema`.
 
-        `on` are the key columns of both sides; at most one row on the right has a key. The result
-        has the columns of the left side and then those of `schema` that are not in `on`, null
-        where nothing matched.
+        `on` are the key columns of both sides. The result has the columns of the left side and
+        then those of `schema` that are not in `on`, null where nothing matched. A row on the left
+        comes once for each match on the right.
         """
         ...
 

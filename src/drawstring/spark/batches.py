@@ -1,0 +1,109 @@
+"""Record batches on their way between Spark and the core: types, sizes, hashes. No Spark in here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.bounds import BATCH_ROWS
+from drawstring.base.errors import InternalError
+
+BATCH_BYTES = 16 << 20
+"""Bytes at which a batch that is being put together is handed on."""
+
+_MULTIPLIER = 0x9E3779B97F4A7C15
+
+
+def with_types(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Give a batch exactly the types of a schema with the same columns.
+
+    Raises:
+        InternalError: the columns differ, or one cannot be cast.
+    """
+    if batch.schema.names != schema.names:
+        raise InternalError(f"expected columns {schema.names}, got {batch.schema.names}")
+    columns = [_cast(column, field) for column, field in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
+    if column.type.equals(field.type):
+        return column
+    if pa.types.is_time(column.type) and pa.types.is_int64(field.type):
+        return column.cast(pa.time64("us")).cast(pa.int64())
+    try:
+        return column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InternalError(
+            f"column {field.name} came as {column.type} instead of {field.type}: {error}"
+        ) from error
+
+
+def coalesced(batches: Iterator[pa.RecordBatch], rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    """Join small batches of one schema until they have `rows` rows or `BATCH_BYTES` bytes."""
+    held: list[pa.RecordBatch] = []
+    held_rows = held_bytes = 0
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        if held and held_rows + batch.num_rows > rows:
+            yield _joined(held)
+            held, held_rows, held_bytes = [], 0, 0
+        held.append(batch)
+        held_rows += batch.num_rows
+        held_bytes += batch.nbytes
+        if held_rows >= rows or held_bytes >= BATCH_BYTES:
+            yield _joined(held)
+            held, held_rows, held_bytes = [], 0, 0
+    if held:
+        yield _joined(held)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def join_key(batch: pa.RecordBatch, on: Sequence[str]) -> pa.Array:
+    """Return one text per row that stands for its values in `on`; null where one of them is.
+
+    Every value but the last is preceded by its length, so that different keys never look the same.
+    """
+    columns = [batch.column(name).cast(pa.string()) for name in on]
+    if len(columns) == 1:
+        return columns[0]
+    sized = [part for column in columns[:-1] for part in (pc.binary_length(column).cast(pa.string()), column)]
+    return pc.binary_join_element_wise(*sized, columns[-1], ":")
+
+
+def text_hash(texts: pa.Array) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Hash every text to 64 bits, the same in every process; null like the empty text."""
+    raw = pc.fill_null(texts, "").cast(pa.large_binary())
+    offsets = np.frombuffer(raw.buffers()[1], np.int64, len(raw) + 1, raw.offset * 8)
+    start, end = int(offsets[0]), int(offsets[-1])
+    hashes = np.full(len(raw), _MULTIPLIER, np.uint64)
+    if end > start:
+        data = np.frombuffer(raw.buffers()[2], np.uint8, end - start, start)
+        lengths = np.diff(offsets)
+        filled = lengths > 0
+        begins = (offsets[:-1] - start)[filled]
+        places = np.arange(end - start) - np.repeat(begins, lengths[filled])
+        weighted = (data.astype(np.uint64) + np.uint64(1)) * _weights(int(lengths.max()))[places]
+        hashes[filled] += np.add.reduceat(weighted, begins)
+    return _mixed(hashes)
+
+
+def _weights(count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Return powers of an odd constant modulo 2^64: the weight of every position in a text."""
+    return np.cumprod(np.full(count, _MULTIPLIER, np.uint64), dtype=np.uint64)
+
+
+def _mixed(hashes: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Spread the high bits into the low ones, which pick the bucket."""
+    hashes ^= hashes >> np.uint64(32)
+    hashes *= np.uint64(0xD6E8FEB86659FD93)
+    hashes ^= hashes >> np.uint64(32)
+    return hashes

@@ -1,0 +1,64 @@
+"""Errors of drawstring on their way from a Python worker to the driver.
+
+Spark hands on the text of what went wrong in a worker, not the exception. A worker therefore puts
+the error into the text, and the driver takes it out again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from drawstring.base import errors
+
+_MARK: Final = "drawstring-error"
+_MARKED: Final = re.compile(_MARK + r" (\{\"kind\": .*\})$", re.MULTILINE)
+
+
+class WorkerError(Exception):
+    """A drawstring error, written out."""
+
+
+@contextmanager
+def carried() -> Iterator[None]:
+    """Write out a drawstring error that a worker raises."""
+    try:
+        yield
+    except errors.DrawstringError as error:
+        raise WorkerError(_written(error)) from error
+
+
+@contextmanager
+def surfaced() -> Iterator[None]:
+    """Raise the drawstring error that a Spark job failed with, if it did with one."""
+    try:
+        yield
+    except Exception as failure:
+        error = _read(str(failure))
+        if error is None:
+            raise
+        raise error from failure
+
+
+def _written(error: errors.DrawstringError) -> str:
+    fields = {
+        "kind": type(error).__name__,
+        "message": error.message,
+        "table": error.table,
+        "instant": error.instant,
+        "path": error.path,
+    }
+    return f"{_MARK} {json.dumps(fields)}"
+
+
+def _read(text: str) -> errors.DrawstringError | None:
+    match = _MARKED.search(text)
+    if match is None:
+        return None
+    fields = json.loads(match[1])
+    kind = getattr(errors, fields.pop("kind"))
+    error: errors.DrawstringError = kind(fields.pop("message"), **fields)
+    return error

@@ -1,0 +1,137 @@
+"""Read and write tables as DataFrames; `format("hudi")` ends up here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from drawstring.base.errors import InvalidError
+from drawstring.config.options import ReadOptions, WriteOptions
+from drawstring.entry import open as open_table
+from drawstring.model.result import CommitResult
+from drawstring.query.scan import Scan
+from drawstring.spark.asking import scan_of
+from drawstring.spark.engine import SparkEngine, SparkRows, classic
+from drawstring.spark.locations import storage_options as options_of_storage
+from drawstring.spark.reading import SliceReading, dataframe
+from drawstring.spark.target import Target
+from drawstring.storage import open_storage
+
+_OPERATION: Final = "hoodie.datasource.write.operation"
+
+
+def read(  # noqa: PLR0913 - everything a query can be told
+    spark: SparkSession,
+    path: str,
+    *,
+    columns: Sequence[str] | None = None,
+    where: str | pc.Expression | None = None,
+    as_of: Any = None,
+    read_optimized: bool = False,
+    incremental: tuple[Any, Any] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Return the rows of a table as a DataFrame, fixed at the moment of the call.
+
+    Slices without log files go through Spark's own Parquet reader; name the `columns` that you need,
+    because the other slices are merged in Python, where Spark cannot push a selection to.
+
+    Args:
+        spark: a classic session.
+        path: the table's root.
+        columns: columns to read, all by default, meta columns included.
+        where: a SQL predicate, as in `"month = 7 and delay > 60"`, or a pyarrow expression.
+        as_of: an instant or a date-time: the table as it was then.
+        read_optimized: base files only; changes that are not compacted yet do not show.
+        incremental: begin, exclusive, and end, inclusive or None for now: what changed in between.
+        storage_options: options of the object store.
+
+    Raises:
+        InvalidError: there is no table, or a column or time that is none.
+        UnsupportedError: a Spark Connect session, or a column that Spark has no type for.
+    """
+    storage = options_of_storage(classic(spark), path, {}, storage_options)
+    table = open_table(path, storage)
+    if incremental is not None:
+        if as_of is not None or read_optimized:
+            raise InvalidError("incremental does not go with as_of or read_optimized: leave them out")
+        scan = table.incremental(incremental[0], incremental[1], columns=columns, where=where)
+    else:
+        scan = table.scan(columns=columns, where=where, as_of=as_of, read_optimized=read_optimized)
+    return _dataframe(spark, scan, where)
+
+
+def load(spark: SparkSession, path: str, options: Mapping[str, Any]) -> DataFrame:
+    """Return the rows that a read with Hudi's option names asks for; see `read`."""
+    asked = ReadOptions.parse(options)
+    table = open_table(path, options_of_storage(spark, path, options))
+    return _dataframe(spark, scan_of(table, asked), asked.where)
+
+
+def _dataframe(spark: SparkSession, scan: Scan, where: Any) -> DataFrame:
+    return dataframe(
+        spark, scan.tasks(), SliceReading(scan.schema, where if isinstance(where, str) else None)
+    )
+
+
+def write(
+    df: DataFrame,
+    path: str,
+    *,
+    operation: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    mode: str = "append",
+    storage_options: Mapping[str, str] | None = None,
+) -> CommitResult | None:
+    """Write a DataFrame to a table, which comes into being if it is not there.
+
+    Args:
+        df: the rows; of a classic session.
+        path: the table's root.
+        operation: `upsert`, `insert`, `bulk_insert`, `delete`, `insert_overwrite` or
+            `insert_overwrite_table`; by default what the options say, else `upsert`.
+        options: Hudi's write options.
+        mode: what to do about a table that is there: `append` to it, `overwrite` it (drop it and
+            create it anew, except for the `insert_overwrite` operations), `errorifexists`, `ignore`.
+        storage_options: options of the object store.
+
+    Returns:
+        What was committed, None when mode `ignore` found a table.
+
+    Raises:
+        ConflictError: another writer was there first; nothing was written.
+        InvalidError: rows, options or mode do not fit; nothing was written.
+    """
+    options = options or {}
+    parsed = WriteOptions.parse({**options, **({_OPERATION: operation} if operation else {})})
+    given = options_of_storage(classic(df.sparkSession), path, options, storage_options)
+    target = Target(path, open_storage(path, given), given, SparkEngine(df.sparkSession))
+    found = target.exists()
+    asked = mode_of(mode)
+    if found and asked == "ignore":
+        return None
+    if found and asked == "error":
+        raise InvalidError("there is a table already: use mode append or overwrite", table=path)
+    rows = SparkRows.of(df)
+    if not found or (asked == "overwrite" and not parsed.operation.startswith("insert_overwrite")):
+        table = target.create(df, rows.schema, parsed, options)
+    else:
+        table = target.open()
+    return table.write(parsed.operation, rows, options)
+
+
+def mode_of(mode: str) -> str:
+    """Return the one name of a save mode.
+
+    Raises:
+        InvalidError: there is no such mode.
+    """
+    name = mode.lower()
+    if name in ("error", "errorifexists", "default"):
+        return "error"
+    if name not in ("append", "overwrite", "ignore"):
+        raise InvalidError(f"there is no mode {mode!r}: use append, overwrite, errorifexists or ignore")
+    return name

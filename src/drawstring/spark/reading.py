@@ -1,0 +1,183 @@
+"""A query's tasks as a DataFrame.
+
+slices without logs ──> Spark's own Parquet reader ──┐
+                                                     ├─ union
+all other slices ──> mapInArrow(read_slice) ─────────┘
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from drawstring.filegroups.reader import read_slice
+from drawstring.filegroups.tasks import ReadTask
+from drawstring.formats.parquet import parquet_schema
+from drawstring.model.files import BaseFile
+from drawstring.schema.meta import COMMIT_TIME
+from drawstring.spark.batches import with_types
+from drawstring.spark.locations import spark_path
+from drawstring.spark.types import arrow_schema, spark_schema
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import Storage
+
+_FOOTER_THREADS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SliceReading:
+    """How the tasks of one query are read.
+
+    Attributes:
+        schema: columns of the result.
+        where: SQL text of the rows to read, which Spark can evaluate itself.
+    """
+
+    schema: pa.Schema
+    where: str | None
+
+
+def dataframe(spark: SparkSession, tasks: Sequence[ReadTask], reading: SliceReading) -> DataFrame:
+    """Return the rows of a query's tasks as a DataFrame; nothing is read yet but footers.
+
+    Raises:
+        UnsupportedError: Spark has no type for a column.
+    """
+    columns = spark_schema(reading.schema)
+    paths = _native_paths(spark, tasks, reading)
+    in_python = [task for task, path in zip(tasks, paths, strict=True) if path is None]
+    parts = []
+    if len(in_python) < len(tasks):
+        parts.append(_read_natively(spark, tasks[0], [path for path in paths if path], reading))
+    if in_python or not tasks:
+        parts.append(_read_in_python(spark, in_python, columns))
+    return parts[0] if len(parts) == 1 else parts[0].union(parts[1])
+
+
+def _read_natively(
+    spark: SparkSession, task: ReadTask, paths: Sequence[str], reading: SliceReading
+) -> DataFrame:
+    """Read files with Spark; columns and filters are those that all tasks of the query share."""
+    df = spark.read.schema(spark_schema(task.schema)).parquet(*paths)
+    if task.commit_times is not None:
+        df = df.where(df[COMMIT_TIME].isin(*task.commit_times))
+    if reading.where is not None:
+        df = df.where(reading.where)
+    return df.select([df[f"`{name}`"] for name in reading.schema.names])
+
+
+def _read_in_python(spark: SparkSession, tasks: Sequence[ReadTask], columns: T.StructType) -> DataFrame:
+    root = open_spec(tasks[0].storage).full_uri("") if tasks else ""
+    function = ReadSlices([cloudpickle.dumps(task) for task in tasks], arrow_schema(columns), plan_name(root))
+    return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(function, columns)
+
+
+class ReadSlices:
+    """The batch function that reads the file slices whose numbers it is given.
+
+    Args:
+        tasks: pickled read tasks.
+        schema: columns to yield.
+        name: what Spark's plan calls it; tells which table is read.
+    """
+
+    def __init__(self, tasks: list[bytes], schema: pa.Schema, name: str) -> None:
+        self.tasks = tasks
+        self.schema = schema
+        self.__name__ = name
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column("id").to_pylist():
+                for rows in read_slice(cloudpickle.loads(self.tasks[number])):
+                    yield with_types(rows, self.schema)
+
+
+def plan_name(root: str) -> str:
+    """Return what a plan calls the reading of a table's slices.
+
+    Args:
+        root: the table's address as `Storage.full_uri` gives it.
+    """
+    return f"drawstring {root}/"
+
+
+def _native_paths(spark: SparkSession, tasks: Sequence[ReadTask], reading: SliceReading) -> list[str | None]:
+    """Return, by task, the file that Spark's own reader gives the same rows for, or None."""
+    plain = [task for task in tasks if _is_plain(task, reading)]
+    if not plain:
+        return [None] * len(tasks)
+    storage = open_spec(plain[0].storage)
+    fit = _instants_that_fit(storage, plain, reading)
+    return [
+        spark_path(spark, storage.full_uri(_base(task).status.path))
+        if _is_plain(task, reading) and _base(task).instant in fit
+        else None
+        for task in tasks
+    ]
+
+
+def _is_plain(task: ReadTask, reading: SliceReading) -> bool:
+    """Tell whether a slice is one Parquet file that holds all of the rows' values."""
+    base, logs = task.file_slice.base, task.file_slice.logs
+    translatable = task.where is None or reading.where is not None
+    is_parquet = base is not None and base.status.name.endswith(".parquet")
+    return is_parquet and not logs and not task.partition_values and translatable
+
+
+def _base(task: ReadTask) -> BaseFile:
+    assert task.file_slice.base is not None
+    return task.file_slice.base
+
+
+def _instants_that_fit(storage: Storage, tasks: Sequence[ReadTask], reading: SliceReading) -> set[str]:
+    """Return the instants whose files Spark can read with the table's schema of today.
+
+    Files of one instant were written with one schema, so one footer of each tells.
+    """
+    schema = tasks[0].schema
+    wanted = (
+        schema if reading.where is not None else pa.schema([schema.field(n) for n in reading.schema.names])
+    )
+    samples = {base.instant: base.status.path for base in map(_base, tasks)}
+    with ThreadPoolExecutor(_FOOTER_THREADS) as pool:
+        footers = pool.map(lambda path: parquet_schema(storage, path), samples.values())
+        return {instant for instant, stored in zip(samples, footers, strict=True) if fits(stored, wanted)}
+
+
+def fits(stored: pa.Schema, wanted: pa.Schema) -> bool:
+    """Tell whether Spark reads a Parquet file by another schema: columns may be missing, types not differ."""
+    if any(pa.types.is_time(field.type) for field in wanted):
+        return False
+    names = set(stored.names)
+    present = [field for field in wanted if field.name in names]
+    return all(_same(stored.field(field.name).type, field.type) for field in present)
+
+
+def _same(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    if pa.types.is_struct(wanted):
+        if not pa.types.is_struct(stored):
+            return False
+        have = {field.name: field.type for field in stored}
+        return all(field.name not in have or _same(have[field.name], field.type) for field in wanted)
+    if pa.types.is_list(wanted):
+        return pa.types.is_list(stored) and _same(stored.value_type, wanted.value_type)
+    if pa.types.is_map(wanted):
+        return (
+            pa.types.is_map(stored)
+            and _same(stored.key_type, wanted.key_type)
+            and _same(stored.item_type, wanted.item_type)
+        )
+    return _is_timestamp_like(stored, wanted) or bool(stored.equals(wanted))
+
+
+def _is_timestamp_like(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    both = pa.types.is_timestamp(stored) and pa.types.is_timestamp(wanted)
+    return both and (stored.tz is None) == (wanted.tz is None)

@@ -1,0 +1,144 @@
+"""The Python data source, for SQL text: `CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path ...)`.
+
+Spark plans it in a Python process of its own and asks for one partition per file slice. DataFrame
+reads and writes of a registered session do not come here (see `takeover`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import cloudpickle
+from pyspark.sql import datasource as D
+from pyspark.sql.types import StructType
+
+from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
+from drawstring.config.options import ReadOptions
+from drawstring.entry import open as open_table
+from drawstring.filegroups.reader import read_slice
+from drawstring.query.predicate import typed
+from drawstring.query.scan import Scan
+from drawstring.spark.asking import scan_of
+from drawstring.spark.batches import with_types
+from drawstring.spark.locations import is_storage_option
+from drawstring.spark.types import arrow_schema, spark_schema
+
+_COMPARISONS: Final[dict[str, Callable[[pc.Expression, pc.Expression], pc.Expression]]] = {
+    "EqualTo": lambda left, right: left == right,
+    "GreaterThan": lambda left, right: left > right,
+    "GreaterThanOrEqual": lambda left, right: left >= right,
+    "LessThan": lambda left, right: left < right,
+    "LessThanOrEqual": lambda left, right: left <= right,
+}
+
+
+class HudiSource(D.DataSource):
+    """Reads Hudi tables under the name `hudi`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return "hudi"
+
+    def schema(self) -> StructType:
+        """Return the columns of the query."""
+        return spark_schema(self._scan().schema)
+
+    def reader(self, schema: StructType) -> D.DataSourceReader:
+        """Return what reads the query."""
+        return SliceReader(self._scan, schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> D.DataSourceWriter:
+        """Refuse: Spark would not let this writer bring the rows of a file group together."""
+        raise UnsupportedError(
+            "SQL cannot write to this table: use df.write.format('hudi') in a session that went through"
+            " drawstring.spark.register, or drawstring.spark.write(df, path)"
+        )
+
+    def _scan(self, where: pc.Expression | None = None) -> Scan:
+        options = dict(self.options)
+        path = options.pop("path", None)
+        if not path:
+            raise InvalidError("the table's path is missing: set OPTIONS (path '...') or LOCATION")
+        stored = {key: value for key, value in options.items() if is_storage_option(key)}
+        return scan_of(open_table(path, stored), ReadOptions.parse(options), where)
+
+
+class DrawstringSource(HudiSource):
+    """The same under the name `drawstring`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return "drawstring"
+
+
+@dataclass
+class SlicePartition(D.InputPartition):
+    """One file slice."""
+
+    task: bytes
+
+
+class SliceReader(D.DataSourceReader):
+    """Reads the file slices of a query, one a partition.
+
+    Args:
+        scan: plans the query with a further condition.
+        schema: the columns that Spark expects.
+    """
+
+    def __init__(self, scan: Callable[[pc.Expression | None], Scan], schema: StructType) -> None:
+        self._scan = scan
+        self._schema = schema
+        self._where: pc.Expression | None = None
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
+        """Note filters, to leave out files and rows; Spark applies all of them again."""
+        self._where = condition(filters, self._scan(None).schema)
+        return filters
+
+    def partitions(self) -> Sequence[D.InputPartition]:
+        """Plan the query."""
+        return [SlicePartition(cloudpickle.dumps(task)) for task in self._scan(self._where).tasks()]
+
+    def read(self, partition: D.InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read one file slice."""
+        if isinstance(partition, SlicePartition):
+            schema = arrow_schema(self._schema)
+            for batch in read_slice(cloudpickle.loads(partition.task)):
+                yield with_types(batch, schema)
+
+
+def condition(filters: Sequence[Any], schema: pa.Schema) -> pc.Expression | None:
+    """Return what some of the filters that Spark pushes down say, None when nothing.
+
+    Args:
+        filters: PySpark's filter objects; all of them hold for the rows wanted.
+        schema: columns of the table.
+    """
+    found = [said for each in filters if (said := _said(each, schema)) is not None]
+    return reduce(and_, found) if found else None
+
+
+def _said(each: Any, schema: pa.Schema) -> pc.Expression | None:
+    kind, path = type(each).__name__, list(getattr(each, "attribute", ()))
+    if len(path) != 1 or path[0] not in schema.names:
+        return None
+    column, column_type = pc.field(path[0]), schema.field(path[0]).type
+    try:
+        if kind in _COMPARISONS:
+            return _COMPARISONS[kind](column, pc.scalar(typed(each.value, column_type)))
+        if kind == "In":
+            return column.isin(
+                pa.array([typed(value, column_type).as_py() for value in each.value], column_type)
+            )
+    except (DrawstringError, pa.ArrowException):
+        return None
+    return column.is_valid() if kind == "IsNotNull" else None

@@ -1,0 +1,98 @@
+"""The table that a DataFrame is written to: opened, created, or replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from drawstring.base.errors import InvalidError
+from drawstring.config.options import WriteOptions, table_scope
+from drawstring.entry import create
+from drawstring.entry import open as open_table
+from drawstring.model.files import HOODIE_FOLDER
+from drawstring.spark.engine import SparkEngine
+from drawstring.spark.reading import plan_name
+from drawstring.storage.protocol import Storage
+from drawstring.table import Table
+
+_NEWEST_VERSION: Final = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a write goes.
+
+    Attributes:
+        path: the table's root as the user gave it.
+        storage: its files.
+        storage_options: what opened the storage.
+        engine: runs the write.
+    """
+
+    path: str
+    storage: Storage
+    storage_options: Mapping[str, str]
+    engine: SparkEngine
+
+    def exists(self) -> bool:
+        """Tell whether there is a table, be it a damaged one."""
+        names = ("hoodie.properties", "hoodie.properties.backup")
+        return any(self.storage.exists(f"{HOODIE_FOLDER}/{name}") for name in names)
+
+    def open(self) -> Table:
+        """Open the table that is there."""
+        return open_table(self.path, self.storage_options, engine=self.engine)
+
+    def create(
+        self, df: DataFrame, schema: pa.Schema, asked: WriteOptions, options: Mapping[str, Any]
+    ) -> Table:
+        """Create a table for the rows of a DataFrame; one that is there is dropped first.
+
+        Raises:
+            InvalidError: the options do not describe a table, or the rows come from the table that
+                would be dropped; what was there is left as it was.
+        """
+        if asked.operation == "delete":
+            raise InvalidError("there is no table to delete rows from: write to it first", table=self.path)
+        if not asked.record_key:
+            raise InvalidError(
+                "a new table needs its key columns: set hoodie.datasource.write.recordkey.field",
+                table=self.path,
+            )
+        if self.exists():
+            self._check_not_read(df)
+            self._create("memory://drawstring-check", schema, asked, options).state.storage.delete_tree("")
+            self.storage.delete_tree("")
+        return self._create(self.path, schema, asked, options)
+
+    def _create(self, path: str, schema: pa.Schema, asked: WriteOptions, options: Mapping[str, Any]) -> Table:
+        return create(
+            path,
+            schema,
+            record_key=asked.record_key,
+            name=asked.table_name or self.path.rstrip("/").rpartition("/")[2],
+            table_type=asked.table_type or "COPY_ON_WRITE",
+            partition_by=tuple(part.partition(":")[0] for part in asked.partition_path),
+            ordering=asked.ordering,
+            version=asked.table_version or _NEWEST_VERSION,
+            properties=table_scope(options),
+            storage_options=self.storage_options,
+            engine=self.engine,
+        )
+
+    def _check_not_read(self, df: DataFrame) -> None:
+        """Refuse to drop a table whose rows are about to be written."""
+        root = self.storage.full_uri("")
+        plan = df._jdf.queryExecution().analyzed().toString()
+        local = root.removeprefix("file://")
+        files = [file.replace("file:///", "file:/").removeprefix("file:") for file in df.inputFiles()]
+        if plan_name(root) in plan or any(file.startswith(f"{local}/") for file in files):
+            raise InvalidError(
+                "the rows to write come from the table that mode overwrite would drop: use operation"
+                " insert_overwrite_table, or write them elsewhere first",
+                table=self.path,
+            )

@@ -1,0 +1,105 @@
+"""Spark's types and Arrow's, both ways.
+
+Text, numbers, booleans, dates, decimals, binary, arrays, maps and structs keep their type and
+nullability. A timestamp with a zone is Spark's TIMESTAMP, one without is TIMESTAMP_NTZ. A time of
+day, which Spark before 4.1 does not have, is the LONG that it is stored as; a fixed-size binary is
+BINARY.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import types as T
+
+from drawstring.base.errors import UnsupportedError
+
+_PLAIN: list[tuple[type[T.DataType], pa.DataType]] = [
+    (T.BooleanType, pa.bool_()),
+    (T.ByteType, pa.int8()),
+    (T.ShortType, pa.int16()),
+    (T.IntegerType, pa.int32()),
+    (T.LongType, pa.int64()),
+    (T.FloatType, pa.float32()),
+    (T.DoubleType, pa.float64()),
+    (T.StringType, pa.string()),
+    (T.BinaryType, pa.binary()),
+    (T.DateType, pa.date32()),
+    (T.TimestampType, pa.timestamp("us", "UTC")),
+    (T.TimestampNTZType, pa.timestamp("us")),
+]
+_FROM_ARROW: dict[pa.DataType, T.DataType] = {
+    **{arrow: spark() for spark, arrow in _PLAIN},
+    pa.large_string(): T.StringType(),
+    pa.large_binary(): T.BinaryType(),
+}
+
+
+def spark_schema(schema: pa.Schema) -> T.StructType:
+    """Return the Spark columns for Arrow columns.
+
+    Raises:
+        UnsupportedError: Spark has no type for a column; the error names it.
+    """
+    return T.StructType([_spark_field(field, field.name) for field in schema])
+
+
+def arrow_schema(schema: T.StructType) -> pa.Schema:
+    """Return the Arrow columns for Spark columns; timestamps with a zone are in UTC.
+
+    Raises:
+        UnsupportedError: tables cannot hold a column of that type; the error names it.
+    """
+    return pa.schema([_arrow_field(field, field.name) for field in schema.fields])
+
+
+def _spark_field(field: pa.Field, path: str) -> T.StructField:
+    return T.StructField(field.name, _spark_type(field.type, path), field.nullable)
+
+
+def _spark_type(arrow: pa.DataType, path: str) -> T.DataType:
+    if arrow in _FROM_ARROW:
+        return _FROM_ARROW[arrow]
+    if pa.types.is_timestamp(arrow):
+        return T.TimestampNTZType() if arrow.tz is None else T.TimestampType()
+    if pa.types.is_decimal(arrow):
+        return T.DecimalType(arrow.precision, arrow.scale)
+    if pa.types.is_time(arrow):
+        return T.LongType()
+    if pa.types.is_fixed_size_binary(arrow):
+        return T.BinaryType()
+    if pa.types.is_dictionary(arrow):
+        return _spark_type(arrow.value_type, path)
+    return _spark_nested(arrow, path)
+
+
+def _spark_nested(arrow: pa.DataType, path: str) -> T.DataType:
+    if pa.types.is_struct(arrow):
+        return T.StructType([_spark_field(field, f"{path}.{field.name}") for field in arrow])
+    if pa.types.is_map(arrow):
+        keys, items = _spark_type(arrow.key_type, path), _spark_type(arrow.item_type, path)
+        return T.MapType(keys, items, arrow.item_field.nullable)
+    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
+        return T.ArrayType(_spark_type(arrow.value_type, path), arrow.value_field.nullable)
+    raise UnsupportedError(f"Spark has no type for column {path} of type {arrow}: leave it out by `columns`")
+
+
+def _arrow_field(field: T.StructField, path: str) -> pa.Field:
+    return pa.field(field.name, _arrow_type(field.dataType, path), field.nullable)
+
+
+def _arrow_type(spark: T.DataType, path: str) -> pa.DataType:
+    for kind, arrow in _PLAIN:
+        if isinstance(spark, kind):
+            return arrow
+    if isinstance(spark, T.DecimalType):
+        return pa.decimal128(spark.precision, spark.scale)
+    if isinstance(spark, T.StructType):
+        return pa.struct([_arrow_field(field, f"{path}.{field.name}") for field in spark.fields])
+    if isinstance(spark, T.ArrayType):
+        return pa.list_(pa.field("element", _arrow_type(spark.elementType, path), spark.containsNull))
+    if isinstance(spark, T.MapType):
+        value = pa.field("value", _arrow_type(spark.valueType, path), spark.valueContainsNull)
+        return pa.map_(pa.field("key", _arrow_type(spark.keyType, path), nullable=False), value)
+    raise UnsupportedError(
+        f"column {path} has Spark type {spark.simpleString()}, which a table cannot hold: cast it first"
+    )

@@ -1,0 +1,39 @@
+"""The one small Spark session of a test process."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SMALL = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "2g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.log.level": "ERROR",
+}
+
+
+def spark_session(master: str = "local[2]", **settings: str) -> SparkSession:
+    """Return the session of this process, started when it is asked for first."""
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    # Workers have to find the package when it is not installed.
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master(master).appName("drawstring-tests")
+        warehouse = tempfile.mkdtemp(prefix="drawstring-warehouse-")
+        for key, value in {**SMALL, "spark.sql.warehouse.dir": warehouse, **settings}.items():
+            builder = builder.config(key, value)
+        return builder.getOrCreate()

@@ -1,0 +1,79 @@
+"""Record batches between Spark and the core; no Spark needed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from drawstring.base.errors import InternalError
+from drawstring.spark.batches import coalesced, join_key, text_hash, with_types
+from drawstring.spark.packing import MAIN, ByGroup, ByHash, Together, Unpack, packed
+
+NUMBERS = pa.record_batch({"name": [f"n{i % 7}" for i in range(500)], "value": pa.array(range(500))})
+
+
+def test_hashes_depend_on_the_text_alone() -> None:
+    texts = pa.array(["", "a", "ab", "ba", "", None, "ünïcode", "a" * 1000])
+    hashes = text_hash(texts)
+    assert hashes[0] == hashes[4] == hashes[5]
+    assert len(set(hashes[[0, 1, 2, 3, 6, 7]])) == 6
+    np.testing.assert_array_equal(text_hash(texts.slice(2, 5)), hashes[2:7])
+    np.testing.assert_array_equal(text_hash(pa.array(["ab"])), hashes[2:3])
+
+
+def test_hashes_spread_over_buckets() -> None:
+    keys = pa.array([f"ride-{i:012d}" for i in range(20_000)])
+    counts = Counter((text_hash(keys) % np.uint64(200)).tolist())
+    assert len(counts) == 200
+    assert max(counts.values()) < 200
+
+
+def test_join_keys_of_different_rows_differ() -> None:
+    batch = pa.record_batch({"a": ["x:1", "x", None], "b": ["y", "1:y", "z"]})
+    first, second, third = join_key(batch, ["a", "b"]).to_pylist()
+    assert first != second
+    assert third is None
+
+
+def test_small_batches_are_joined_and_large_ones_pass() -> None:
+    sizes = [10, 0, 30, 100, 5, 5]
+    batches = (NUMBERS.slice(0, size) for size in sizes)
+    assert [batch.num_rows for batch in coalesced(batches, rows=40)] == [40, 100, 10]
+
+
+def test_types_are_cast_and_wrong_columns_refused() -> None:
+    batch = pa.record_batch({"t": pa.array([1], pa.timestamp("us", "Europe/Berlin"))})
+    utc = pa.schema([("t", pa.timestamp("us", "UTC"))])
+    assert with_types(batch, utc).schema == utc
+    with pytest.raises(InternalError, match="expected columns"):
+        with_types(batch, pa.schema([("other", pa.int64())]))
+    with pytest.raises(InternalError, match="column t came as"):
+        with_types(batch, pa.schema([("t", pa.bool_())]))
+
+
+@pytest.mark.parametrize("split", [Together(), ByGroup(("name",)), ByHash(("name",), 3)])
+def test_rows_survive_packing(split: object) -> None:
+    messages = list(packed(iter([NUMBERS]), NUMBERS.schema, split, MAIN, 5))  # type: ignore[arg-type]
+    back = pa.Table.from_batches(Unpack(NUMBERS.schema)(iter(messages)), NUMBERS.schema)
+    assert back.sort_by("value") == pa.table(NUMBERS)
+    assert set(messages[0].column("part").to_pylist()) == {5}
+    assert messages[0].column("number").to_pylist() == list(range(messages[0].num_rows))
+
+
+def test_large_batches_are_cut_into_messages() -> None:
+    wide = pa.record_batch({"text": ["x" * 100_000] * 200})
+    messages = list(packed(iter([wide]), wide.schema, Together(), MAIN, 0))
+    assert sum(message.num_rows for message in messages) >= 2
+    back = pa.Table.from_batches(Unpack(wide.schema)(iter(messages)), wide.schema)
+    assert back.num_rows == 200
+
+
+def test_dictionaries_are_packed_as_values() -> None:
+    encoded = pa.record_batch({"city": pa.array(["a", "b", "a"]).dictionary_encode()})
+    schema = pa.schema([("city", pa.string())])
+    messages = list(packed(iter([encoded]), schema, Together(), MAIN, 0))
+    back = pa.Table.from_batches(Unpack(schema)(iter(messages)), schema)
+    assert back.column("city").to_pylist() == ["a", "b", "a"]

@@ -1,0 +1,138 @@
+"""What `format("hudi")` does in registered sessions, and leaves alone everywhere else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
+
+import drawstring.spark
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.spark import functions, takeover
+
+pytestmark = pytest.mark.spark
+
+OPTIONS = {
+    "hoodie.table.name": "rides",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.precombine.field": "ts",
+}
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> SparkSession:
+    drawstring.spark.register(spark)
+    return spark
+
+
+@pytest.fixture
+def df(session: SparkSession) -> DataFrame:
+    return session.range(3).selectExpr("id", "1L as ts", "'x' as city")
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    calls: list[dict[str, Any]] = []
+    monkeypatch.setattr(functions, "write", lambda df, path, **said: calls.append({"path": path, **said}))
+    return calls
+
+
+def test_settings_arrive_in_any_order(df: DataFrame, written: list[dict[str, Any]]) -> None:
+    df.write.mode("append").partitionBy("city").options(**OPTIONS).format("hudi").save("/t")
+    df.write.option("path", "/t").format("HUDI").partitionBy(["city"]).options(**OPTIONS).mode(
+        "append"
+    ).save()
+    df.write.save("/t", format="org.apache.hudi", mode="append", partitionBy="city", **OPTIONS)
+    options = {**OPTIONS, "hoodie.datasource.write.partitionpath.field": "city"}
+    assert written == [{"path": "/t", "mode": "append", "options": options}] * 3
+
+
+def test_an_option_says_the_partitions_rather_than_partition_by(
+    df: DataFrame, written: list[dict[str, Any]]
+) -> None:
+    key = "hoodie.datasource.write.partitionpath.field"
+    df.write.format("hudi").partitionBy("city").option(key, "ts").save("/t")
+    assert written == [{"path": "/t", "mode": "errorifexists", "options": {key: "ts"}}]
+
+
+def test_values_arrive_as_texts(df: DataFrame, written: list[dict[str, Any]]) -> None:
+    df.write.format("drawstring").option("a", True).options(b=5, c=None).save("/t")
+    assert written[0]["options"] == {"a": "true", "b": "5"}
+
+
+def test_what_a_table_does_not_have_is_refused(df: DataFrame) -> None:
+    with pytest.raises(InvalidError, match="path"):
+        df.write.format("hudi").save()
+    with pytest.raises(InvalidError, match="bucketBy"):
+        df.write.format("hudi").bucketBy(2, "id").save("/t")
+    with pytest.raises(UnsupportedError, match="saveAsTable"):
+        df.write.format("hudi").saveAsTable("t")
+    with pytest.raises(InvalidError, match="one path"):
+        df.sparkSession.read.format("hudi").load(["/a", "/b"])
+    with pytest.raises(InvalidError, match="leave out schema"):
+        df.sparkSession.read.format("hudi").schema("id long").load("/t")
+
+
+def test_reads_pass_hudis_options(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[str, Any]] = []
+    monkeypatch.setattr(functions, "load", lambda spark, path, options: calls.append((path, options)))
+    session.read.format("hudi").option("as.of.instant", "20260101").load("/t")
+    session.read.load("/t", format="hudi", **{"as.of.instant": "20260101"})
+    session.read.options(**{"as.of.instant": "20260101"}).option("path", "/t").format("drawstring").load()
+    assert calls == [("/t", {"as.of.instant": "20260101"})] * 3
+
+
+def test_other_formats_are_as_they_were(df: DataFrame, session: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "plain")
+    df.write.partitionBy("city").mode("overwrite").format("parquet").save(path)
+    df.write.mode("append").option("compression", "none").partitionBy("city").save(path)
+    df.write.mode("append").partitionBy("city").parquet(path)
+    assert session.read.format("parquet").load(path).count() == 9
+    assert session.read.schema("id long").load([path]).count() == 9
+    df.write.bucketBy(2, "id").sortBy("id").mode("overwrite").format("parquet").saveAsTable("bucketed")
+    assert session.table("bucketed").count() == 3
+    session.sql("drop table bucketed")
+
+
+def test_other_sessions_are_left_alone(session: SparkSession) -> None:
+    other = session.newSession()
+    assert type(other.read) is DataFrameReader
+    assert type(other.range(1).write) is DataFrameWriter
+    assert type(session.read) is takeover.TableReader
+
+
+def test_sessions_that_spark_clones_stay_registered(session: SparkSession) -> None:
+    clone = SparkSession(session.sparkContext, session._jsparkSession.cloneSession())
+    assert type(clone.range(1).write) is takeover.TableWriter
+
+
+def test_registering_twice_changes_nothing(session: SparkSession) -> None:
+    before = SparkSession.read.fget  # type: ignore[attr-defined]
+    drawstring.spark.register(session)
+    assert SparkSession.read.fget is before  # type: ignore[attr-defined]
+
+
+def test_spark_connect_is_refused() -> None:
+    class ConnectSession:
+        pass
+
+    with pytest.raises(UnsupportedError, match="Spark Connect"):
+        drawstring.spark.register(ConnectSession())  # type: ignore[arg-type]
+
+
+def test_the_package_does_without_pyspark() -> None:
+    code = (
+        "import sys; sys.modules['pyspark'] = None; import drawstring\n"
+        "try: import drawstring.spark\n"
+        "except ModuleNotFoundError as error: print(error)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'drawstring[spark]'" in said.stdout
+    code = "import sys, drawstring; print('pyspark' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "False"
