@@ -1,0 +1,5 @@
+"""The command line: `drawstring show|timeline|files|head|compact PATH`."""
+
+from drawstring.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,85 @@
+"""The `drawstring` command: its sub-commands, and what becomes of their errors.
+
+Exit codes: 0 done, 1 a defect of drawstring, 2 the call or the table is at fault (one line says how).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from cyclopts import App, CycloptsError
+from rich.console import Console
+from rich.markup import escape
+
+from drawstring.base.errors import DrawstringError
+from drawstring.cli.compact import compact
+from drawstring.cli.files import files
+from drawstring.cli.head import head
+from drawstring.cli.show import show
+from drawstring.cli.timeline import timeline
+
+EXIT_DEFECT = 1
+EXIT_FAULT = 2
+
+COMMANDS: tuple[Callable[..., None], ...] = (show, timeline, files, head, compact)
+
+
+def build() -> App:
+    """Return the application with all its commands."""
+    app = App(
+        name="drawstring",
+        help="Look at Apache Hudi tables, and compact them, without Spark or Java.",
+        version=_version,
+        result_action="return_value",
+        error_console=Console(stderr=True),
+    )
+    for command in COMMANDS:
+        app.command(command)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code.
+
+    Args:
+        arguments: the words after the program's name; None for those it was started with.
+    """
+    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code; errors become one line on standard error."""
+    try:
+        build()(arguments, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        return _fail(f"{error} See: drawstring --help")
+    except DrawstringError as error:
+        return _fail(str(error))
+    except BrokenPipeError:
+        # The reader of a pipe (`drawstring head ... | head`) has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return _fail(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+    except KeyboardInterrupt:
+        return _fail("interrupted", 130)
+    except Exception as error:
+        if os.environ.get("DRAWSTRING_TRACEBACK"):
+            raise
+        hint = "please report it; DRAWSTRING_TRACEBACK=1 shows where"
+        return _fail(f"a defect of drawstring ({hint}): {type(error).__name__}: {error}", EXIT_DEFECT)
+    return 0
+
+
+def _fail(message: str, code: int = EXIT_FAULT) -> int:
+    line = " ".join(message.split())
+    Console(stderr=True, soft_wrap=True).print(f"[bold red]drawstring:[/] {escape(line)}", highlight=False)
+    return code
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("drawstring")

@@ -1,0 +1,38 @@
+"""The arguments that several commands share, and the table that they name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+import drawstring
+from drawstring.base.errors import InvalidError
+from drawstring.table import Table
+
+TablePath = Annotated[str, Parameter(help="Root of the table: a folder, or an address (s3://bucket/table).")]
+AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for machines.")]
+StorageOptions = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--option", negative="", help="Option of the object store as NAME=VALUE; may be repeated."
+    ),
+]
+
+
+def open_table(path: str, options: tuple[str, ...]) -> Table:
+    """Open the table that a command names.
+
+    Raises:
+        InvalidError: there is no table, or an option is not of the form NAME=VALUE.
+    """
+    return drawstring.open(path, storage_options=storage_options(options) or None)
+
+
+def storage_options(options: tuple[str, ...]) -> dict[str, str]:
+    """Return `NAME=VALUE` words as a dictionary."""
+    pairs = [option.partition("=") for option in options]
+    for name, equals, _ in pairs:
+        if not name or not equals:
+            raise InvalidError(f"An option of the object store is NAME=VALUE, not {name!r}.")
+    return {name: value for name, _, value in pairs}

@@ -1,0 +1,105 @@
+"""What commands print: tables for people, JSON for machines."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+Value = object
+"""What Arrow's `to_pylist` gives: a number, text, a date, a list, a dictionary, ..."""
+
+_WIDTH_WITHOUT_TERMINAL = 200
+
+
+def console() -> Console:
+    """Return the console of standard output; a pipe gets lines that are not cut to 80 columns."""
+    return Console() if sys.stdout.isatty() else Console(width=_WIDTH_WITHOUT_TERMINAL)
+
+
+def print_json(value: Value) -> None:
+    """Print one JSON document."""
+    sys.stdout.write(json.dumps(as_json(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def print_grid(columns: Sequence[str], rows: Iterable[Sequence[Value]], *, title: str | None = None) -> None:
+    """Print rows under column heads; numbers stand to the right."""
+    shown = [list(row) for row in rows]
+    grid = Grid(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for index, name in enumerate(columns):
+        numeric = any(_is_number(row[index]) for row in shown)
+        grid.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+    for row in shown:
+        grid.add_row(*(Text(as_text(value)) for value in row))
+    console().print(grid)
+
+
+def print_facts(facts: Iterable[tuple[str, Value]]) -> None:
+    """Print names and values, one pair a line."""
+    grid = Grid(show_header=False, box=None, pad_edge=False)
+    grid.add_column(style="cyan", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in facts:
+        grid.add_row(Text(name), Text(as_text(value)))
+    console().print(grid)
+
+
+def size_text(size_bytes: int) -> str:
+    """Return a number of bytes for people: `1.5 MiB`."""
+    size = float(size_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"
+
+
+def instant_text(instant: str | None) -> str:
+    """Return an instant's time for people, `2024-01-31 10:00:00.123`; other texts as they are."""
+    if not instant or len(instant) not in (14, 17) or not instant.isdigit():
+        return instant or ""
+    day = f"{instant[:4]}-{instant[4:6]}-{instant[6:8]}"
+    clock = f"{instant[8:10]}:{instant[10:12]}:{instant[12:14]}"
+    return f"{day} {clock}.{instant[14:]}" if instant[14:] else f"{day} {clock}"
+
+
+def as_text(value: Value) -> str:
+    """Return a value as one line of a grid; null is empty."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    plain = as_json(value)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+def as_json(value: Value) -> Value:
+    """Return a value made of what JSON has.
+
+    Decimals, dates and times become text, bytes base64, and floats that JSON lacks their names.
+    """
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, dict):
+        return {str(name): as_json(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(item) for item in value]
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)

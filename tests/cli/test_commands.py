@@ -1,0 +1,179 @@
+"""The command line on a small table, and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drawstring.cli import app
+from tests.histories import Case, History, write
+
+MOR = Case(9, "MERGE_ON_READ")
+
+
+@pytest.fixture(scope="module")
+def rides(tmp_path_factory: pytest.TempPathFactory) -> History:
+    return write(str(tmp_path_factory.mktemp("cli") / "rides"), MOR)
+
+
+@pytest.fixture
+def text(capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(*arguments: str) -> str:
+        assert app.run(list(arguments)) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def complaint(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run a command that must fail with exit code 2 and return its one line."""
+
+    def run(*arguments: str) -> str:
+        assert app.run(list(arguments)) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert len(captured.err.splitlines()) == 1
+        assert captured.err.startswith("drawstring: ")
+        return captured.err
+
+    return run
+
+
+def test_show_tells_what_the_table_is(text: Any, rides: History) -> None:
+    shown = json.loads(text("show", rides.path, "--json"))
+    assert shown["name"] == "rides"
+    assert (shown["type"], shown["version"]) == ("MERGE_ON_READ", 9)
+    assert (shown["record_key"], shown["partition_by"], shown["ordering"]) == (["id"], ["city"], ["ts"])
+    assert (shown["writes"], shown["partitions"]) == (5, 3)
+    assert shown["log_files"] > 0
+    assert shown["columns"]["fare"] == "double"
+
+
+def test_show_for_people_names_keys_and_columns(text: Any, rides: History) -> None:
+    shown = text("show", rides.path)
+    assert "MERGE_ON_READ" in shown
+    assert "decimal128(10, 2)" in shown
+
+
+def test_timeline_lists_instants_oldest_first(text: Any, rides: History) -> None:
+    shown = json.loads(text("timeline", rides.path, "--json"))
+    assert [at["state"] for at in shown] == ["COMPLETED"] * 5
+    assert [at["requested"] for at in shown] == sorted(at["requested"] for at in shown)
+    assert all(at["completed"] > at["requested"] for at in shown)
+
+
+def test_timeline_of_the_last_two_instants(text: Any, rides: History) -> None:
+    everything = json.loads(text("timeline", rides.path, "--json"))
+    assert json.loads(text("timeline", rides.path, "-n", "2", "--json")) == everything[-2:]
+    assert "deltacommit" in text("timeline", rides.path, "-n", "2")
+
+
+def test_files_lists_what_a_snapshot_reads(text: Any, rides: History) -> None:
+    shown = json.loads(text("files", rides.path, "--json"))
+    assert {part["partition"] for part in shown} == {"berlin", "lima", "new york"}
+    root = Path(rides.path)
+    for part in shown:
+        names = [*part["log_files"], *([part["base_file"]] if part["base_file"] else [])]
+        assert sum((root / name).stat().st_size for name in names) == part["size_bytes"]
+
+
+def test_files_of_one_partition(text: Any, rides: History) -> None:
+    shown = json.loads(text("files", rides.path, "--partition", "lima", "--json"))
+    assert {part["partition"] for part in shown} == {"lima"}
+    assert f"{len(shown)} file groups, " in text("files", rides.path, "--partition", "lima")
+
+
+def test_head_prints_as_many_rows_as_asked_for(text: Any, rides: History) -> None:
+    assert len(json.loads(text("head", rides.path, "-n", "7", "--json"))) == 7
+
+
+def test_head_with_columns_and_predicate(text: Any, rides: History) -> None:
+    shown = json.loads(
+        text("head", rides.path, "-c", "id,tip,day", "-w", "city = 'lima' and id = 'r004'", "--json")
+    )
+    assert shown == [{"id": "r004", "tip": "2.28", "day": "2024-01-05"}]
+
+
+def test_head_as_of_the_first_commit(text: Any, rides: History) -> None:
+    first = rides.table.timeline.writes()[0].requested
+    shown = json.loads(text("head", rides.path, "-c", "id,ts", "--as-of", first, "-n", "100", "--json"))
+    assert {row["ts"] for row in shown} == {100}
+    assert len(shown) == 40
+
+
+def test_compact_merges_log_files_once(text: Any, tmp_path: Path) -> None:
+    history = write(str(tmp_path / "rides"), MOR)
+    assert "compacted" in text("compact", history.path)
+    assert "nothing to compact" in text("compact", history.path)
+    assert json.loads(text("show", history.path, "--json"))["log_files"] == 0
+    assert json.loads(text("timeline", history.path, "--json"))[-1]["action"] == "commit"
+
+
+@pytest.mark.parametrize("command", ["show", "timeline", "files", "head", "compact"])
+def test_a_path_where_nothing_is(complaint: Any, tmp_path: Path, command: str) -> None:
+    assert str(tmp_path / "nothing") in complaint(command, str(tmp_path / "nothing"))
+    assert not (tmp_path / "nothing").exists()
+
+
+@pytest.mark.parametrize("command", ["show", "timeline", "files", "head", "compact"])
+def test_a_folder_that_is_no_table(complaint: Any, tmp_path: Path, command: str) -> None:
+    (tmp_path / "notes.txt").write_text("no table")
+    assert str(tmp_path) in complaint(command, str(tmp_path))
+
+
+def test_half_written_properties(complaint: Any, tmp_path: Path) -> None:
+    history = write(str(tmp_path / "rides"), MOR)
+    properties = Path(history.path, ".hoodie/hoodie.properties")
+    properties.write_bytes(properties.read_bytes()[:40])
+    assert "hoodie.properties" in complaint("show", history.path)
+
+
+def test_a_damaged_base_file(complaint: Any, tmp_path: Path) -> None:
+    history = write(str(tmp_path / "rides"), Case(9, "COPY_ON_WRITE"))
+    base = next(part.base for part in history.table.file_slices() if part.base)
+    Path(history.path, base.status.path).write_bytes(b"PAR1 not really")
+    assert base.status.name in complaint("head", history.path, "-n", "100")
+
+
+def test_a_missing_base_file(complaint: Any, tmp_path: Path) -> None:
+    history = write(str(tmp_path / "rides"), MOR)
+    base = next(part.base for part in history.table.file_slices() if part.base)
+    Path(history.path, base.status.path).unlink()
+    assert "file" in complaint("head", history.path, "-n", "100")
+
+
+def test_an_unknown_column_suggests_the_right_one(complaint: Any, rides: History) -> None:
+    assert "fare" in complaint("head", rides.path, "--columns", "fair")
+    assert "fare" in complaint("head", rides.path, "--where", "fair > 1")
+
+
+def test_an_unknown_partition_names_those_there_are(complaint: Any, rides: History) -> None:
+    assert "berlin" in complaint("files", rides.path, "--partition", "bern")
+
+
+def test_an_unknown_command(complaint: Any) -> None:
+    assert "--help" in complaint("shw", "/tmp")
+
+
+def test_an_option_of_the_object_store_without_value(complaint: Any, rides: History) -> None:
+    assert "NAME=VALUE" in complaint("show", rides.path, "--option", "region")
+
+
+def test_a_defect_is_one_line_and_exit_code_1(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, rides: History
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("broken inside")
+
+    monkeypatch.setattr("drawstring.open", fail)
+    assert app.run(["show", rides.path]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_help_lists_all_commands(text: Any) -> None:
+    shown = text("--help")
+    assert all(name in shown for name in ("show", "timeline", "files", "head", "compact"))
