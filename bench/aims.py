@@ -1,0 +1,72 @@
+"""What drawstring wants to be: so many times as fast as what else there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench import peers
+from bench.report import STEPS, markdown
+from bench.results import Results
+
+SPARK_PEERS = ("delta-dv", "iceberg-mor", "paimon")
+READ_ONLY = "hudi-rs-read"
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """In a step, our time times `factor` is at most the other's; `fastest of` when there are several."""
+
+    ours: str
+    step: str
+    others: tuple[str, ...]
+    factor: float
+
+
+def aims() -> Iterator[Aim]:
+    """Yield the aims."""
+    for step in ("bulk_insert", "upsert"):
+        yield Aim(peers.SPARK_MOR, step, ("hudi-mor-bucket",), 5.0)
+        yield Aim(peers.SPARK_COW, step, ("hudi-cow-bloom",), 5.0)
+    yield Aim(peers.SPARK_MOR, "snapshot", ("hudi-mor-bucket",), 3.0)
+    for step in STEPS:
+        yield Aim(peers.SPARK_MOR, step, SPARK_PEERS, 1.0)
+    yield Aim(peers.LOCAL_MOR, "bulk_insert", ("pyarrow-mor",), 1 / 1.5)
+    yield Aim(peers.LOCAL_COW, "bulk_insert", ("pyarrow-cow",), 1 / 1.5)
+    yield Aim(peers.LOCAL_MOR, "upsert", ("delta-rs",), 3.0)
+    yield Aim(peers.LOCAL_COW, "upsert", ("delta-rs",), 1.0)
+    for step in ("bulk_insert", "scan_base", "upsert", "late", "snapshot"):
+        yield Aim(peers.LOCAL_MOR, step, ("hudi-rs-rc-mor",), 1.0)
+        yield Aim(peers.LOCAL_COW, step, ("hudi-rs-rc-cow",), 1.0)
+    yield Aim(peers.LOCAL_MOR, "snapshot", (READ_ONLY,), 1.0)
+    for ours in (peers.LOCAL_MOR, peers.LOCAL_COW):
+        yield Aim(ours, "peak memory", ("delta-rs", "hudi-rs-rc-mor", "hudi-rs-rc-cow"), 1.0)
+
+
+def text(results: Results) -> str:
+    """Return the aims that this run can tell about; empty when there are none."""
+    rows = [row for aim in aims() if (row := _row(results, aim))]
+    head = ("aim", "step", "drawstring", "other", "times", "wanted", "met")
+    return markdown(head, rows) if rows else ""
+
+
+def _row(results: Results, aim: Aim) -> tuple[str, ...] | None:
+    ours = _value(results, aim.ours, aim.step)
+    others = {name: value for name in aim.others if (value := _value(results, name, aim.step)) is not None}
+    if ours is None or not others:
+        return None
+    best = min(others, key=lambda name: others[name])
+    times = others[best] / max(ours, 0.001)
+    return (
+        f"{aim.ours} against {best}",
+        aim.step,
+        f"{ours:,.2f}",
+        f"{others[best]:,.2f}",
+        f"{times:.1f}",
+        f"{aim.factor:.1f}",
+        "yes" if times >= aim.factor else "no",
+    )
+
+
+def _value(results: Results, peer: str, step: str) -> float | None:
+    return results.peak_mb(peer) if step == "peak memory" else results.seconds(peer, step)

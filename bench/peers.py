@@ -1,0 +1,144 @@
+"""Who takes part: each peer's command, and what it needs to be there."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts import jdk
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = Path(__file__).parent / "scripts"
+SPARK35_NEWEST_JDK = 21
+
+HUDI = ("org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0",)
+DELTA = ("io.delta:delta-spark_2.12:3.3.2", "io.delta:delta-storage:3.3.2")
+ICEBERG = ("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.0",)
+PAIMON = ("org.apache.paimon:paimon-spark-3.5:0.9.0",)
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """One peer.
+
+    Attributes:
+        name: as the tables call it.
+        engine: `embedded` or `spark`: whose table it is in.
+        kind: `mor` if it writes changes beside the rows, `cow` if it writes files anew.
+        script: file in `scripts/`, or `binary` for a program that `BENCH_HUDI_RS_BINARY` names.
+        args: what the script gets after the folders of the data and of its table.
+        reads: the peer whose table it reads, or whose files it imitates; it runs after that one.
+        jars: Maven coordinates; a peer with jars runs on PySpark 3.5.
+        module: package that it needs.
+    """
+
+    name: str
+    engine: str
+    kind: str
+    script: str
+    args: tuple[str, ...] = ()
+    reads: str = ""
+    jars: tuple[str, ...] = ()
+    module: str = "pyarrow"
+
+
+LOCAL_MOR, LOCAL_COW = "drawstring-mor", "drawstring-cow"
+SPARK_MOR, SPARK_COW = "drawstring-spark-mor", "drawstring-spark-cow"
+WITH_LOGS = "-with-logs"
+
+PEERS = (
+    Peer(LOCAL_MOR, "embedded", "mor", "drawstring_local.py", ("mor",)),
+    Peer(LOCAL_COW, "embedded", "cow", "drawstring_local.py", ("cow",)),
+    Peer("pyarrow-plain", "embedded", "cow", "floor.py"),
+    Peer("pyarrow-mor", "embedded", "mor", "floor.py", reads=LOCAL_MOR),
+    Peer("pyarrow-cow", "embedded", "cow", "floor.py", reads=LOCAL_COW),
+    Peer("delta-rs", "embedded", "cow", "delta_rs.py", module="deltalake"),
+    Peer("hudi-rs-read", "embedded", "mor", "hudi_rs.py", reads=LOCAL_MOR, module="hudi"),
+    Peer("hudi-rs-rc-mor", "embedded", "mor", "binary", ("mor",)),
+    Peer("hudi-rs-rc-cow", "embedded", "cow", "binary", ("cow",)),
+    Peer(SPARK_MOR, "spark", "mor", "drawstring_spark.py", ("mor",), module="pyspark"),
+    Peer(SPARK_COW, "spark", "cow", "drawstring_spark.py", ("cow",), module="pyspark"),
+    Peer("hudi-mor-bucket", "spark", "mor", "hudi_jvm.py", ("mor", "bucket"), jars=HUDI),
+    Peer("hudi-cow-bloom", "spark", "cow", "hudi_jvm.py", ("cow", "bloom"), jars=HUDI),
+    Peer("delta-dv", "spark", "mor", "delta_jvm.py", jars=DELTA),
+    Peer("iceberg-mor", "spark", "mor", "iceberg_jvm.py", jars=ICEBERG),
+    Peer("paimon", "spark", "mor", "paimon_jvm.py", jars=PAIMON),
+)
+BY_NAME = {peer.name: peer for peer in PEERS}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """How to start a peer."""
+
+    words: tuple[str, ...]
+    env: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Why a peer cannot take part, and what to do about it."""
+
+    why: str
+
+
+def command(peer: Peer, data: Path, tables: Path) -> Command | Missing:
+    """Return how to start a peer, or what it lacks."""
+    if peer.script == "binary":
+        return _binary(peer, data, tables)
+    env = dict(os.environ)
+    if peer.engine == "spark":
+        home = jdk.find(newest=SPARK35_NEWEST_JDK) if peer.jars else jdk.find()
+        if home is None:
+            return Missing(jdk.advice())
+        env["JAVA_HOME"] = home
+    python, jars = sys.executable, ""
+    if peer.jars:
+        found = [_jar(coordinates) for coordinates in peer.jars]
+        if lacking := [one for one, jar in zip(peer.jars, found, strict=True) if jar is None]:
+            return Missing("no jar; get it with: " + "; ".join(map(_maven, lacking)))
+        python, jars = _spark35(), ",".join(map(str, found))
+        if not Path(python).exists():
+            return Missing(
+                f"no PySpark 3.5 at {python}: run `make setup-interop` or set BENCH_SPARK35_PYTHON"
+            )
+    elif importlib.util.find_spec(peer.module) is None:
+        return Missing(f"package {peer.module} is not installed")
+    script = str(SCRIPTS / peer.script)
+    folders = _folders(peer, data, tables)
+    return Command((python, script, *folders, *([jars] if jars else []), *peer.args), env)
+
+
+def _folders(peer: Peer, data: Path, tables: Path) -> tuple[str, ...]:
+    """Return the data, the peer's own table, and the table whose files it imitates."""
+    if peer.script == "hudi_rs.py":
+        return str(data), str(tables / f"{peer.reads}{WITH_LOGS}")
+    imitated = (str(tables / peer.reads),) if peer.reads else ()
+    return str(data), str(tables / peer.name), *imitated
+
+
+def _binary(peer: Peer, data: Path, tables: Path) -> Command | Missing:
+    program = os.environ.get("BENCH_HUDI_RS_BINARY")
+    if not program:
+        return Missing("needs a program built on hudi-rs 0.6.0-rc.1: name it in BENCH_HUDI_RS_BINARY")
+    return Command((program, str(data), str(tables), *peer.args), dict(os.environ))
+
+
+def _spark35() -> str:
+    return os.environ.get("BENCH_SPARK35_PYTHON") or str(ROOT / ".venv-referee/bin/python")
+
+
+def _jar(coordinates: str) -> Path | None:
+    """Find a jar in the local Maven repository, or where Spark's resolver puts it."""
+    group, name, version = coordinates.split(":")
+    maven = Path.home() / ".m2/repository" / group.replace(".", "/") / name / version
+    places = [maven / f"{name}-{version}.jar"]
+    places += [Path.home() / ivy / "jars" / f"{group}_{name}-{version}.jar" for ivy in (".ivy2", ".ivy2.5.2")]
+    return next((place for place in places if place.is_file()), None)
+
+
+def _maven(coordinates: str) -> str:
+    return f"mvn dependency:get -Dartifact={coordinates} -Dtransitive=false"

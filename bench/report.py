@@ -1,0 +1,97 @@
+"""The tables: seconds, ratios and peak memory, in Markdown that also reads well in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench import peers
+from bench.results import Results
+
+STEPS = (
+    "bulk_insert", "scan_base", "upsert", "late", "delete", "snapshot", "snapshot_2", "project", "point",
+    "incremental", "compact", "snapshot_compacted",
+)  # fmt: skip
+OURS = {
+    ("embedded", "mor"): peers.LOCAL_MOR,
+    ("embedded", "cow"): peers.LOCAL_COW,
+    ("spark", "mor"): peers.SPARK_MOR,
+    ("spark", "cow"): peers.SPARK_COW,
+}
+BEGIN, END = "<!-- results -->", "<!-- end of results -->"
+HEADS = {"embedded": "Without Spark", "spark": "On Spark"}
+
+
+def text(results: Results) -> str:
+    """Return both tables, with what to know to read them."""
+    parts = [table(results, engine) for engine in HEADS]
+    note = (
+        "Seconds, and in parentheses how many times drawstring's for the same kind of table on the same "
+        "engine:\nmor puts changes beside the rows, cow writes files anew. `upsert` is the median of the "
+        "batches."
+    )
+    return "\n\n".join([*(part for part in parts if part), note])
+
+
+def put_into(page: Path, shown: str) -> None:
+    """Put the tables between the marks of a page, or where there are none make them the page."""
+    old = page.read_text() if page.exists() else ""
+    before, begin, rest = old.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    page.write_text(f"{before}{begin}\n\n{shown}\n\n{end}{after}" if begin and end else f"{shown}\n")
+
+
+def table(results: Results, engine: str) -> str:
+    """Return the table of the peers of one engine; empty when none of them ran."""
+    ran = [name for name in results.peers() if peers.BY_NAME[name].engine == engine]
+    if not ran:
+        return ""
+    rows = [[step, *(_cell(results, name, step) for name in ran)] for step in STEPS]
+    rows = [row for row in rows if any(row[1:])]
+    rows.append(["size, MB", *(_size(results, name, "mb") for name in ran)])
+    rows.append(["files", *(_size(results, name, "files") for name in ran)])
+    rows.append(["peak memory, MB", *(f"{results.peak_mb(name):,}" for name in ran)])
+    head = [HEADS[engine], *map(_head, ran)]
+    return markdown(head, rows)
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table, its columns aligned."""
+    widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
+    lines = [_line(head, widths), _rule(widths), *(_line(row, widths) for row in rows)]
+    return "\n".join(lines)
+
+
+def _head(peer: str) -> str:
+    """Return a peer's name, and its kind unless the name says it."""
+    kind = peers.BY_NAME[peer].kind
+    return peer if kind in peer else f"{peer} ({kind})"
+
+
+def _cell(results: Results, peer: str, step: str) -> str:
+    seconds = results.seconds(peer, step)
+    if seconds is None:
+        return ""
+    known = peers.BY_NAME[peer]
+    ours = OURS[known.engine, known.kind]
+    base = results.seconds(ours, step)
+    ratio = f" ({seconds / base:.1f}x)" if base and peer != ours else ""
+    return f"{seconds:.2f}{ratio}"
+
+
+def _size(results: Results, peer: str, what: str) -> str:
+    size = results.size(peer)
+    return f"{size[what]:,.0f}" if size else ""
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = (
+        cell.ljust(width) if at == 0 else cell.rjust(width)
+        for at, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return f"| {' | '.join([first, *others])} |"
+
+
+def _rule(widths: Sequence[int]) -> str:
+    first, *others = widths
+    return "|".join(["", "-" * (first + 2), *(f"{'-' * (width + 1)}:" for width in others), ""])

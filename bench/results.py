@@ -1,0 +1,90 @@
+"""What the peers measured, and whether they all came to the same results."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.peers import BY_NAME
+
+SAME_TOTALS = ("snapshot", "snapshot_2", "snapshot_compacted")
+CHECKED = ("scan_base", "project", "point")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One step of one peer; seconds, peak megabytes and what it returned."""
+
+    peer: str
+    step: str
+    seconds: float
+    peak_mb: int
+    result: Any
+
+
+@dataclass
+class Results:
+    """All that was measured in a run.
+
+    Attributes:
+        expected: results by step, computed from the input files.
+        steps: in the order in which they were done.
+    """
+
+    expected: dict[str, Any]
+    steps: list[Measured] = field(default_factory=list)
+
+    def peers(self) -> list[str]:
+        """Return the names of the peers that did anything."""
+        return list(dict.fromkeys(step.peer for step in self.steps))
+
+    def seconds(self, peer: str, step: str) -> float | None:
+        """Return how long a step took; `upsert` is the median of the upserts."""
+        of_peer = [one for one in self.steps if one.peer == peer]
+        if step == "upsert":
+            times = [one.seconds for one in of_peer if one.step.startswith("upsert_")]
+            return statistics.median(times) if times else None
+        return next((one.seconds for one in of_peer if one.step == step), None)
+
+    def peak_mb(self, peer: str) -> int | None:
+        """Return the largest peak of a peer's steps."""
+        return max((one.peak_mb for one in self.steps if one.peer == peer), default=None)
+
+    def size(self, peer: str) -> dict[str, float] | None:
+        """Return megabytes and number of the files that a peer left."""
+        return next((one.result for one in self.steps if (one.peer, one.step) == (peer, "size")), None)
+
+    def wrong(self, peer: str) -> list[str]:
+        """Return what a peer got wrong, a line each."""
+        did = {one.step for one in self.steps if one.peer == peer}
+        found = []
+        for one in self.steps:
+            expected = self._expected(one, did) if one.peer == peer else None
+            if expected is not None and not _agree(one.result, expected):
+                found.append(f"{peer} {one.step}: {one.result} instead of {expected}")
+        return found
+
+    def _expected(self, one: Measured, did: set[str]) -> Any:
+        """Return what a step must return, None if any result will do; hudi-rs 0.6 cannot delete yet."""
+        if one.step in SAME_TOTALS:
+            writes = any(name.startswith("upsert_") for name in did)
+            return self.expected["snapshot" if "delete" in did or not writes else "snapshot_undeleted"]
+        if one.step == "incremental":
+            return self.expected[f"incremental_{BY_NAME[one.peer].kind}"]
+        return self.expected[one.step] if one.step in CHECKED else None
+
+    def save(self, file: Path) -> None:
+        """Write the steps as JSON lines."""
+        file.write_text("".join(json.dumps(asdict(step)) + "\n" for step in self.steps))
+
+
+def _agree(one: Any, other: Any) -> bool:
+    """Compare results; sums of floating-point numbers depend on the order, and one peer counts no drivers."""
+    if isinstance(one, list) and isinstance(other, list):
+        return bool(one) and all(_agree(a, b) for a, b in zip(one, other, strict=False))
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return abs(one - other) <= max(0.05, 1e-6 * abs(other)) if isinstance(other, float) else one == other
+    return bool(one == other)

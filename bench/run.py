@@ -1,0 +1,163 @@
+"""The runner: each peer in its own process, one at a time, all on the same files.
+
+    python -m bench [--rows 1000000] [--peers delta-rs,drawstring-mor] [--list]
+
+Exits with 1 when a peer failed or when its results are not those computed from the input files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench import aims, data, report
+from bench.peers import BY_NAME, PEERS, Command, Missing, Peer, command
+from bench.results import Measured, Results
+from bench.watch import Watch
+
+LINES_OF_A_FAILURE = 15
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run the command line."""
+    options = _arguments(words)
+    if options.list:
+        for peer in PEERS:
+            able = command(peer, Path("DATA"), Path("TABLES"))
+            print(f"{peer.name:22} {able.why if isinstance(able, Missing) else 'ready'}")
+        return 0
+    if options.work is not None:
+        options.work.mkdir(parents=True, exist_ok=True)
+        return run(options, options.work.resolve())
+    with tempfile.TemporaryDirectory(prefix="drawstring-bench-") as folder:
+        return run(options, Path(folder))
+
+
+def run(options: argparse.Namespace, work: Path) -> int:
+    """Make the data, run the peers, print the tables; return the exit code."""
+    size = data.Size.of(options.rows, options.batches)
+    _say(f"making {size.rows:,} rows and {size.batches} batches of {size.updates + size.inserts:,}")
+    facts = data.make(work / "data", size)
+    results = Results(facts["expected"])
+    failed = []
+    for peer in options.peers:
+        able = command(peer, work / "data", work / "tables")
+        if isinstance(able, Missing):
+            _say(f"{peer.name}: left out: {able.why}")
+        elif not _run_peer(peer, able, work, results):
+            failed.append(peer.name)
+        results.save(work / "results.jsonl")
+    return _tell(options, size, results, failed)
+
+
+def _run_peer(peer: Peer, able: Command, work: Path, results: Results) -> bool:
+    """Run one peer to its end; tell whether it did what it should."""
+    log = work / f"{peer.name}.log"
+    (work / "tables").mkdir(exist_ok=True)
+    began = time.perf_counter()
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            able.words, env=able.env, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=work
+        )
+        watch = Watch(process.pid)
+        try:
+            for measured in _steps(peer.name, process, watch):
+                results.steps.append(measured)
+                told = f"{measured.seconds:8.2f} s {measured.peak_mb:7,} MB"
+                _say(f"{peer.name:22} {measured.step:20} {told}")
+            code = process.wait()
+        finally:
+            watch.stop()
+            process.kill()
+    if code != 0:
+        tail = "\n    ".join(log.read_text(errors="replace").splitlines()[-LINES_OF_A_FAILURE:])
+        _say(
+            f"{peer.name}: failed with exit code {code} after {time.perf_counter() - began:.0f} s\n    {tail}"
+        )
+        return False
+    for line in results.wrong(peer.name):
+        _say(f"WRONG: {line}")
+    return not results.wrong(peer.name)
+
+
+def _steps(name: str, process: subprocess.Popen[str], watch: Watch) -> Iterator[Measured]:
+    """Yield what a peer tells of its steps, with the memory seen meanwhile."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        told = _json(line)
+        if "begin" in told:
+            watch.begin()
+        elif "step" in told:
+            yield Measured(name, told["step"], told["s"], watch.peak_mb(), told.get("result"))
+            watch.begin()
+
+
+def _json(line: str) -> dict[str, Any]:
+    """Return a line's object; libraries print other things too."""
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _tell(options: argparse.Namespace, size: data.Size, results: Results, failed: list[str]) -> int:
+    parts = [_machine(size), report.text(results), aims.text(results)]
+    verdict = "All results agree." if not failed else f"Failed, or wrong results: {', '.join(failed)}."
+    shown = "\n\n".join([*(part for part in parts if part), verdict])
+    print(f"\n{shown}")
+    if options.markdown:
+        report.put_into(options.markdown, shown)
+    return 1 if failed else 0
+
+
+def _machine(size: data.Size) -> str:
+    memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return (
+        f"{size.rows:,} rows, {size.batches} batches of {size.updates:,} updates and {size.inserts:,} "
+        "inserts; "
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {memory_gb:.0f} GB, "
+        f"Python {platform.python_version()}"
+    )
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _arguments(words: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the first load")
+    parser.add_argument("--batches", type=int, default=5, help="batches of upserts")
+    parser.add_argument("--peers", type=_peers, default=PEERS, help="names, with commas between them")
+    parser.add_argument(
+        "--work", type=Path, metavar="FOLDER", help="keep data, tables, logs and results here"
+    )
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="put the tables into a page too")
+    parser.add_argument(
+        "--list", action="store_true", help="say which peers are ready, and why others are not"
+    )
+    return parser.parse_args(words)
+
+
+def _peers(text: str) -> tuple[Peer, ...]:
+    """Return the peers asked for, and before them those whose tables they read."""
+    wanted = set()
+    for name in text.split(","):
+        if name not in BY_NAME:
+            raise argparse.ArgumentTypeError(f"no peer {name}: choose from {', '.join(BY_NAME)}")
+        wanted |= {name, BY_NAME[name].reads}
+    return tuple(peer for peer in PEERS if peer.name in wanted)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,25 @@
+"""What the peers without Spark share: inputs as streams, results from Arrow tables."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+TOTALS = ["fare", "ts", "driver_id"]
+
+
+def stream(file: str) -> pa.RecordBatchReader:
+    """Return a Parquet file's rows as a stream."""
+    return ds.dataset(file, format="parquet").scanner().to_reader()
+
+
+def totals(rows: pa.Table) -> list[float]:
+    """Return the count, the sum of the fares, the newest ts and the number of drivers."""
+    drivers = pc.count_distinct(rows["driver_id"]).as_py()
+    return [rows.num_rows, round(pc.sum(rows["fare"]).as_py(), 2), pc.max(rows["ts"]).as_py(), drivers]
+
+
+def total_distance(rows: pa.Table) -> float:
+    """Return the sum of the distances."""
+    return round(pc.sum(rows["distance"]).as_py() or 0.0, 1)

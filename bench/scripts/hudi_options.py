@@ -1,0 +1,39 @@
+"""The options of the ride table in Hudi's words: the same for drawstring on Spark and for Hudi itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+INCREMENTAL = {"hoodie.datasource.query.type": "incremental"}
+BEGIN = "hoodie.datasource.read.begin.instanttime"
+KINDS = {"mor": "MERGE_ON_READ", "cow": "COPY_ON_WRITE"}
+INDEXES = {
+    "bucket": {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"},
+    "simple": {"hoodie.index.type": "SIMPLE"},
+    "bloom": {"hoodie.index.type": "BLOOM"},
+}
+
+
+def write_options(kind: str, index: str) -> dict[str, str]:
+    """Return the options of every write."""
+    return {
+        "hoodie.table.name": "rides",
+        "hoodie.datasource.write.table.type": KINDS[kind],
+        "hoodie.datasource.write.recordkey.field": "ride_id",
+        "hoodie.datasource.write.partitionpath.field": "city",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.compact.inline": "false",
+        "hoodie.clean.automatic": "false",
+        "hoodie.bulkinsert.shuffle.parallelism": "4",
+        "hoodie.upsert.shuffle.parallelism": "4",
+    } | INDEXES[index]
+
+
+def completion_of_first(table: str) -> str:
+    """Return when a table's first commit took effect, from its name: REQUESTED_COMPLETED.ACTION."""
+    done = [file for file in Path(table, ".hoodie/timeline").iterdir() if "_" in file.stem]
+    return (
+        min(file.name for file in done if file.suffix in (".commit", ".deltacommit"))
+        .split("_")[1]
+        .split(".")[0]
+    )

@@ -1,0 +1,36 @@
+"""hudi-rs (the package hudi) reads a table that another peer wrote. usage: hudi_rs.py DATA TABLE"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pyarrow as pa
+from arrow import TOTALS, total_distance, totals
+from hudi import HudiReadOptions, HudiTableBuilder
+from ride import Workload, step
+
+
+class Peer:
+    def __init__(self, work: Workload) -> None:
+        self._work = work
+
+    def totals(self) -> list[float]:
+        return totals(self._read(TOTALS))
+
+    def project(self) -> float:
+        filters = [("city", "=", self._work.city), ("fare", ">", "30")]
+        return total_distance(self._read(["distance"], filters))
+
+    def _read(self, columns: list[str], filters: list[tuple[str, str, str]] | None = None) -> pa.Table:
+        options: Any = HudiReadOptions().with_projection(columns)
+        if filters:
+            options = options.with_filters(filters)
+        return pa.Table.from_batches(HudiTableBuilder.from_base_uri(self._work.table).build().read(options))
+
+
+if __name__ == "__main__":
+    peer = Peer(Workload(sys.argv[1], sys.argv[2]))
+    for name in ("snapshot", "snapshot_2"):
+        step(name, peer.totals)
+    step("project", peer.project)

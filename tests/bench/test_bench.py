@@ -1,0 +1,128 @@
+"""The benchmark on few rows: peers agree, tables come out, and wrong results are noticed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import aims, data, report
+from bench.peers import BY_NAME, PEERS, Command, Missing, command
+from bench.results import Measured, Results
+from bench.run import main
+from bench.watch import Watch, tree
+
+
+def results_of(*steps: Measured) -> Results:
+    return Results(
+        {"scan_base": [10, 2.5, 1, 4], "snapshot": [12, 3.5, 6, 4], "incremental_mor": 7}, list(steps)
+    )
+
+
+def test_embedded_peers_agree_and_the_tables_come_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- results -->\nold\n<!-- end of results -->\nafter\n")
+    words = ["--rows", "2000", "--batches", "1", "--work", str(tmp_path), "--markdown", str(page)]
+    code = main([*words, "--peers", "pyarrow-mor"])
+    shown = capsys.readouterr().out
+    assert code == 0, shown
+    assert "All results agree." in shown
+    assert "| bulk_insert " in shown
+    assert "| drawstring-mor against pyarrow-mor " in shown
+    assert (tmp_path / "results.jsonl").read_text().count('"step": "upsert_1"') == 2
+    assert page.read_text().startswith("before\n<!-- results -->\n\n2,000 rows")
+    assert page.read_text().endswith("All results agree.\n\n<!-- end of results -->\nafter\n")
+
+
+def test_a_peer_that_fails_is_told_with_its_last_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = (sys.executable, "-c", "raise SystemExit('no disk left')")
+    monkeypatch.setattr("bench.run.command", lambda *_: Command(words, {}))
+    assert main(["--rows", "100", "--batches", "1", "--work", str(tmp_path), "--peers", "pyarrow-plain"]) == 1
+    shown = capsys.readouterr().out
+    assert "no disk left" in shown
+    assert "Failed, or wrong results: pyarrow-plain" in shown
+
+
+def test_the_data_is_made_once(tmp_path: Path) -> None:
+    first = data.make(tmp_path, data.Size.of(500, 1))
+    written = (tmp_path / "base.parquet").stat().st_mtime_ns
+    assert data.make(tmp_path, data.Size.of(500, 1)) == first
+    assert (tmp_path / "base.parquet").stat().st_mtime_ns == written
+    assert data.make(tmp_path, data.Size.of(600, 1)) != first
+
+
+def test_expected_results_follow_from_the_sizes(tmp_path: Path) -> None:
+    expected = data.make(tmp_path, data.Size(rows=1000, updates=100, inserts=20, batches=3))["expected"]
+    assert expected["scan_base"][0] == 1000
+    assert expected["snapshot_undeleted"][0] == 1060
+    assert expected["snapshot"][0] == 1050
+    assert expected["snapshot"][2] == 4
+    assert expected["incremental_mor"] >= expected["incremental_cow"] > 60
+
+
+def test_a_wrong_result_is_named() -> None:
+    results = results_of(
+        Measured("delta-rs", "scan_base", 1.0, 100, [10, 2.5, 1, 4]),
+        Measured("delta-rs", "snapshot", 1.0, 100, [12, 9.5, 6, 4]),
+    )
+    assert results.wrong("delta-rs") == [
+        "delta-rs snapshot: [12, 9.5, 6, 4] instead of [12, 3.5, 6, 4]",
+    ]
+
+
+def test_sums_may_differ_in_the_last_digits() -> None:
+    results = results_of(Measured("delta-rs", "scan_base", 1.0, 100, [10, 2.500_000_1, 1, 4]))
+    assert results.wrong("delta-rs") == []
+
+
+def test_an_increment_is_compared_by_kind_of_table() -> None:
+    results = results_of(Measured("drawstring-mor", "incremental", 1.0, 100, 6))
+    assert results.wrong("drawstring-mor") == ["drawstring-mor incremental: 6 instead of 7"]
+
+
+def test_the_upsert_of_a_table_is_the_median_and_ratios_are_against_drawstring() -> None:
+    ours = [Measured("drawstring-cow", f"upsert_{n}", s, 50, None) for n, s in enumerate((1.0, 9.0, 2.0))]
+    theirs = [Measured("delta-rs", f"upsert_{n}", s, 80, None) for n, s in enumerate((3.0, 5.0, 7.0))]
+    results = results_of(*ours, *theirs)
+    shown = report.text(results)
+    assert "| upsert " in shown
+    assert "2.00" in shown
+    assert "5.00 (2.5x)" in shown
+    assert "drawstring-cow against delta-rs" in aims.text(results)
+
+
+def test_a_peer_without_its_program_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BENCH_HUDI_RS_BINARY", raising=False)
+    able = command(BY_NAME["hudi-rs-rc-mor"], Path("data"), Path("tables"))
+    assert isinstance(able, Missing)
+    assert "BENCH_HUDI_RS_BINARY" in able.why
+
+
+def test_every_peer_has_its_script() -> None:
+    scripts = Path(data.__file__).parent / "scripts"
+    assert [
+        peer.name for peer in PEERS if peer.script != "binary" and not (scripts / peer.script).exists()
+    ] == []
+
+
+def test_memory_of_children_counts() -> None:
+    words = [
+        sys.executable,
+        "-c",
+        "import sys; held = bytearray(200_000_000); print(1, flush=True); sys.stdin.read()",
+    ]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        watch = Watch(child.pid)
+        assert child.stdout is not None
+        child.stdout.readline()
+        watch.begin()
+        assert watch.peak_mb() >= 200
+        assert child.pid in tree(child.pid)
+        watch.stop()
+        child.communicate("")
