@@ -1,0 +1,99 @@
+"""The tests' side of `referee.py`: asks real Apache Hudi to read, write and compact tables."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+HERE = Path(__file__).parent
+NO_OPTIONS: Mapping[str, str] = {}
+
+
+class RefereeError(Exception):
+    """Real Hudi refused or failed; the text is its own."""
+
+
+class Referee:
+    """A running referee process.
+
+    Args:
+        python: interpreter of the environment that has PySpark 3.5.
+        jar: Hudi's Spark bundle.
+        log: file that takes what the JVM prints.
+    """
+
+    def __init__(self, python: str, jar: str, log: Path) -> None:
+        self._log = log
+        self._scratch = tempfile.TemporaryDirectory(prefix="referee-")
+        with log.open("w") as noise:
+            self._process = subprocess.Popen(
+                [python, str(HERE / "referee.py"), jar],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=noise,
+                text=True,
+                cwd=self._scratch.name,
+            )
+        self._count = 0
+        self._answer()
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.close()
+        try:
+            self._process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+        self._scratch.cleanup()
+
+    def read(
+        self, table: str, options: Mapping[str, str] = NO_OPTIONS, columns: Sequence[str] = ()
+    ) -> pa.Table:
+        """Return the rows that real Hudi reads."""
+        folder = self._fresh("read")
+        self._ask(do="read", table=table, options=dict(options), columns=list(columns), to=str(folder))
+        return pa.concat_tables([pq.read_table(part) for part in sorted(folder.glob("*.parquet"))])
+
+    def write(self, table: str, rows: pa.Table, options: Mapping[str, str]) -> None:
+        """Write rows to a table with real Hudi."""
+        file = self._fresh("rows.parquet")
+        pq.write_table(rows, file, store_schema=False)
+        self._ask(do="write", table=table, rows=str(file), options=dict(options))
+
+    def timeline(self, table: str) -> list[tuple[str, str | None, str, str]]:
+        """Return requested time, completion time, action and state of all instants."""
+        return [tuple(instant) for instant in self._ask(do="timeline", table=table)["instants"]]
+
+    def compact(self, table: str, options: Mapping[str, str] = NO_OPTIONS) -> str | None:
+        """Schedule and run a compaction; return its instant, None when there was nothing to do."""
+        instant: str | None = self._ask(do="compact", table=table, options=dict(options))["instant"]
+        return instant
+
+    def _fresh(self, name: str) -> Path:
+        self._count += 1
+        return Path(self._scratch.name) / f"{self._count}-{name}"
+
+    def _ask(self, **request: Any) -> dict[str, Any]:
+        assert self._process.stdin
+        print(json.dumps(request), file=self._process.stdin, flush=True)
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout
+        line = self._process.stdout.readline()
+        if not line:
+            raise RefereeError("the referee ended:\n" + self._log.read_text()[-4000:])
+        answer: dict[str, Any] = json.loads(line)
+        if not answer["ok"]:
+            raise RefereeError(answer["error"])
+        return answer

@@ -1,0 +1,132 @@
+"""Real Apache Hudi behind JSON lines: runs in `.venv-referee`, started by `client.py`.
+
+One Spark session serves requests from standard input, one JSON object a line, and answers each with
+one line on standard output. Rows do not travel in the lines: they are Parquet files, whose names do.
+
+    {"do": "read", "table": T, "options": {...}, "columns": [...], "to": FOLDER}
+    {"do": "write", "table": T, "rows": FILE, "options": {...}}
+    {"do": "timeline", "table": T}   answers "instants": [[requested, completed, action, state]]
+    {"do": "compact", "table": T, "options": {...}}   answers "instant": TIME, or null for none
+
+Every answer has "ok"; when it is false, "error" says why.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import TextIO
+
+Request = dict[str, object]
+
+SETTINGS = {
+    "spark.master": "local[2]",
+    "spark.driver.memory": "2g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+    "spark.ui.enabled": "false",
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+
+class Referee:
+    """A Spark session with Hudi's bundle."""
+
+    def __init__(self, jar: str) -> None:
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.appName("referee").config("spark.jars", jar)
+        for name, value in SETTINGS.items():
+            builder = builder.config(name, value)
+        self.spark = builder.getOrCreate()
+        self.spark.sparkContext.setLogLevel("ERROR")
+
+    def read(self, request):
+        frame = self.spark.read.format("hudi").options(**request["options"]).load(request["table"])
+        if request.get("columns"):
+            frame = frame.select(*request["columns"])
+        frame.coalesce(1).write.parquet(request["to"])
+        return {}
+
+    def write(self, request):
+        rows = self.spark.read.parquet(request["rows"])
+        rows.write.format("hudi").options(**request["options"]).mode("append").save(request["table"])
+        return {}
+
+    def timeline(self, request):
+        instants = self._meta_client(request["table"]).getActiveTimeline().getInstants()
+        return {
+            "instants": [
+                [at.requestedTime(), at.getCompletionTime(), at.getAction(), at.getState().toString()]
+                for at in instants
+            ]
+        }
+
+    def compact(self, request):
+        jvm = self.spark._jvm
+        nothing = jvm.org.apache.hudi.common.util.Option.empty()
+        client = self._write_client(request["table"], request["options"])
+        try:
+            scheduled = client.scheduleCompaction(nothing)
+            if not scheduled.isPresent():
+                return {"instant": None}
+            instant = scheduled.get()
+            client.commitCompaction(instant, client.compact(instant), nothing)
+            return {"instant": instant}
+        finally:
+            client.close()
+
+    def _meta_client(self, table):
+        hudi = self.spark._jvm.org.apache.hudi
+        hadoop = self.spark._jsc.hadoopConfiguration()
+        conf = hudi.hadoop.fs.HadoopFSUtils.getStorageConf(hadoop)
+        return hudi.common.table.HoodieTableMetaClient.builder().setConf(conf).setBasePath(table).build()
+
+    def _write_client(self, table, options):
+        jvm = self.spark._jvm
+        settings = jvm.java.util.HashMap()
+        for name, value in options.items():
+            settings.put(name, value)
+        scala_map = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(settings)
+        no_table_name = jvm.scala.Option.apply(None)
+        session = self.spark._jsparkSession
+        return jvm.org.apache.hudi.HoodieCLIUtils.createHoodieWriteClient(
+            session, table, scala_map, no_table_name
+        )
+
+
+def serve(referee: Referee, answers: TextIO) -> None:
+    """Answer requests until standard input ends."""
+    actions = {name: getattr(referee, name) for name in ("read", "write", "timeline", "compact")}
+    print(json.dumps({"ok": True}), file=answers, flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer = {"ok": True, **actions[request["do"]](request)}
+        except Exception as error:  # the client raises it
+            answer = {"ok": False, "error": str(error)[:6000]}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+def main() -> None:
+    """Serve on this process's standard streams; what the JVM prints goes to standard error."""
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    referee = Referee(sys.argv[1])
+    serve(referee, answers)
+    referee.spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""The house rules that no other tool checks. A bound here may be lowered, never raised."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import drawstring
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src/drawstring").rglob("*.py"))
+WRITTEN = [
+    path
+    for folder in ("src", "tests", "scripts", "demo", "bench")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    if path != Path(__file__)
+]
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 50
+
+PUBLIC_NAMES = [
+    "CommitResult",
+    "ConflictError",
+    "CorruptTableError",
+    "DrawstringError",
+    "InternalError",
+    "InvalidError",
+    "Scan",
+    "Table",
+    "UnavailableError",
+    "UnsupportedError",
+    "create",
+    "open",
+]
+
+ONLY_IN = {
+    "pyspark": ("spark",),
+    "py4j": ("spark",),
+    "pyarrow.parquet": ("formats",),
+    "pyarrow.dataset": ("formats",),
+    "pyarrow.fs": ("storage", "formats"),
+    "obstore": ("storage",),
+    "cyclopts": ("cli",),
+    "rich": ("cli",),
+}
+"""Modules that a room wraps for all others."""
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(), name_of(path))
+
+
+def imports_of(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+    return found
+
+
+def test_no_file_is_longer_than_the_bound() -> None:
+    lengths = {name_of(path): len(path.read_text().splitlines()) for path in WRITTEN}
+    assert {name: lines for name, lines in lengths.items() if lines > FILE_LINES_MAX} == {}
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    long = [
+        f"{name_of(path)}:{node.lineno} {node.name}: {lines} lines"
+        for path in SOURCES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := (node.end_lineno or node.lineno) - node.lineno + 1) > FUNCTION_LINES_MAX
+    ]
+    assert long == []
+
+
+def test_work_left_for_later_names_its_issue() -> None:
+    later = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?!\(#\d+\))")
+    found = [
+        f"{name_of(path)}:{number}"
+        for path in WRITTEN
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if later.search(line)
+    ]
+    assert found == []
+
+
+def test_only_the_command_line_prints() -> None:
+    found = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in SOURCES
+        if "cli" not in path.parts
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(("module", "rooms"), ONLY_IN.items())
+def test_a_library_is_used_in_the_room_that_wraps_it(module: str, rooms: tuple[str, ...]) -> None:
+    found = [
+        name_of(path)
+        for path in SOURCES
+        if path.relative_to(ROOT / "src/drawstring").parts[0] not in rooms
+        and any(name == module or name.startswith(f"{module}.") for name in imports_of(path))
+    ]
+    assert found == []
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    assert [name_of(path) for path in SOURCES if not ast.get_docstring(tree_of(path))] == []
+
+
+def test_every_folder_with_modules_is_a_package() -> None:
+    # Import contracts do not see into a folder without __init__.py.
+    assert [name_of(path) for path in SOURCES if not (path.parent / "__init__.py").exists()] == []
+
+
+def test_public_names_are_these() -> None:
+    assert sorted(drawstring.__all__) == PUBLIC_NAMES
+    assert all(hasattr(drawstring, name) for name in PUBLIC_NAMES)
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert drawstring.__version__ == project["version"]
