@@ -37,7 +37,7 @@ types: setup ## mypy, strict
 
 .PHONY: contracts
 contracts: setup ## which room may import which
-	@.venv/bin/lint-imports --no-logo
+	@.venv/bin/lint-imports --no-logo --no-cache
 
 .PHONY: demo
 demo: setup ## the main job on real data (without a JDK: on the embedded engine)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
 from drawstring.config.table import TableConfig
-from drawstring.filegroups.markers import Markers
+from drawstring.filegroups.markers import MARKER_ROOT, Markers
 from drawstring.formats.log_inline.blocks import (
     ROLLBACK_COMMAND,
     BlockType,
@@ -100,8 +100,7 @@ def rollback_pending(context: RollbackContext) -> list[str]:
     for instant in reversed(timeline.pending_writes()):
         rollback_instant(context, instant)
         done.append(instant.requested)
-    if done:
-        context.store.sweep_claims()
+    _sweep(context, timeline)
     return done
 
 
@@ -323,6 +322,15 @@ def _forget(context: RollbackContext, requested: str, target: Instant | None) ->
         context.store.stop(target)
     else:
         context.store.remove_pending(target)
+
+
+def _sweep(context: RollbackContext, timeline: Timeline) -> None:
+    """Clear away what writers left that died right after their write took effect."""
+    context.store.sweep_claims()
+    for folder in context.storage.list_folders(MARKER_ROOT):
+        instant = folder.rpartition("/")[2]
+        if timeline.write_at(instant) is not None:
+            Markers(context.storage, instant).remove()
 
 
 def _refuse_restore(timeline: Timeline) -> None:

@@ -63,7 +63,10 @@ class Session:
         is_replace = instant.action.completed_action is Action.REPLACE_COMMIT
         content = encode_commit(metadata, self.config.layout, is_replace)
         completed = self.store.complete(instant, content)
-        Markers(self.state.storage, instant.requested).remove()
+        try:
+            Markers(self.state.storage, instant.requested).remove()
+        except (DrawstringError, OSError) as error:
+            _log.warning("the markers of the completed %s stay for now: %s", completed.requested, error)
         return completed
 
 

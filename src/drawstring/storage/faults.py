@@ -13,11 +13,12 @@ from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
+from drawstring.base.errors import UnavailableError
 from drawstring.model.files import FileStatus
 from drawstring.storage.protocol import Storage, StorageSpec
 
 
-class InjectedFault(RuntimeError):
+class InjectedFault(UnavailableError):
     """The step at which a `FaultyStorage` was told to die."""
 
 

@@ -11,8 +11,10 @@ time alone; a claim outlives a killed process until the instant is rolled back.
 
 from __future__ import annotations
 
+import logging
+
 from drawstring.base.clock import Clock
-from drawstring.base.errors import ConflictError, CorruptTableError
+from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError
 from drawstring.config.table import TableConfig
 from drawstring.formats.metadata import decode_commit
 from drawstring.formats.records import one_record
@@ -27,6 +29,7 @@ from drawstring.timeline.timeline import Timeline
 CLAIM_FOLDER = ".hoodie/.locks"
 _CLAIM_SUFFIX = ".claim"
 _CLUSTER_OPERATION = "CLUSTER"
+_log = logging.getLogger("drawstring")
 
 
 class TimelineStore:
@@ -163,7 +166,7 @@ class TimelineStore:
         if reason is None:
             completed = self._completed(timeline, instant)
             if self._storage.put_if_absent(self.path(completed), content):
-                self._storage.delete([_claim(instant)])
+                self._give_back(instant)
                 return completed
             reason = "another process completed it"
         self._storage.delete([_claim(instant)])
@@ -191,6 +194,13 @@ class TimelineStore:
                 "Another writer has this instant; retry the write.", instant=instant.requested, path=path
             )
         return instant
+
+    def _give_back(self, instant: Instant) -> None:
+        """Delete the claim of a completed instant; if that fails, the next writer does it."""
+        try:
+            self._storage.delete([_claim(instant)])
+        except (DrawstringError, OSError) as error:
+            _log.warning("the claim of the completed %s stays for now: %s", instant.requested, error)
 
     def _completed(self, timeline: Timeline, instant: Instant) -> Instant:
         layout_2 = self._config.layout >= LAYOUT_WITH_COMPLETION_TIMES

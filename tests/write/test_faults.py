@@ -1,0 +1,178 @@
+"""A writer that dies at any step of any operation: readers never notice, and the next write cleans up."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from drawstring.base.clock import SteppingClock
+from drawstring.base.errors import DrawstringError
+from drawstring.formats.log_inline import BlockType, scan_blocks
+from drawstring.model.files import BaseFile, FileStatus, LogFile
+from drawstring.storage import open_storage
+from drawstring.storage.faults import FaultyStorage, InjectedFault
+from drawstring.storage.protocol import Storage
+from drawstring.table import Table
+from drawstring.timeline.store import TimelineStore
+from drawstring.txn.state import TableState
+from tests.write.test_operations import COW, MOR, create, held, rides
+
+Rows = list[tuple[Any, ...]]
+
+FIRST = rides(*((key, city, 1, 1.0) for city in ("oslo", "rome") for key in "abcd"))
+NEWER = rides(("a", "rome", 2, 2.0), ("b", "oslo", 2, 2.0), ("new", "bern", 2, 2.0))
+START_MS, HOUR_MS = 1_900_000_000_000, 3_600_000
+STEPS_MAX = 200
+
+OPERATIONS: dict[str, Callable[[Table], Any]] = {
+    "upsert": lambda table: table.upsert(NEWER),
+    "delete": lambda table: table.delete(NEWER),
+    "bulk_insert": lambda table: table.bulk_insert(NEWER),
+    "insert_overwrite": lambda table: table.insert_overwrite(NEWER),
+    "insert_overwrite_table": lambda table: table.insert_overwrite_table(NEWER),
+    "compact": lambda table: table.compact(),
+}
+CASES = [
+    (table_type, version, operation)
+    for table_type in (COW, MOR)
+    for version in (6, 9)
+    for operation in OPERATIONS
+    if (table_type, operation) != (COW, "compact") and (version, operation) != (6, "bulk_insert")
+]
+
+
+@dataclass
+class Prepared:
+    """A table with some commits, ready to be copied."""
+
+    files: dict[str, bytes]
+    before: Rows
+    after: Rows
+
+    def copy(self) -> Storage:
+        storage = open_storage(f"memory://{uuid.uuid4()}")
+        for path, data in self.files.items():
+            storage.put(path, data)
+        return storage
+
+
+def prepared(table_type: str, version: int, operation: str) -> Prepared:
+    table = create(table_type=table_type, version=version)
+    table.upsert(FIRST)
+    table.upsert(rides(("c", "rome", 3, 3.0), ("d", "oslo", 3, 3.0)))
+    storage = table.state.storage
+    files = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+    before = held(table)
+    OPERATIONS[operation](table)
+    return Prepared(files, before, held(table))
+
+
+def opened(storage: Storage, start_ms: int) -> Table:
+    return Table(TableState(storage, clock=SteppingClock(start_ms)))
+
+
+def committed_files(table: Table) -> set[str]:
+    store = TimelineStore(table.state.storage, table.config, table.state.clock)
+    return {stat.path for each in table.timeline.writes() for stat in store.commit_metadata(each).stats}
+
+
+def data_files(storage: Storage) -> set[str]:
+    return {
+        status.path
+        for status in storage.list_tree("")
+        if BaseFile.parse(status) or LogFile.parse(status)
+    }
+
+
+def orphans(table: Table) -> list[str]:
+    """Data files that no commit names; in version 6 a log file may stay whose blocks are taken back."""
+    storage = table.state.storage
+    extra = data_files(storage) - committed_files(table)
+    if table.config.layout == 1:
+        taken_back = {block.rolls_back for path in extra for block in blocks(storage, path)}
+        extra = {
+            path
+            for path in extra
+            if not LogFile.parse(FileStatus(path, 0))
+            or any(
+                block.kind is not BlockType.COMMAND and block.instant not in taken_back
+                for block in blocks(storage, path)
+            )
+        }
+    return sorted(extra)
+
+
+def blocks(storage: Storage, path: str) -> list[Any]:
+    if not LogFile.parse(FileStatus(path, 0)):
+        return []
+    with storage.open(path) as file:
+        return scan_blocks(file, file.size())
+
+
+def leftovers(table: Table) -> list[str]:
+    """What only writes under way have: markers, claims, pending instants."""
+    storage = table.state.storage
+    files = [*storage.list_tree(".hoodie/.temp"), *storage.list_files(".hoodie/.locks")]
+    kept = [status.path for status in files if not status.path.endswith("table_lock.json")]
+    return kept + [str(instant) for instant in table.timeline.pending()]
+
+
+@pytest.mark.parametrize(("table_type", "version", "operation"), CASES)
+def test_a_writer_that_dies_at_any_step_is_cleaned_up_by_the_next(
+    table_type: str, version: int, operation: str
+) -> None:
+    start = prepared(table_type, version, operation)
+    for steps in range(STEPS_MAX):
+        storage = start.copy()
+        faulty = FaultyStorage(storage, steps)
+        with suppress(DrawstringError):
+            OPERATIONS[operation](opened(faulty, START_MS))
+        check_after_death(storage, start, f"after {steps} changes")
+        if faulty.changes < steps:
+            assert steps > 5
+            return
+    raise AssertionError(f"still failing after {STEPS_MAX} changes")
+
+
+@pytest.mark.parametrize(
+    ("table_type", "version", "operation"),
+    [(COW, 9, "upsert"), (MOR, 6, "upsert"), (MOR, 9, "insert_overwrite"), (COW, 6, "delete")],
+)
+def test_a_write_that_one_failure_stops_takes_itself_back(
+    table_type: str, version: int, operation: str
+) -> None:
+    start = prepared(table_type, version, operation)
+    for steps in range(STEPS_MAX):
+        faulty = FaultyStorage(start.copy(), steps, failures=1)
+        table, step = opened(faulty, START_MS), f"after {steps} changes"
+        try:
+            OPERATIONS[operation](table)
+        except InjectedFault:
+            assert held(table) == start.before, step
+        else:
+            assert held(table) == start.after, step
+            if faulty.changes < steps:
+                return
+        assert table.timeline.pending() == (), step
+        assert orphans(table) == [], step
+    raise AssertionError(f"still failing after {STEPS_MAX} changes")
+
+
+def check_after_death(storage: Storage, start: Prepared, step: str) -> None:
+    table = opened(storage, START_MS + HOUR_MS)
+    seen = held(table)
+    assert seen in (start.before, start.after), step
+    table.upsert(rides(("next", "rome", 9, 9.0)))
+    expected = sorted([*seen, ("next", "rome", 9, 9.0)])
+    assert held(table) == expected, step
+    if table.timeline.pending():
+        table.compact()
+    assert held(table) == expected, step
+    assert orphans(table) == [], step
+    assert leftovers(table) == [], step
