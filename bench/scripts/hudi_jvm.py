@@ -45,8 +45,10 @@ class Peer(Reads):
         self.spark.sql(f"create table rides using hudi location '{self.work.table}'")
 
     def _compact(self) -> None:
-        call = f"call run_compaction(op => 'scheduleandexecute', path => '{self.work.table}')"
-        self.spark.sql(call).collect()
+        """Compact now, be there few commits or many."""
+        at_once = "hoodie.compact.inline.max.delta.commits=1"
+        what = f"op => 'scheduleandexecute', path => '{self.work.table}', options => '{at_once}'"
+        self.spark.sql(f"call run_compaction({what})").collect()
 
     def _write(self, file: str, operation: str, mode: str) -> None:
         writer = self.landed(file).write.format("hudi").options(**self._options)

@@ -187,11 +187,6 @@ def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
         ({"hoodie.datasource.hive_sync.enable": "true"}, UnsupportedError, "use FALSE"),
         ({"hoodie.datasource.write.partitions.to.delete": "p"}, UnsupportedError, "leave it out"),
         ({"hoodie.combine.before.upsert": "false"}, UnsupportedError, "several records"),
-        (
-            {"hoodie.parquet.max.file.size": "100", "hoodie.parquet.small.file.limit": "200"},
-            InvalidError,
-            "above hoodie.parquet.max.file.size",
-        ),
     ],
 )
 def test_write_options_that_cannot_be_say_why(

@@ -11,6 +11,7 @@ import pytest
 from drawstring.base.errors import InternalError
 from drawstring.spark.batches import coalesced, join_key, text_hash, with_types
 from drawstring.spark.packing import MAIN, ByGroup, ByHash, Together, Unpack, packed
+from drawstring.spark.worker import shares
 
 NUMBERS = pa.record_batch({"name": [f"n{i % 7}" for i in range(500)], "value": pa.array(range(500))})
 
@@ -77,3 +78,14 @@ def test_dictionaries_are_packed_as_values() -> None:
     messages = list(packed(iter([encoded]), schema, Together(), MAIN, 0))
     back = pa.Table.from_batches(Unpack(schema)(iter(messages)), schema)
     assert back.column("city").to_pylist() == ["a", "b", "a"]
+
+
+def test_tasks_share_slices_evenly() -> None:
+    mib = 1 << 20
+    assert shares([], 4) == []
+    assert shares([5 * mib], 4) == [[0]]
+    assert sorted(map(len, shares([1000] * 40, 2))) == [10, 10, 10, 10]
+    assert len(shares([200 * mib] * 6, 2)) == 6
+    parts = shares([100 * mib, 1, 1, 1, 90 * mib], 2)
+    assert sorted(number for part in parts for number in part) == [0, 1, 2, 3, 4]
+    assert [0] in parts

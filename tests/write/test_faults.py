@@ -119,7 +119,7 @@ def leftovers(table: Table) -> list[str]:
     """What only writes under way have: markers, claims, pending instants."""
     storage = table.state.storage
     files = [*storage.list_tree(".hoodie/.temp"), *storage.list_files(".hoodie/.locks")]
-    kept = [status.path for status in files if not status.path.endswith("table_lock.json")]
+    kept = [status.path for status in files if status.name not in ("table_lock.json", "drawstring.lock")]
     return kept + [str(instant) for instant in table.timeline.pending()]
 
 

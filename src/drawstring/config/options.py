@@ -48,7 +48,6 @@ class WriteOptions:
         compression: codec of Parquet data.
         bloom_enabled: whether base files carry a bloom filter.
         base_file_size_max_bytes: size that a new base file aims at.
-        small_file_limit_bytes: base files below it take new records.
         combine_before_insert, combine_before_upsert: whether one record of a key is kept.
         inline_compaction, inline_compaction_commits: whether and when a write compacts.
         lock_wait_ms: how long a write waits for another one.
@@ -73,7 +72,6 @@ class WriteOptions:
     compression: str
     bloom_enabled: bool
     base_file_size_max_bytes: int
-    small_file_limit_bytes: int
     combine_before_insert: bool
     combine_before_upsert: bool
     inline_compaction: bool
@@ -240,14 +238,6 @@ def _check_write(options: WriteOptions) -> None:
             f"hoodie.bucket.index.hash.field has {', '.join(sorted(stray))}, which is no column of the "
             f"record key ({', '.join(options.record_key)})"
         )
-    if options.small_file_limit_bytes > options.base_file_size_max_bytes and not _is_default(
-        "hoodie.parquet.small.file.limit", options.small_file_limit_bytes
-    ):
-        raise InvalidError("hoodie.parquet.small.file.limit is above hoodie.parquet.max.file.size: lower it")
-
-
-def _is_default(key: str, value: Value) -> bool:
-    return OPTION_OF_KEY[key].default == value
 
 
 def _check_read(options: ReadOptions) -> None:

@@ -189,14 +189,6 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         field="base_file_size_max_bytes",
     ),
     Option(
-        "hoodie.parquet.small.file.limit",
-        "Base files below this size take new records, bytes; 0 never.",
-        kind=Kind.NUMBER,
-        default=100 * MIB,
-        minimum=0,
-        field="small_file_limit_bytes",
-    ),
-    Option(
         "hoodie.combine.before.insert",
         "Whether insert and bulk_insert keep one record of a key.",
         kind=Kind.FLAG,

@@ -55,6 +55,7 @@ class FileGroupView:
         self._reader = reader
         self._replaced: dict[tuple[str, str], str] | None = None
         self._compactions: dict[tuple[str, str], str] | None = None
+        self._clusterings: dict[tuple[str, str], str] | None = None
 
     @property
     def listing(self) -> Listing:
@@ -105,7 +106,9 @@ class FileGroupView:
 
     def pending_clusterings(self) -> dict[tuple[str, str], str]:
         """Return the file groups that a pending clustering replaces, and its time."""
-        return self._planned(Action.CLUSTERING, clustering_groups)
+        if self._clusterings is None:
+            self._clusterings = self._planned(Action.CLUSTERING, clustering_groups)
+        return self._clusterings
 
     def _slices_of(
         self, partition: str, file_id: str, files: GroupFiles, visible: Visibility

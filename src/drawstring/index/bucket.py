@@ -56,23 +56,35 @@ class BucketIndex:
         return rows
 
     def find(self, route: str | None, slices: Sequence[FileSlice]) -> FileSlice | None:
-        """Return the slice whose file id begins with the bucket number."""
-        for file_slice in slices:
-            match = _BUCKET_FILE_ID.match(file_slice.file_id)
-            if match is None or int(match[1]) >= self.bucket_count:
-                raise InvalidError(
-                    f"file group {file_slice.file_id} is not one of {self.bucket_count} buckets: the table"
-                    " was written with another index or another hoodie.bucket.index.num.buckets;"
-                    " write with the same index settings as before",
-                    path=file_slice.partition,
-                )
-            if match[1] == route:
-                return file_slice
-        return None
+        """Return the slice whose file id begins with the bucket number.
+
+        Args:
+            route: the bucket.
+            slices: of the partition, by file id: the last one tells whether there are too many.
+        """
+        if slices:
+            self._check(slices[-1])
+        return next((each for each in slices if each.file_id[:8] == route), None)
+
+    def _check(self, file_slice: FileSlice) -> None:
+        bucket = bucket_of(file_slice.file_id)
+        if bucket is None or bucket >= self.bucket_count:
+            raise InvalidError(
+                f"file group {file_slice.file_id} is not one of {self.bucket_count} buckets: the table was"
+                " written with another index or another hoodie.bucket.index.num.buckets; write with the"
+                " same index settings as before",
+                path=file_slice.partition,
+            )
 
     def new_file_id(self, route: str | None, ids: Ids) -> str:
         """Name a file group for a bucket."""
         return f"{route}{ids.uuid()[8:]}-0"
+
+
+def bucket_of(file_id: str) -> int | None:
+    """Return the bucket that a file id names, None when it names none."""
+    match = _BUCKET_FILE_ID.match(file_id)
+    return int(match[1]) if match else None
 
 
 def bucket_numbers(

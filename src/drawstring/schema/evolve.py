@@ -1,8 +1,9 @@
 """Schema evolution on write, and fitting a batch to a schema (specification: Schema Evolution).
 
-A table's column widens, it never narrows: int to long, float, double and string; long to float,
-double and string; float to double and string; double and date to string; string and binary to
-each other; decimals to more digits of the same scale. Added columns are nullable.
+A table's column widens, it never narrows: int to long, float and double; long to float and double;
+float to double; decimals to more digits of the same scale. Added columns are nullable. What a file
+holds may also become text (numbers, dates) or change between string and binary: Hudi allows such
+steps, and they are read, but rows that come in as text never turn a column of numbers into text.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _merge_type(table: pa.DataType, incoming: pa.DataType, column: str) -> pa.Da
         return pa.map_(pa.string(), _merge_inner(table.item_field, incoming.item_field, f"{column}.value"))
     if fits(incoming, table):
         return table
-    if fits(table, incoming):
+    if fits(table, incoming) and not _is_text(incoming):
         return incoming
     raise InvalidError(
         f"Column {column!r} is {table} in the table and {incoming} in the records; cast it to {table}."
@@ -81,6 +82,10 @@ def _merge_type(table: pa.DataType, incoming: pa.DataType, column: str) -> pa.Da
 def _merge_inner(table: pa.Field, incoming: pa.Field, column: str) -> pa.Field:
     merged = table.with_type(_merge_type(table.type, incoming.type, column))
     return merged.with_nullable(table.nullable or incoming.nullable)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pt.is_string(kind) or pt.is_binary(kind))
 
 
 def fits(narrow: pa.DataType, wide: pa.DataType) -> bool:

@@ -9,6 +9,7 @@ from drawstring.config.table import KeyGeneratorType, MergeMode, TableConfig
 from drawstring.storage.protocol import Storage
 
 CONSISTENT_HASHING: Final = ".hoodie/.bucket_index/consistent_hashing_metadata"
+SCHEMA_HISTORY: Final = ".hoodie/.schema"
 _GENERATORS: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.NON_PARTITION)
 
 
@@ -32,7 +33,8 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
         (bool(config.merge_properties), "deletes by a custom column (hoodie.record.merge.property.*)"),
         (not config.record_key_fields, "has generated record keys"),
         (config.key_generator not in _GENERATORS, f"has key generator {config.key_generator}"),
-        (bool(storage.list_folders(CONSISTENT_HASHING)), "has a consistent hashing index"),
+        (bool(storage.list_tree(CONSISTENT_HASHING)), "has a consistent hashing index"),
+        (bool(storage.list_files(SCHEMA_HISTORY)), "had its schema changed on read (hoodie.schema.on.read.enable)"),
     ]
     for refused, what in refusals:
         if refused:

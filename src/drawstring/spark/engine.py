@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from drawstring.base.errors import UnsupportedError
 from drawstring.engine.protocol import BatchFunction, TaskContext, TaskFunction
 from drawstring.spark.batches import coalesced, with_types
-from drawstring.spark.failures import carried, surfaced
+from drawstring.spark.failures import surfaced
 from drawstring.spark.packing import (
     LOOKED_UP,
     MAIN,
@@ -39,11 +39,12 @@ from drawstring.spark.packing import (
     plain,
 )
 from drawstring.spark.types import arrow_schema
+from drawstring.spark.worker import work
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-_TASKS_PER_CORE = 32
+_TASKS_PER_CORE = 16
 
 
 class SparkEngine:
@@ -137,7 +138,8 @@ class SparkRows:
         both = self._packed(split)
         if sources:
             function = _PackSources([cloudpickle.dumps(source) for source in sources], read, schema, split)
-            numbers = spark.range(0, len(sources), 1, len(sources))
+            tasks = min(len(sources), _TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+            numbers = spark.range(0, len(sources), 1, tasks)
             both = numbers.mapInArrow(function, PACKED_DDL).union(both)
         return SparkRows(_shuffled(both), join.schema, (join,))
 
@@ -219,7 +221,7 @@ class _Pack:
     split: Splitter
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with carried():
+        with work():
             yield from packed(self.chain(batches), self.schema, self.split, MAIN, _part())
 
 
@@ -231,7 +233,7 @@ class _PackSources:
     split: Splitter
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with carried():
+        with work():
             yield from packed(self._rows(batches), self.schema, self.split, LOOKED_UP, _part())
 
     def _rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -246,7 +248,7 @@ class _RunTask:
     task: TaskFunction[Any]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with carried():
+        with work():
             rows = (batch for batch in self.chain(batches) if batch.num_rows)
             first = next(rows, None)
             if first is not None:
@@ -265,7 +267,7 @@ class _OnItem:
     task: Callable[[Any], Any]
 
     def __call__(self, pickled: bytes) -> bytes:
-        with carried():
+        with work():
             result: bytes = cloudpickle.dumps(self.task(cloudpickle.loads(pickled)))
             return result
 

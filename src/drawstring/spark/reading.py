@@ -25,6 +25,7 @@ from drawstring.schema.meta import COMMIT_TIME
 from drawstring.spark.batches import with_types
 from drawstring.spark.locations import spark_path
 from drawstring.spark.types import arrow_schema, spark_schema
+from drawstring.spark.worker import settle, shares
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 
@@ -75,29 +76,34 @@ def _read_natively(
 
 def _read_in_python(spark: SparkSession, tasks: Sequence[ReadTask], columns: T.StructType) -> DataFrame:
     root = open_spec(tasks[0].storage).full_uri("") if tasks else ""
-    function = ReadSlices([cloudpickle.dumps(task) for task in tasks], arrow_schema(columns), plan_name(root))
-    return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(function, columns)
+    parts = shares([task.file_slice.size_bytes for task in tasks], spark.sparkContext.defaultParallelism)
+    pickled = [[cloudpickle.dumps(tasks[number]) for number in part] for part in parts]
+    function = ReadSlices(pickled, arrow_schema(columns), plan_name(root))
+    return spark.range(0, len(parts), 1, max(1, len(parts))).mapInArrow(function, columns)
 
 
 class ReadSlices:
-    """The batch function that reads the file slices whose numbers it is given.
+    """The batch function that reads the file slices of the parts whose numbers it is given.
 
     Args:
-        tasks: pickled read tasks.
+        parts: pickled read tasks by part.
         schema: columns to yield.
         name: what Spark's plan calls it; tells which table is read.
     """
 
-    def __init__(self, tasks: list[bytes], schema: pa.Schema, name: str) -> None:
-        self.tasks = tasks
+    def __init__(self, parts: list[list[bytes]], schema: pa.Schema, name: str) -> None:
+        self.parts = parts
         self.schema = schema
         self.__name__ = name
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column("id").to_pylist():
-                for rows in read_slice(cloudpickle.loads(self.tasks[number])):
+        numbers = [number for batch in batches for number in batch.column("id").to_pylist()]
+        try:
+            for task in (task for number in numbers for task in self.parts[number]):
+                for rows in read_slice(cloudpickle.loads(task)):
                     yield with_types(rows, self.schema)
+        finally:
+            settle()
 
 
 def plan_name(root: str) -> str:
@@ -129,7 +135,7 @@ def _is_plain(task: ReadTask, reading: SliceReading) -> bool:
     base, logs = task.file_slice.base, task.file_slice.logs
     translatable = task.where is None or reading.where is not None
     is_parquet = base is not None and base.status.name.endswith(".parquet")
-    return is_parquet and not logs and not task.partition_values and translatable
+    return is_parquet and not logs and not task.config.drop_partition_columns and translatable
 
 
 def _base(task: ReadTask) -> BaseFile:

@@ -1,6 +1,6 @@
 """The Python data source, for SQL text: `CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path ...)`.
 
-Spark plans it in a Python process of its own and asks for one partition per file slice. DataFrame
+Spark plans it in a Python process of its own and asks for partitions, each some file slices. DataFrame
 reads and writes of a registered session do not come here (see `takeover`).
 """
 
@@ -28,6 +28,10 @@ from drawstring.spark.asking import scan_of
 from drawstring.spark.batches import with_types
 from drawstring.spark.locations import is_storage_option
 from drawstring.spark.types import arrow_schema, spark_schema
+from drawstring.spark.worker import shares
+
+_PARALLELISM: Final = 16
+"""Tasks at once that a query is divided for; Spark does not tell a data source how many there are."""
 
 _COMPARISONS: Final[dict[str, Callable[[pc.Expression, pc.Expression], pc.Expression]]] = {
     "EqualTo": lambda left, right: left == right,
@@ -81,9 +85,9 @@ class DrawstringSource(HudiSource):
 
 @dataclass
 class SlicePartition(D.InputPartition):
-    """One file slice."""
+    """Some file slices."""
 
-    task: bytes
+    tasks: list[bytes]
 
 
 class SliceReader(D.DataSourceReader):
@@ -106,13 +110,15 @@ class SliceReader(D.DataSourceReader):
 
     def partitions(self) -> Sequence[D.InputPartition]:
         """Plan the query."""
-        return [SlicePartition(cloudpickle.dumps(task)) for task in self._scan(self._where).tasks()]
+        tasks = self._scan(self._where).tasks()
+        parts = shares([task.file_slice.size_bytes for task in tasks], _PARALLELISM)
+        return [SlicePartition([cloudpickle.dumps(tasks[number]) for number in part]) for part in parts]
 
     def read(self, partition: D.InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read one file slice."""
-        if isinstance(partition, SlicePartition):
-            schema = arrow_schema(self._schema)
-            for batch in read_slice(cloudpickle.loads(partition.task)):
+        """Read some file slices; for a query without any, Spark asks once with nothing."""
+        schema = arrow_schema(self._schema)
+        for task in partition.tasks if isinstance(partition, SlicePartition) else []:
+            for batch in read_slice(cloudpickle.loads(task)):
                 yield with_types(batch, schema)
 
 

@@ -6,6 +6,7 @@ begin -> prepare (keys, partition paths, routes)
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Mapping
 
@@ -23,6 +24,7 @@ from drawstring.model.result import CommitResult
 from drawstring.services.compaction import compact, deltas_since_compaction
 from drawstring.services.transaction import Session, begin, exclusive
 from drawstring.txn.state import TableState
+from drawstring.write.buckets import check_buckets
 from drawstring.write.place import PlaceGroups, PlaceNew
 from drawstring.write.plan import WriteFacts, WritePlan, plan_write
 from drawstring.write.verbs import Verb, verb_of
@@ -58,6 +60,7 @@ def write(
         timeline = session.store.load()
         facts = WriteFacts(session, timeline, session.store.new_time(timeline))
         plan = plan_write(facts, rows.schema, verb, options)
+        check_buckets(facts, plan.index, options)
         requested = encode_requested_replace(verb.operation) if verb.replaces else b""
         with begin(session, verb.action(session.config), facts.time, requested) as transaction:
             lookup = SliceLookup(state.storage.spec, session.config, timeline)
@@ -118,9 +121,16 @@ def _place_groups(rows: Rows, plan: WritePlan, verb: Verb, lookup: SliceLookup |
 
 
 def _replaced(verb: Verb, stats: list[WriteStat], lookup: SliceLookup) -> dict[str, tuple[str, ...]]:
-    """Return the file groups that an overwrite replaces."""
+    """Return the file groups that an overwrite replaces.
+
+    Raises:
+        ConflictError: a pending clustering is going to replace one of them.
+    """
     if not verb.replaces:
         return {}
     partitions = lookup.partitions() if verb.replaces == "table" else sorted({s.partition for s in stats})
-    found = {path: tuple(s.file_id for s in lookup.slices(path)) for path in partitions}
-    return {path: file_ids for path, file_ids in found.items() if file_ids}
+    slices = [each for path in partitions for each in lookup.slices(path)]
+    for each in slices:
+        lookup.check_free(each)
+    groups = itertools.groupby(slices, key=lambda each: each.partition)
+    return {path: tuple(each.file_id for each in found) for path, found in groups}

@@ -1,0 +1,84 @@
+"""Whether a write lays out file groups the way the table has them.
+
+Apache Hudi does not store the number of buckets, often not even the index, so every writer has to be
+told. A wrong answer would bring a key to a second file group; the file groups of the last write
+give it away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from drawstring.base.errors import InvalidError
+from drawstring.config.options import WriteOptions
+from drawstring.formats.parquet import parquet_footer
+from drawstring.index.bucket import bucket_of
+from drawstring.index.protocol import Index
+from drawstring.model.commit import WriteStat
+from drawstring.storage.protocol import Storage
+from drawstring.write.plan import WriteFacts
+
+_WRITES_LOOKED_AT = 10
+_FILES_LOOKED_AT = 4
+_BUCKETS_MAX = 100_000
+_KEYS = ("hoodie_min_record_key", "hoodie_max_record_key")
+
+
+def check_buckets(facts: WriteFacts, index: Index, options: WriteOptions) -> None:
+    """Compare the index of a write with the file groups that earlier writes made.
+
+    Args:
+        facts: the table as the write finds it.
+        index: what the write is going to use.
+        options: whether the caller chose it.
+
+    Raises:
+        InvalidError: the table was written with another index or another number of buckets.
+    """
+    config, latest = facts.session.config, facts.timeline.latest_write()
+    if latest is None:
+        return
+    if not index.is_hashed:
+        if not (options.index_type or config.index_type):
+            _refuse_buckets(facts.session.store.commit_metadata(latest).stats)
+    elif config.bucket_count is None:
+        for key, stat in _known_keys(facts):
+            _check_key(index, key, stat)
+
+
+def _refuse_buckets(stats: tuple[WriteStat, ...]) -> None:
+    buckets = [bucket_of(stat.file_id) for stat in stats]
+    if buckets and all(bucket is not None and bucket < _BUCKETS_MAX for bucket in buckets):
+        raise InvalidError(
+            "the table looks like one with a bucket index: set hoodie.index.type=BUCKET and the"
+            " hoodie.bucket.index.num.buckets that it was written with, or hoodie.index.type=SIMPLE if it is none"
+        )
+
+
+def _known_keys(facts: WriteFacts) -> Iterator[tuple[str, WriteStat]]:
+    """Yield the smallest and the greatest key of base files of the newest write that made any."""
+    storage, store = facts.session.state.storage, facts.session.store
+    for instant in facts.timeline.writes()[: -_WRITES_LOOKED_AT - 1 : -1]:
+        stats = [stat for stat in store.commit_metadata(instant).stats if _is_there(storage, stat)]
+        for stat in stats[:_FILES_LOOKED_AT]:
+            footer = parquet_footer(storage, stat.path)
+            yield from ((footer[name], stat) for name in _KEYS if name in footer)
+        if stats:
+            return
+
+
+def _is_there(storage: Storage, stat: WriteStat) -> bool:
+    return stat.path.endswith(".parquet") and storage.exists(stat.path)
+
+
+def _check_key(index: Index, key: str, stat: WriteStat) -> None:
+    routes = index.routes(pa.array([key]))
+    expected = None if routes is None else int(routes[0].as_py())
+    if expected != bucket_of(stat.file_id):
+        raise InvalidError(
+            f"record key {key} would go to bucket {expected} but is in file group {stat.file_id}: set"
+            " hoodie.bucket.index.num.buckets and hoodie.bucket.index.hash.field as the table was written with",
+            path=stat.path,
+        )

@@ -1,0 +1,127 @@
+"""Which slices Spark's own Parquet reader reads, and which go through Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import drawstring
+import drawstring.spark
+from drawstring.spark.reading import fits
+
+NAMES = ["a b", "ä", "x=y", "p%20q", "[z]", "c:d", "{e}", "f*", "g?", "h'i", 'j"k', "l#m", "n&o"]
+
+
+def rows_by(df: DataFrame, reader: str) -> bool:
+    plan = df._jdf.queryExecution().executedPlan().toString()
+    return reader in plan
+
+
+def rides(*numbers: int, ts: int = 1, cities: tuple[str, ...] = ("amsterdam", "berlin")) -> pa.Table:
+    return pa.table(
+        {
+            "id": pa.array(numbers, pa.int64()),
+            "city": pa.array([cities[number % len(cities)] for number in numbers], pa.string()),
+            "ts": pa.array([ts] * len(numbers), pa.int32()),
+        }
+    )
+
+
+def created(path: Path, table: pa.Table, **more: str) -> drawstring.Table:
+    return drawstring.create(path, table.schema, record_key="id", partition_by="city", ordering="ts", **more)
+
+
+@pytest.mark.spark
+def test_files_without_logs_are_read_by_spark_itself(spark: SparkSession, tmp_path: Path) -> None:
+    table = created(tmp_path / "t", rides())
+    table.insert(rides(1, 2, 3))
+    df = drawstring.spark.read(spark, str(tmp_path / "t"), columns=["id"], where="ts = 1 and city = 'berlin'")
+    assert rows_by(df, "FileScan parquet")
+    assert not rows_by(df, "MapInArrow")
+    assert sorted(row.id for row in df.collect()) == [1, 3]
+
+
+@pytest.mark.spark
+def test_files_with_logs_go_through_python(spark: SparkSession, tmp_path: Path) -> None:
+    table = created(tmp_path / "t", rides(), table_type="MERGE_ON_READ")
+    table.insert(rides(1, 2, 3))
+    table.upsert(rides(1, ts=5))
+    df = drawstring.spark.read(spark, str(tmp_path / "t"), columns=["id", "ts"])
+    assert rows_by(df, "FileScan parquet")
+    assert rows_by(df, "MapInArrow")
+    assert sorted(map(tuple, df.collect())) == [(1, 5), (2, 1), (3, 1)]
+    read_optimized = drawstring.spark.read(spark, str(tmp_path / "t"), read_optimized=True)
+    assert not rows_by(read_optimized, "MapInArrow")
+
+
+@pytest.mark.spark
+def test_conditions_that_only_arrow_knows_go_through_python(spark: SparkSession, tmp_path: Path) -> None:
+    created(tmp_path / "t", rides()).insert(rides(1, 2, 3))
+    df = drawstring.spark.read(spark, str(tmp_path / "t"), where=pc.field("id") > 2)
+    assert not rows_by(df, "FileScan parquet")
+    assert [row.id for row in df.collect()] == [3]
+
+
+@pytest.mark.spark
+def test_files_older_than_a_widening_go_through_python(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = created(tmp_path / "t", rides())
+    table.insert(rides(2, 4))
+    newer = rides(1, 3, ts=2)
+    table.upsert(newer.set_column(2, "ts", newer.column("ts").cast(pa.int64())))
+    df = drawstring.spark.read(spark, str(tmp_path / "t"), columns=["id", "ts"])
+    assert dict(df.dtypes) == {"id": "bigint", "ts": "bigint"}
+    assert rows_by(df, "FileScan parquet")
+    assert rows_by(df, "MapInArrow")
+    assert sorted(map(tuple, df.collect())) == [(1, 2), (2, 1), (3, 2), (4, 1)]
+    others = drawstring.spark.read(spark, str(tmp_path / "t"), columns=["id"])
+    assert not rows_by(others, "MapInArrow")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("encode", ["false", "true"])
+def test_folders_with_odd_names_are_read(spark: SparkSession, tmp_path: Path, encode: str) -> None:
+    properties = {
+        "hoodie.datasource.write.hive_style_partitioning": "true",
+        "hoodie.datasource.write.partitionpath.urlencode": encode,
+    }
+    table = created(tmp_path / "t", rides(), properties=properties)  # type: ignore[arg-type]
+    table.insert(rides(*range(len(NAMES)), cities=tuple(NAMES)))
+    df = drawstring.spark.read(spark, str(tmp_path / "t"), columns=["id", "city"])
+    assert sorted(map(tuple, df.collect())) == list(enumerate(NAMES))
+
+
+@pytest.mark.spark
+def test_an_empty_table_has_its_columns(spark: SparkSession, tmp_path: Path) -> None:
+    created(tmp_path / "t", rides())
+    df = drawstring.spark.read(spark, str(tmp_path / "t"))
+    assert df.count() == 0
+    assert df.columns[-3:] == ["id", "city", "ts"]
+
+
+STRUCT = pa.struct([("a", pa.int32()), ("b", pa.list_(pa.float32()))])
+
+
+@pytest.mark.parametrize(
+    ("stored", "wanted", "can"),
+    [
+        (pa.int64(), pa.int64(), True),
+        (pa.int32(), pa.int64(), False),
+        (pa.timestamp("ms", "UTC"), pa.timestamp("us", "UTC"), True),
+        (pa.timestamp("us"), pa.timestamp("us", "UTC"), False),
+        (pa.decimal128(5, 2), pa.decimal128(7, 2), False),
+        (pa.time64("us"), pa.time64("us"), False),
+        (STRUCT, pa.struct([*STRUCT, ("c", pa.string())]), True),
+        (STRUCT, pa.struct([("a", pa.int64())]), False),
+        (pa.list_(STRUCT), pa.list_(pa.field("array", STRUCT)), True),
+        (pa.map_(pa.string(), pa.int32()), pa.map_(pa.string(), pa.int64()), False),
+    ],
+)
+def test_spark_reads_what_only_lacks_columns(stored: pa.DataType, wanted: pa.DataType, can: bool) -> None:
+    more = pa.field("more", pa.string())
+    assert fits(pa.schema([("x", stored)]), pa.schema([("x", wanted), more])) is can

@@ -1,0 +1,180 @@
+"""Scripts written for Hudi's bundle: every operation, save mode and query, on DataFrames and in SQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import drawstring
+import drawstring.spark
+from drawstring.base.errors import InvalidError, UnsupportedError
+
+pytestmark = pytest.mark.spark
+
+COW = {"hoodie.datasource.write.table.type": "COPY_ON_WRITE"}
+MOR = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+KEYS = {
+    "hoodie.table.name": "rides",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.partitionpath.field": "city",
+    "hoodie.datasource.write.precombine.field": "ts",
+}
+OPERATION = "hoodie.datasource.write.operation"
+Rows = list[tuple[Any, ...]]
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> SparkSession:
+    drawstring.spark.register(spark)
+    return spark
+
+
+def rides(spark: SparkSession, *numbers: int, ts: int = 1) -> DataFrame:
+    values = ", ".join(f"(cast({number} as bigint))" for number in numbers)
+    city = "element_at(array('amsterdam', 'berlin'), cast(id % 2 as int) + 1)"
+    return spark.sql(f"select id, {city} as city, {ts}L as ts from values {values} as t(id)")
+
+
+def save(df: DataFrame, path: Path, operation: str, mode: str = "append", **more: str) -> None:
+    options = {**KEYS, **more, OPERATION: operation}
+    df.write.format("hudi").options(**options).mode(mode).save(str(path))
+
+
+def load(spark: SparkSession, path: Path, **options: str) -> Rows:
+    df = spark.read.format("hudi").options(**options).load(str(path)).select("id", "ts")
+    return sorted((row.id, row.ts) for row in df.collect())
+
+
+def times(path: Path) -> list[str]:
+    return [str(i.completed) for i in drawstring.open(path).timeline.writes()]
+
+
+@pytest.mark.parametrize("options", [COW, MOR | BUCKETS], ids=["cow", "mor-bucket"])
+def test_a_table_goes_through_all_operations(
+    session: SparkSession, tmp_path: Path, options: dict[str, str]
+) -> None:
+    path = tmp_path / "rides"
+    save(rides(session, 1, 2, 3), path, "bulk_insert", **options)
+    save(rides(session, 3, 4, ts=2), path, "upsert", **options)
+    save(rides(session, 4, ts=1), path, "upsert", **options)
+    assert load(session, path) == [(1, 1), (2, 1), (3, 2), (4, 2)]
+    save(rides(session, 1, ts=9), path, "delete", **options)
+    save(rides(session, 6), path, "insert", **options)
+    assert load(session, path) == [(2, 1), (3, 2), (4, 2), (6, 1)]
+    save(rides(session, 8, ts=3), path, "insert_overwrite", **options)
+    assert load(session, path) == [(3, 2), (8, 3)]
+    save(rides(session, 9, ts=4), path, "insert_overwrite_table", **options)
+    assert load(session, path) == [(9, 4)]
+
+
+def test_queries_go_back_and_follow_changes(session: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "rides"
+    for number in (1, 2, 3):
+        save(rides(session, 1, number, ts=number), path, "upsert", **MOR)
+    first, second, third = times(path)
+    requested = [i.requested for i in drawstring.open(path).timeline.instants]
+    assert load(session, path, **{"as.of.instant": requested[1]}) == [(1, 2), (2, 2)]
+    incremental = {"hoodie.datasource.query.type": "incremental"}
+    begin, end = "hoodie.datasource.read.begin.instanttime", "hoodie.datasource.read.end.instanttime"
+    assert load(session, path, **incremental, **{begin: first, end: second}) == [(1, 2), (2, 2)]
+    assert load(session, path, **incremental, **{begin: second}) == [(1, 3), (3, 3)]
+    assert load(session, path, **incremental, **{begin: third}) == []
+    read_optimized = load(session, path, **{"hoodie.datasource.query.type": "read_optimized"})
+    assert set(read_optimized) < set(load(session, path)) | {(1, 1), (2, 2)}
+
+
+def test_columns_and_conditions_are_options_too(session: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "rides"
+    save(rides(session, 1, 2, 3, 4), path, "insert")
+    options = {"drawstring.columns": "ts,id", "drawstring.where": "city = 'berlin' and id > 1"}
+    df = session.read.format("drawstring").options(**options).load(str(path))
+    assert [tuple(row) for row in df.collect()] == [(1, 3)]
+    assert drawstring.spark.read(session, str(path), columns=["city"], where="id = 2").collect() == [
+        ("amsterdam",)
+    ]
+
+
+def test_save_modes_mean_what_they_mean_for_hudi(session: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "rides"
+    save(rides(session, 1), path, "upsert", mode="errorifexists")
+    with pytest.raises(InvalidError, match="there is a table already"):
+        save(rides(session, 2), path, "upsert", mode="error")
+    save(rides(session, 2), path, "upsert", mode="ignore")
+    assert load(session, path) == [(1, 1)]
+    save(rides(session, 3), path, "insert", mode="overwrite", **MOR)
+    assert load(session, path) == [(3, 1)]
+    assert len(times(path)) == 1
+    assert drawstring.open(path).config.is_merge_on_read
+    save(rides(session, 5), path, "insert_overwrite_table", mode="overwrite", **MOR)
+    assert load(session, path) == [(5, 1)]
+    assert len(times(path)) == 2
+
+
+def test_a_mistake_loses_nothing(session: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "rides"
+    save(rides(session, 1), path, "upsert")
+    refused: list[tuple[DataFrame, dict[str, str], str]] = [
+        (rides(session, 2), {"hoodie.datasource.write.recordkey.field": "no"}, "no"),
+        (rides(session, 2).selectExpr("*", "interval 1 day as i"), {}, "column i"),
+        (rides(session, 2), {"hoodie.datasource.write.table.typ": "MERGE_ON_READ"}, "table.type"),
+        (session.read.format("hudi").load(str(path)), {}, "would drop"),
+    ]
+    for df, options, said in refused:
+        with pytest.raises((InvalidError, UnsupportedError), match=said):
+            save(df, path, "upsert", mode="overwrite", **options)
+    with pytest.raises(InvalidError, match="null"):
+        save(rides(session, 2).selectExpr("nullif(id, 2) as id", "city", "ts"), path, "upsert")
+    assert load(session, path) == [(1, 1)]
+    assert len(times(path)) == 1
+
+
+def test_what_cannot_be_is_said(session: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(InvalidError, match=r"recordkey\.field"):
+        rides(session, 1).write.format("hudi").mode("append").save(str(tmp_path / "new"))
+    with pytest.raises(InvalidError, match="no table to delete"):
+        save(rides(session, 1), tmp_path / "new", "delete")
+    with pytest.raises(InvalidError, match="there is no mode"):
+        drawstring.spark.write(rides(session, 1), str(tmp_path / "new"), options=KEYS, mode="sometimes")
+    with pytest.raises(UnsupportedError, match="memory://"):
+        drawstring.spark.write(rides(session, 1), "memory://t", options=KEYS)
+    with pytest.raises(InvalidError):
+        session.read.format("hudi").load(str(tmp_path / "new"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_columns_come_later(session: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "rides"
+    save(rides(session, 1, 2), path, "insert")
+    save(rides(session, 4, ts=2).selectExpr("*", "struct(1 as a, 'x' as b) as more"), path, "upsert")
+    df = session.read.format("hudi").load(str(path)).selectExpr("id", "more.b as b")
+    assert sorted((row.id, row.b) for row in df.collect()) == [(1, None), (2, None), (4, "x")]
+
+
+def test_views_and_tables_of_sql_read_it(session: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "rides"
+    save(rides(session, 1, 2, 3), path, "insert", **MOR)
+    save(rides(session, 3, 5, ts=2), path, "upsert", **MOR)
+    session.sql(f"create temporary view rides using hudi options (path '{path}')")
+    found = session.sql("select id, ts from rides where city = 'berlin' and ts > 1 and id in (3, 5, 7)")
+    assert sorted(tuple(row) for row in found.collect()) == [(3, 2), (5, 2)]
+    assert session.sql("select count(*) from rides where id is not null").first() == (4,)
+    session.sql("drop view rides")
+    session.sql(f"create table rides_table using drawstring location '{path}'")
+    assert session.sql("select count(*) from rides_table").first() == (4,)
+    with pytest.raises(Exception, match=r"drawstring\.spark\.write"):
+        session.sql("insert into rides_table select * from rides_table").collect()
+    session.sql("drop table rides_table")
+    assert load(session, path) == [(1, 1), (2, 1), (3, 2), (5, 2)]
+
+
+def test_each_batch_of_a_stream_can_be_upserted(session: SparkSession, tmp_path: Path) -> None:
+    path, source = tmp_path / "rides", tmp_path / "source"
+    rides(session, 1, 2).coalesce(1).write.parquet(str(source))
+    stream = session.readStream.schema("id long, city string, ts long").parquet(str(source))
+    query = stream.writeStream.foreachBatch(lambda df, number: save(df, path, "upsert"))
+    query.trigger(availableNow=True).start().awaitTermination()
+    assert load(session, path) == [(1, 1), (2, 1)]

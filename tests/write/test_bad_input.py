@@ -1,0 +1,303 @@
+"""Mistakes of a user and damage on disk: one clear error, and the table is as it was."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import drawstring
+from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError, UnsupportedError
+from drawstring.config.properties import decode_properties, encode_properties
+from drawstring.storage import open_storage
+from drawstring.storage.faults import FaultyStorage, InjectedFault
+from drawstring.table import Table
+from drawstring.timeline.properties_store import create_table
+from drawstring.base.clock import SystemClock
+from tests.write.test_foreign_tables import files_below
+from tests.write.test_operations import COW, MOR, SCHEMA, held, rides
+
+OLD = [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)]
+TYPES_TABLE = pa.schema([("id", pa.string()), ("city", pa.string()), ("ts", pa.string()), ("fare", pa.float64())])
+
+
+@pytest.fixture(params=[(COW, 9), (MOR, 9), (MOR, 6)], ids=["cow-9", "mor-9", "mor-6"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
+    return table_at(tmp_path / "rides", *request.param)
+
+
+def table_at(path: Path, table_type: str = MOR, version: int = 9, **how: Any) -> Table:
+    table = drawstring.create(
+        path, SCHEMA, record_key="id", partition_by="city", ordering="ts", table_type=table_type, version=version, **how
+    )
+    table.upsert(rides(("a", "rome", 0, 0.0), OLD[1]))
+    table.upsert(rides(OLD[0]))
+    return table
+
+
+def without(name: str) -> pa.Table:
+    return rides(*OLD).drop_columns([name])
+
+
+def replaced(name: str, values: pa.Array) -> pa.Table:
+    rows = rides(*OLD)
+    return rows.set_column(rows.schema.get_field_index(name), name, values)
+
+
+CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
+    "a column that is not there": (
+        lambda table: table.scan(columns=["fair"]).to_arrow(),
+        r"no column.*fair.*did you mean.*fare",
+    ),
+    "a condition on a column that is not there": (
+        lambda table: table.scan(where="fair > 1").to_arrow(),
+        r"fair.*did you mean.*fare",
+    ),
+    "a condition that is no SQL": (lambda table: table.scan(where="fare >").to_arrow(), r"fare >"),
+    "a time that is none": (lambda table: table.scan(as_of="yesterday").to_arrow(), r"yesterday"),
+    "a null record key": (
+        lambda table: table.upsert(replaced("id", pa.array(["c", None]))),
+        r"(id.*null.*1)",
+    ),
+    "rows without the record key": (lambda table: table.upsert(without("id")), r"lack id"),
+    "rows without the partition column": (lambda table: table.upsert(without("city")), r"lack city"),
+    "rows without the ordering column": (lambda table: table.upsert(without("ts")), r"lack ts"),
+    "keys to delete without the partition column": (lambda table: table.delete(without("city")), r"lack city"),
+    "a column of another type": (
+        lambda table: table.upsert(replaced("fare", pa.array([[1.0], [2.0]]))),
+        r"'fare' is double in the table and list",
+    ),
+    "a key of another type": (
+        lambda table: table.upsert(replaced("id", pa.array([[b"x"], [b"y"]]))),
+        r"'id' is string in the table",
+    ),
+    "a new column of a type that Hudi lacks": (
+        lambda table: table.upsert(rides(*OLD).append_column("wait", pa.array([1, 2], pa.duration("s")))),
+        r"wait",
+    ),
+    "rows that are none": (lambda table: table.upsert([("a", 1)]), r"cannot read rows from list"),
+    "a misspelt option": (
+        lambda table: table.upsert(rides(*OLD), **{"hoodie.index.typ": "BUCKET"}),
+        r"unknown option 'hoodie.index.typ'.*did you mean 'hoodie.index.type'",
+    ),
+    "a value that an option does not have": (
+        lambda table: table.upsert(rides(*OLD), **{"hoodie.logfile.data.block.format": "orc"}),
+        r"hoodie.logfile.data.block.format.*orc",
+    ),
+    "options of another table": (
+        lambda table: table.upsert(rides(*OLD), **{"hoodie.datasource.write.recordkey.field": "city"}),
+        r"record key city.*the table has id",
+    ),
+    "an operation that does not exist": (
+        lambda table: table.write("merge", table.state.engine.rows(SCHEMA, []), {}),
+        r"no write operation 'merge'.*upsert",
+    ),
+    "a table of that name": (
+        lambda table: drawstring.create(table.uri, SCHEMA, record_key="id"),
+        r"already",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "says"), CALLS.values(), ids=[name.replace(" ", "_") for name in CALLS])
+def test_a_mistake_is_told_and_nothing_changes(
+    table: Table, call: Callable[[Table], Any], says: str
+) -> None:
+    before = files_below(table.uri)
+    with pytest.raises(InvalidError, match=f"(?s){says}") as caught:
+        call(table)
+    assert caught.value.table == table.uri or not is_about_the_table(caught.value)
+    after = files_below(table.uri)
+    assert data_of(after) == data_of(before)
+    assert held(table) == OLD
+    table.upsert(rides(("c", "rome", 1, 1.0)))
+    assert held(table) == [*OLD, ("c", "rome", 1, 1.0)]
+
+
+def is_about_the_table(error: DrawstringError) -> bool:
+    return not re.search(r"option|cannot read rows|yesterday|column|WHERE|where", error.message)
+
+
+def data_of(files: dict[str, bytes]) -> dict[str, bytes]:
+    return {path: data for path, data in files.items() if not path.startswith(".hoodie")}
+
+
+def test_a_value_that_does_not_fit_its_column_is_told(tmp_path: Path) -> None:
+    table = table_at(tmp_path)
+    for rows in (
+        replaced("ts", pa.array(["soon", "later"])),
+        replaced("fare", pa.array(["cheap", "dear"])),
+    ):
+        with pytest.raises(InvalidError, match=r"ts|fare") as caught:
+            table.upsert(rows)
+        assert caught.value.table == table.uri
+    assert held(table) == OLD
+
+
+@pytest.mark.parametrize("version", ["10", "42", "5", "nine"])
+def test_a_table_version_that_is_unknown_is_named(tmp_path: Path, version: str) -> None:
+    table = table_at(tmp_path)
+    change_properties(tmp_path, {"hoodie.table.version": version})
+    before = files_below(table.uri)
+    for call in (
+        lambda: drawstring.open(tmp_path),
+        lambda: table.scan().to_arrow(),
+        lambda: table.upsert(rides(*OLD)),
+        lambda: table.compact(),
+    ):
+        with pytest.raises((UnsupportedError, CorruptTableError), match=version) as caught:
+            call()
+        assert caught.value.table == table.uri
+    assert files_below(table.uri) == before
+
+
+def change_properties(root: Path, changes: dict[str, str]) -> None:
+    for name in ("hoodie.properties", "hoodie.properties.backup"):
+        path = root / ".hoodie" / name
+        if path.exists():
+            path.write_bytes(encode_properties({**decode_properties(path.read_bytes()), **changes}, 0))
+
+
+def test_half_written_properties_are_read_from_their_backup_or_told(tmp_path: Path) -> None:
+    table = table_at(tmp_path)
+    main = tmp_path / ".hoodie/hoodie.properties"
+    whole = main.read_bytes()
+    (tmp_path / ".hoodie/hoodie.properties.backup").write_bytes(whole)
+    main.write_bytes(whole[: len(whole) // 2])
+    assert held(table) == OLD
+    table.upsert(rides(("c", "rome", 1, 1.0)))
+    (tmp_path / ".hoodie/hoodie.properties.backup").unlink(missing_ok=True)
+    main.write_bytes(whole[: len(whole) // 2])
+    for call in (lambda: drawstring.open(tmp_path), lambda: table.upsert(rides(*OLD))):
+        with pytest.raises(CorruptTableError, match=r"hoodie\.properties") as caught:
+            call()
+        assert caught.value.table == table.uri
+    main.write_bytes(whole)
+    assert len(held(table)) == 3
+
+
+@pytest.mark.parametrize("kind", ["missing", "file", "empty", "parquet"])
+def test_a_path_that_is_no_table_is_told(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "there"
+    if kind == "file":
+        path.write_text("x")
+    elif kind != "missing":
+        path.mkdir()
+    if kind == "parquet":
+        (path / "part-0.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InvalidError, match=r"no Hudi table") as caught:
+        drawstring.open(path)
+    assert caught.value.table == str(path)
+
+
+def data_file(table: Table, suffix: str) -> Path:
+    (path,) = [path for path in Path(table.uri).rglob("*") if suffix in path.name and path.is_file()]
+    return path
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "missing": Path.unlink,
+    "empty": lambda path: path.write_bytes(b""),
+    "cut off": lambda path: path.write_bytes(path.read_bytes()[:-200]),
+    "overwritten": lambda path: path.write_bytes(b"x" * path.stat().st_size),
+}
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("suffix", [".log.", ".parquet"])
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=list(DAMAGES))
+def test_a_damaged_data_file_is_named_and_nothing_is_lost(
+    tmp_path: Path, version: int, suffix: str, damage: Callable[[Path], object]
+) -> None:
+    table = table_at(tmp_path / "rides", MOR, version)
+    path = data_file(table, suffix)
+    shutil.copy(path, tmp_path / "kept")
+    damage(path)
+    calls = {
+        "scan": lambda: table.scan().to_arrow(),
+        "upsert": lambda: table.upsert(rides(*OLD)),
+        "compact": lambda: table.compact(),
+    }
+    for call in calls.values():
+        try:
+            result = call()
+        except CorruptTableError as error:
+            assert error.path == f"rome/{path.name}"
+            assert error.table in (table.uri, None)
+        else:
+            # A log file that is not there does not show in the listing.
+            assert (suffix, damage) == (".log.", Path.unlink), result
+            break
+    shutil.copy(tmp_path / "kept", path)
+    assert held(table) == OLD
+    table.upsert(rides(("c", "rome", 1, 1.0)))
+    assert held(table) == [*OLD, ("c", "rome", 1, 1.0)]
+
+
+def test_a_missing_base_file_of_a_copy_on_write_table_is_named(tmp_path: Path) -> None:
+    table = drawstring.create(tmp_path, SCHEMA, record_key="id", partition_by="city", ordering="ts")
+    table.upsert(rides(*OLD))
+    scan = table.scan()
+    assert len(scan.tasks()) == 1
+    path = data_file(table, ".parquet")
+    path.unlink()
+    with pytest.raises(CorruptTableError, match="missing") as caught:
+        scan.to_arrow()
+    assert caught.value.path == f"rome/{path.name}"
+
+
+@pytest.mark.parametrize("what", ["empty", "garbage"])
+def test_a_damaged_commit_is_named(tmp_path: Path, what: str) -> None:
+    table = table_at(tmp_path)
+    table.insert_overwrite(rides(*OLD))
+    (path,) = (tmp_path / ".hoodie/timeline").glob("*_*.replacecommit")
+    path.write_bytes(b"" if what == "empty" else b"\0garbage")
+    if what == "garbage":
+        with pytest.raises(CorruptTableError) as caught:
+            table.scan().to_arrow()
+        assert caught.value.path == f".hoodie/timeline/{path.name}"
+        with pytest.raises(CorruptTableError):
+            table.upsert(rides(*OLD))
+
+
+def test_more_buckets_than_the_table_has_are_refused(tmp_path: Path) -> None:
+    table = table_at(
+        tmp_path, properties={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    )
+    before = files_below(table.uri)
+    with pytest.raises(InvalidError, match=r"number of buckets 4 but the table has 2"):
+        table.upsert(rides(*OLD), **{"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"})
+    with pytest.raises(InvalidError, match="bucket index"):
+        table.upsert(rides(*OLD), **{"hoodie.index.type": "SIMPLE"})
+    assert files_below(table.uri) == before
+    assert held(table) == OLD
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_creation_that_died_leaves_no_half_table(tmp_path: Path, version: int) -> None:
+    properties = decode_properties((tmp_at(tmp_path / "model", version) / ".hoodie/hoodie.properties").read_bytes())
+    for steps in range(10):
+        path = tmp_path / str(steps)
+        faulty = FaultyStorage(open_storage(path), steps)
+        try:
+            create_table(faulty, properties, SystemClock())
+        except InjectedFault:
+            with pytest.raises(InvalidError, match="no Hudi table"):
+                drawstring.open(path)
+            tmp_at(path, version)
+        table = drawstring.open(path)
+        table.upsert(rides(*OLD))
+        assert held(table) == OLD
+        if faulty.changes < steps:
+            return
+    raise AssertionError("creation takes more steps than that")
+
+
+def tmp_at(path: Path, version: int) -> Path:
+    drawstring.create(path, SCHEMA, record_key="id", partition_by="city", ordering="ts", version=version, name="rides")
+    return path

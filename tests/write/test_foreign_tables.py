@@ -1,0 +1,192 @@
+"""Going on with tables that real Hudi wrote, or leaving them alone where that would break them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import drawstring
+from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
+from drawstring.schema.meta import META_COLUMNS
+from drawstring.table import Table
+from tests.golden.cases import NAMES, TABLES
+from tests.golden.compare import in_order, rows_of
+
+REFUSED = {
+    "cdc": "logs changes for CDC queries",
+    "cow_keyless": "has generated record keys",
+    "cow_no_meta_fields": "has no meta columns",
+    "cow_timestamp_keygen": "has key generator TIMESTAMP",
+    "cow_custom_keygen": "has key generator CUSTOM",
+    "drop_partition_columns": "drops its partition columns",
+    "idx_consistent": "has a consistent hashing index",
+    "mor_payload": r"merges column by column|merges by custom code|deletes by a custom column",
+    "evo_on_read": "had its schema changed on read",
+}
+"""By part of a name: what the error says."""
+
+BUCKETED = ("idx_bucket_cow", "idx_bucket_hash_field", "mor_log_only")
+"""Tables that were written with the bucket index, which their properties do not say."""
+
+OTHERWISE = ("cow_empty_table", "clustering_pending", "merge_partial", "idx_bucket_partition_level")
+"""Tables that have tests of their own."""
+
+
+def matching(known: Any, name: str) -> Any:
+    return next((key for key in known if key in name), None)
+
+
+def golden(name: str, folder: Path) -> Table:
+    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
+        packed.extractall(folder)
+    return drawstring.open(folder / name)
+
+
+def options_of(name: str) -> dict[str, str]:
+    part = matching(BUCKETED, name)
+    if part is None:
+        return {}
+    written: dict[str, str] = json.loads((TABLES / f"{name}.json").read_text())["options"]
+    return {key: value for key, value in written.items() if "bucket.index" in key or key == "hoodie.index.type"}
+
+
+def data(table: Table) -> pa.Table:
+    return table.scan().to_arrow().drop_columns(META_COLUMNS)
+
+
+def changed(table: Table, rows: pa.Table) -> pa.Table:
+    """Return rows with other values in a column that is neither key nor partition column."""
+    config = table.config
+    fixed = {*config.record_key_fields, *config.partition_fields}
+    free = [name for name in rows.column_names if name not in (*fixed, *config.ordering_fields)]
+    for name in (*free, *config.ordering_fields):
+        field = rows.schema.field(name)
+        if field.type in (pa.string(), pa.float64(), pa.int64(), pa.int32()):
+            value = pa.scalar("changed" if field.type == pa.string() else 4_000_000).cast(field.type)
+            return rows.set_column(rows.schema.get_field_index(name), field, pa.repeat(value, len(rows)))
+    raise AssertionError("no column to change")
+
+
+def renamed(table: Table, rows: pa.Table) -> pa.Table:
+    """Return rows with other record keys."""
+    name = table.config.record_key_fields[0]
+    keys = rows.column(name)
+    new = pc.binary_join_element_wise(keys, "new", "-") if keys.type == pa.string() else pc.add(keys, 900_000)
+    return rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), new.cast(keys.type))
+
+
+def plain(*tables: pa.Table) -> list[str]:
+    return [row for table in tables for row in in_order(rows_of(table))]
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if matching((*REFUSED, *OTHERWISE), n) is None])
+def test_writes_go_on_where_real_hudi_stopped(name: str, tmp_path: Path) -> None:
+    table = golden(name, tmp_path)
+    options = options_of(name)
+    before = data(table)
+    last = table.timeline.latest_write()
+    updates, gone, fresh = (
+        changed(table, before.slice(0, 3)),
+        before.slice(3, 1),
+        renamed(table, before.slice(0, 2)),
+    )
+    table.upsert(pa.concat_tables([updates, fresh]), **options)
+    table.delete(gone, **options)
+    expected = sorted(plain(updates, before.slice(4), fresh))
+    assert sorted(plain(data(table))) == expected
+    if table.config.is_merge_on_read:
+        table.compact()
+        assert sorted(plain(data(table))) == expected
+    assert last is not None
+    then = table.scan(columns=before.column_names, as_of=last.requested).to_arrow()
+    assert sorted(plain(then)) == sorted(plain(before))
+
+
+def files_below(root: str) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(Path(root).rglob("*"))
+        if path.is_file() and path.name != "drawstring.lock"
+    }
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if matching(REFUSED, n) is not None and n[:2] != "v8"])
+def test_a_table_that_a_write_would_break_is_left_alone(name: str, tmp_path: Path) -> None:
+    table = golden(name, tmp_path)
+    rows = table.schema.empty_table()
+    before = files_below(table.uri)
+    for write in (table.upsert, table.delete, table.insert_overwrite_table):
+        with pytest.raises(UnsupportedError, match=REFUSED[matching(REFUSED, name)]) as caught:
+            write(rows)
+        assert caught.value.table == table.uri
+    assert files_below(table.uri) == before
+
+
+def test_a_table_that_real_hudi_left_empty_takes_its_first_rows(tmp_path: Path) -> None:
+    table = golden("v9_cow_empty_table", tmp_path)
+    rows = data(golden("v9_cow_ops", tmp_path)).select(table.schema.names)
+    table.upsert(rows)
+    assert sorted(plain(data(table))) == sorted(plain(rows))
+
+
+@pytest.mark.parametrize("name", ["v6_cow_clustering_pending", "v9_cow_clustering_pending"])
+def test_file_groups_in_a_pending_clustering_are_not_touched(name: str, tmp_path: Path) -> None:
+    table = golden(name, tmp_path)
+    rows = data(table)
+    for write in (table.upsert, table.delete, table.insert_overwrite, table.insert_overwrite_table):
+        with pytest.raises(ConflictError, match="part of a pending clustering") as caught:
+            write(rows)
+        assert caught.value.table == table.uri
+        assert sorted(plain(data(table))) == sorted(plain(rows))
+    fresh = renamed(table, rows.slice(0, 2))
+    table.upsert(fresh)
+    assert sorted(plain(data(table))) == sorted(plain(rows, fresh))
+
+
+@pytest.mark.parametrize("name", ["v8_mor_merge_partial", "v9_mor_merge_partial"])
+def test_a_log_with_partial_updates_stops_a_write_that_has_to_read_it(name: str, tmp_path: Path) -> None:
+    table = golden(name, tmp_path)
+    rows = table.scan(read_optimized=True).to_arrow().drop_columns(META_COLUMNS)
+    with pytest.raises(UnsupportedError, match="partial updates"):
+        table.upsert(rows)
+    with pytest.raises(UnsupportedError, match="partial updates"):
+        table.compact()
+    again = table.scan(read_optimized=True).to_arrow().drop_columns(META_COLUMNS)
+    assert sorted(plain(again)) == sorted(plain(rows))
+
+
+@pytest.mark.parametrize("name", ["v6_mdt_cow", "v9_mdt_cow", "v9_mdt_compacted", "v9_idx_record_level"])
+def test_a_metadata_table_is_switched_off_before_a_write(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = golden(name, tmp_path)
+    assert table.config.metadata_partitions
+    with caplog.at_level(logging.WARNING, "drawstring"):
+        table.upsert(changed(table, data(table).slice(0, 2)))
+    assert "switched off the metadata table" in caplog.text
+    assert "hoodie.table.metadata.partitions" not in table.config.properties
+    assert not (tmp_path / name / ".hoodie/metadata").exists()
+
+
+@pytest.mark.parametrize("name", ["v6_idx_bucket_cow", "v9_idx_bucket_cow", "v9_idx_bucket_partition_level"])
+@pytest.mark.parametrize("buckets", ["2", "3", "8", "256"])
+def test_a_wrong_number_of_buckets_is_noticed(name: str, buckets: str, tmp_path: Path) -> None:
+    table = golden(name, tmp_path)
+    rows = data(table)
+    with pytest.raises(InvalidError, match=r"hoodie\.bucket\.index\.num\.buckets"):
+        table.upsert(rows, **{"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": buckets})
+    assert sorted(plain(data(table))) == sorted(plain(rows))
+
+
+def test_a_bucketed_table_is_not_taken_for_one_without(tmp_path: Path) -> None:
+    table = golden("v9_idx_bucket_cow", tmp_path)
+    with pytest.raises(InvalidError, match=r"set hoodie\.index\.type=BUCKET"):
+        table.upsert(data(table))
+    assert table.upsert(data(table), **{"hoodie.index.type": "SIMPLE"}).instant
