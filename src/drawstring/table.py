@@ -7,7 +7,8 @@ table.scan(columns=["carrier", "delay"], where="month = 7").to_pandas()
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -126,11 +127,8 @@ class Table:
             options: Hudi's write options.
             extra: what else the commit says about itself.
         """
-        parsed = WriteOptions.parse(options)
-        try:
-            return write(self._state, operation, rows, parsed, extra)
-        except DrawstringError as error:
-            raise error.at(table=self.uri) from error.__cause__
+        with self._about():
+            return write(self._state, operation, rows, WriteOptions.parse(options), extra)
 
     def compact(self, progress: Progress | None = None, **options: Any) -> CommitResult | None:
         """Fold log files into new base files.
@@ -146,10 +144,8 @@ class Table:
             InvalidError: the table is COPY_ON_WRITE.
             ConflictError: another writer holds the table.
         """
-        try:
+        with self._about():
             return compact(self._state, WriteOptions.parse(options), progress)
-        except DrawstringError as error:
-            raise error.at(table=self.uri) from error.__cause__
 
     def scan(
         self,
@@ -169,9 +165,10 @@ class Table:
         Raises:
             InvalidError: a column that is not there, or a time that is none.
         """
-        return snapshot_scan(
-            self._facts(), columns=columns, where=where, as_of=as_of, read_optimized=read_optimized
-        )
+        with self._about():
+            return snapshot_scan(
+                self._facts(), columns=columns, where=where, as_of=as_of, read_optimized=read_optimized
+            )
 
     def incremental(
         self,
@@ -188,18 +185,28 @@ class Table:
             end: inclusive; the newest commit by default.
             columns, where: as in `scan`.
         """
-        return incremental_scan(self._facts(), start=start, end=end, columns=columns, where=where)
+        with self._about():
+            return incremental_scan(self._facts(), start=start, end=end, columns=columns, where=where)
 
     def file_slices(self) -> list[FileSlice]:
         """Return the latest file slice of every file group."""
         lookup = SliceLookup(self._state.storage.spec, self.config, self.timeline)
         return [file_slice for path in lookup.partitions() for file_slice in lookup.slices(path)]
 
+    @contextmanager
+    def _about(self) -> Iterator[None]:
+        """Say in every error which table it is about."""
+        try:
+            yield
+        except DrawstringError as error:
+            raise error.at(table=self.uri) from error.__cause__
+
     def _facts(self) -> TableFacts:
         return load_facts(self._state.storage, self._state.clock)
 
     def _write(self, operation: str, data: Any, options: Mapping[str, Any]) -> CommitResult:
-        schema, batches = batches_of(data)
+        with self._about():
+            schema, batches = batches_of(data)
         engine = self._state.engine
         local = engine if isinstance(engine, LocalEngine) else LocalEngine()
         table = self if local is engine else Table(TableState(self._state.storage, local))

@@ -74,10 +74,8 @@ def test_a_new_table_reads_back_as_what_was_asked(
     assert config.key_generator is kinds[len(partition_by)]
 
 
-def test_hudi_rs_is_told_to_keep_one_record_of_a_key() -> None:
-    key = "hoodie.table.record.merge.strategy"
-    assert new_table(ordering=[])[key] == "OVERWRITE_WITH_LATEST"
-    assert key not in new_table()
+def test_a_table_without_ordering_has_no_merge_strategy_that_hudi_rs_refuses() -> None:
+    assert "hoodie.table.record.merge.strategy" not in new_table(ordering=[])
 
 
 def test_properties_that_a_table_stores_are_kept() -> None:

@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 
 import drawstring
-from drawstring.storage.faults import InjectedFault
+from drawstring.services import transaction
 from drawstring.timeline.store import TimelineStore
 from tests.histories import SCHEMA, Case, History, plain, row, table_of, write
 from tests.interop.cases import merge_on_read_cases
 from tests.interop.client import Referee
 from tests.interop.turns import assert_both_read, hudi_writes
+
+
+class Killed(BaseException):
+    """The end of a writer's process."""
+
 
 MOR = Case(9, "MERGE_ON_READ")
 HIVE_STYLE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
@@ -124,13 +129,15 @@ def test_hudi_rolls_back_a_write_that_died(referee: Referee, tmp_path: Path, cas
 
 
 def die_before_completion(history: History) -> None:
-    """Let an upsert write all its files and die when it says on the timeline that it is complete."""
+    """Let an upsert write all its files and die before it says on the timeline that it is complete."""
 
     def die(*_: object) -> None:
-        raise InjectedFault
+        raise Killed
 
     lost = table_of([row(number, 900) for number in range(60)])
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(InjectedFault):
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
         patch.setattr(TimelineStore, "complete", die)
+        # A killed process does not roll itself back either.
+        patch.setattr(transaction, "_undo", die)
         history.table.upsert(lost, **history.case.write_options)
     assert history.table.timeline.pending()

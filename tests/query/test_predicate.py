@@ -87,7 +87,7 @@ def test_an_arrow_expression_is_taken_as_it_is() -> None:
         ("namme = 'x'", "no column namme: did you mean Name"),
         ("xyz = 1", "no column xyz; it has id"),
         (pc.field("fair") > 1, "did you mean fare"),
-        ("id = ", "cannot be read"),
+        ("id = ", "no SQL condition: look at column 4"),
         ("id IN (SELECT 1)", "needs a list of values"),
         ("abs(id) = 1", "not supported"),
         ("name = 5", "'5' does not fit"),

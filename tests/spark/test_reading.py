@@ -67,9 +67,7 @@ def test_conditions_that_only_arrow_knows_go_through_python(spark: SparkSession,
 
 
 @pytest.mark.spark
-def test_files_older_than_a_widening_go_through_python(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_files_older_than_a_widening_go_through_python(spark: SparkSession, tmp_path: Path) -> None:
     table = created(tmp_path / "t", rides())
     table.insert(rides(2, 4))
     newer = rides(1, 3, ts=2)

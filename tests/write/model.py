@@ -245,7 +245,9 @@ class Witness:
 
     def _wins(self, key: Key, row: Row, step: Step) -> bool:
         there = self.state.get(key)
-        return there is None or not self.kind.ordered or step.operation == "delete" or row["ts"] >= there["ts"]
+        return (
+            there is None or not self.kind.ordered or step.operation == "delete" or row["ts"] >= there["ts"]
+        )
 
     def _note(self, result: CommitResult, late: tuple[Row, ...]) -> None:
         time = result.completed or result.instant
@@ -291,9 +293,10 @@ def pairwise(every: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def _bare(state: State) -> State:
     """Leave out null columns: a query on the past may not have columns that came later."""
-    return {key: {name: value for name, value in row.items() if value is not None} for key, row in state.items()}
+    return {
+        key: {name: value for name, value in row.items() if value is not None} for key, row in state.items()
+    }
 
 
 def _narrow(rows: Iterable[Row]) -> list[Row]:
     return [{name: value for name, value in row.items() if value is not None} for row in rows]
-

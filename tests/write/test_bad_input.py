@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,18 +11,20 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError, UnsupportedError
+from drawstring.base.clock import SystemClock
+from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.config.properties import decode_properties, encode_properties
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
 from drawstring.timeline.properties_store import create_table
-from drawstring.base.clock import SystemClock
 from tests.write.test_foreign_tables import files_below
 from tests.write.test_operations import COW, MOR, SCHEMA, held, rides
 
 OLD = [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)]
-TYPES_TABLE = pa.schema([("id", pa.string()), ("city", pa.string()), ("ts", pa.string()), ("fare", pa.float64())])
+TYPES_TABLE = pa.schema(
+    [("id", pa.string()), ("city", pa.string()), ("ts", pa.string()), ("fare", pa.float64())]
+)
 
 
 @pytest.fixture(params=[(COW, 9), (MOR, 9), (MOR, 6)], ids=["cow-9", "mor-9", "mor-6"])
@@ -33,7 +34,14 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
 
 def table_at(path: Path, table_type: str = MOR, version: int = 9, **how: Any) -> Table:
     table = drawstring.create(
-        path, SCHEMA, record_key="id", partition_by="city", ordering="ts", table_type=table_type, version=version, **how
+        path,
+        SCHEMA,
+        record_key="id",
+        partition_by="city",
+        ordering="ts",
+        table_type=table_type,
+        version=version,
+        **how,
     )
     table.upsert(rides(("a", "rome", 0, 0.0), OLD[1]))
     table.upsert(rides(OLD[0]))
@@ -58,7 +66,10 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
         lambda table: table.scan(where="fair > 1").to_arrow(),
         r"fair.*did you mean.*fare",
     ),
-    "a condition that is no SQL": (lambda table: table.scan(where="fare >").to_arrow(), r"fare >"),
+    "a condition that is no SQL": (
+        lambda table: table.scan(where="fare >").to_arrow(),
+        r"'fare >' is no SQL condition: look at column 6",
+    ),
     "a time that is none": (lambda table: table.scan(as_of="yesterday").to_arrow(), r"yesterday"),
     "a null record key": (
         lambda table: table.upsert(replaced("id", pa.array(["c", None]))),
@@ -67,7 +78,10 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
     "rows without the record key": (lambda table: table.upsert(without("id")), r"lack id"),
     "rows without the partition column": (lambda table: table.upsert(without("city")), r"lack city"),
     "rows without the ordering column": (lambda table: table.upsert(without("ts")), r"lack ts"),
-    "keys to delete without the partition column": (lambda table: table.delete(without("city")), r"lack city"),
+    "keys to delete without the partition column": (
+        lambda table: table.delete(without("city")),
+        r"lack city",
+    ),
     "a column of another type": (
         lambda table: table.upsert(replaced("fare", pa.array([[1.0], [2.0]]))),
         r"'fare' is double in the table and list",
@@ -87,7 +101,7 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
     ),
     "a value that an option does not have": (
         lambda table: table.upsert(rides(*OLD), **{"hoodie.logfile.data.block.format": "orc"}),
-        r"hoodie.logfile.data.block.format.*orc",
+        r"hoodie.logfile.data.block.format is 'orc': choose parquet, avro \(",
     ),
     "options of another table": (
         lambda table: table.upsert(rides(*OLD), **{"hoodie.datasource.write.recordkey.field": "city"}),
@@ -105,22 +119,16 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
 
 
 @pytest.mark.parametrize(("call", "says"), CALLS.values(), ids=[name.replace(" ", "_") for name in CALLS])
-def test_a_mistake_is_told_and_nothing_changes(
-    table: Table, call: Callable[[Table], Any], says: str
-) -> None:
+def test_a_mistake_is_told_and_nothing_changes(table: Table, call: Callable[[Table], Any], says: str) -> None:
     before = files_below(table.uri)
     with pytest.raises(InvalidError, match=f"(?s){says}") as caught:
         call(table)
-    assert caught.value.table == table.uri or not is_about_the_table(caught.value)
+    assert caught.value.table == table.uri
     after = files_below(table.uri)
     assert data_of(after) == data_of(before)
     assert held(table) == OLD
     table.upsert(rides(("c", "rome", 1, 1.0)))
     assert held(table) == [*OLD, ("c", "rome", 1, 1.0)]
-
-
-def is_about_the_table(error: DrawstringError) -> bool:
-    return not re.search(r"option|cannot read rows|yesterday|column|WHERE|where", error.message)
 
 
 def data_of(files: dict[str, bytes]) -> dict[str, bytes]:
@@ -190,7 +198,7 @@ def test_a_path_that_is_no_table_is_told(tmp_path: Path, kind: str) -> None:
         path.mkdir()
     if kind == "parquet":
         (path / "part-0.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InvalidError, match=r"no Hudi table") as caught:
+    with pytest.raises(InvalidError, match=r"not a Hudi table") as caught:
         drawstring.open(path)
     assert caught.value.table == str(path)
 
@@ -223,32 +231,40 @@ def test_a_damaged_data_file_is_named_and_nothing_is_lost(
         "upsert": lambda: table.upsert(rides(*OLD)),
         "compact": lambda: table.compact(),
     }
-    for call in calls.values():
+    for name, call in calls.items():
         try:
             result = call()
         except CorruptTableError as error:
             assert error.path == f"rome/{path.name}"
-            assert error.table in (table.uri, None)
+            assert error.table == table.uri
         else:
-            # A log file that is not there does not show in the listing.
-            assert (suffix, damage) == (".log.", Path.unlink), result
-            break
+            pytest.fail(f"{name} went on: {result}")
     shutil.copy(tmp_path / "kept", path)
     assert held(table) == OLD
     table.upsert(rides(("c", "rome", 1, 1.0)))
     assert held(table) == [*OLD, ("c", "rome", 1, 1.0)]
 
 
-def test_a_missing_base_file_of_a_copy_on_write_table_is_named(tmp_path: Path) -> None:
-    table = drawstring.create(tmp_path, SCHEMA, record_key="id", partition_by="city", ordering="ts")
-    table.upsert(rides(*OLD))
-    scan = table.scan()
-    assert len(scan.tasks()) == 1
-    path = data_file(table, ".parquet")
-    path.unlink()
-    with pytest.raises(CorruptTableError, match="missing") as caught:
-        scan.to_arrow()
-    assert caught.value.path == f"rome/{path.name}"
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_missing_base_file_of_a_copy_on_write_table_is_named(tmp_path: Path, version: int) -> None:
+    table = table_at(tmp_path / "rides", COW, version)
+    first, newest = table.timeline.writes()
+    (path,) = (tmp_path / "rides/rome").glob(f"*_{newest.requested}.parquet")
+    planned = table.scan()
+    assert planned.tasks()
+    shutil.move(path, tmp_path / "kept")
+    for call in (
+        lambda: planned.to_arrow(),
+        lambda: table.scan().to_arrow(),
+        lambda: table.upsert(rides(*OLD)),
+        lambda: table.insert_overwrite(rides(*OLD)),
+    ):
+        with pytest.raises(CorruptTableError, match="missing") as caught:
+            call()
+        assert (caught.value.table, caught.value.path) == (table.uri, f"rome/{path.name}")
+    assert held(table, as_of=first.requested) == [("a", "rome", 0, 0.0), OLD[1]]
+    shutil.move(tmp_path / "kept", path)
+    assert held(table) == OLD
 
 
 @pytest.mark.parametrize("what", ["empty", "garbage"])
@@ -280,14 +296,16 @@ def test_more_buckets_than_the_table_has_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_creation_that_died_leaves_no_half_table(tmp_path: Path, version: int) -> None:
-    properties = decode_properties((tmp_at(tmp_path / "model", version) / ".hoodie/hoodie.properties").read_bytes())
-    for steps in range(10):
+    properties = decode_properties(
+        (tmp_at(tmp_path / "model", version) / ".hoodie/hoodie.properties").read_bytes()
+    )
+    for steps in range(30):
         path = tmp_path / str(steps)
         faulty = FaultyStorage(open_storage(path), steps)
         try:
             create_table(faulty, properties, SystemClock())
         except InjectedFault:
-            with pytest.raises(InvalidError, match="no Hudi table"):
+            with pytest.raises(InvalidError, match="not a Hudi table"):
                 drawstring.open(path)
             tmp_at(path, version)
         table = drawstring.open(path)
@@ -299,5 +317,7 @@ def test_a_creation_that_died_leaves_no_half_table(tmp_path: Path, version: int)
 
 
 def tmp_at(path: Path, version: int) -> Path:
-    drawstring.create(path, SCHEMA, record_key="id", partition_by="city", ordering="ts", version=version, name="rides")
+    drawstring.create(
+        path, SCHEMA, record_key="id", partition_by="city", ordering="ts", version=version, name="rides"
+    )
     return path

@@ -8,11 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from drawstring.base.clock import SteppingClock
-from drawstring.base.errors import DrawstringError
+from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.formats.log_inline import BlockType, scan_blocks
 from drawstring.model.files import BaseFile, FileStatus, LogFile
 from drawstring.storage import open_storage
@@ -20,6 +19,7 @@ from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
+from drawstring.txn.lease_lock import LEASE_PATH, Lease
 from drawstring.txn.state import TableState
 from tests.write.test_operations import COW, MOR, create, held, rides
 
@@ -84,9 +84,7 @@ def committed_files(table: Table) -> set[str]:
 
 def data_files(storage: Storage) -> set[str]:
     return {
-        status.path
-        for status in storage.list_tree("")
-        if BaseFile.parse(status) or LogFile.parse(status)
+        status.path for status in storage.list_tree("") if BaseFile.parse(status) or LogFile.parse(status)
     }
 
 
@@ -176,3 +174,31 @@ def check_after_death(storage: Storage, start: Prepared, step: str) -> None:
     assert held(table) == expected, step
     assert orphans(table) == [], step
     assert leftovers(table) == [], step
+
+
+class LosesItsLease(FaultyStorage):
+    """Before one of the changes another writer takes the lease over."""
+
+    def die(self, path: str) -> None:
+        self._inner.put(LEASE_PATH, Lease(False, START_MS + HOUR_MS, "another").encode())
+
+
+@pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 6)])
+def test_a_writer_that_lost_its_lease_does_not_commit(table_type: str, version: int) -> None:
+    start = prepared(table_type, version, "upsert")
+    committed = []
+    for steps in range(1, STEPS_MAX):
+        faulty = LosesItsLease(start.copy(), steps, failures=1)
+        table, step = opened(faulty, START_MS), f"before change {steps + 1}"
+        try:
+            table.upsert(NEWER)
+            assert held(table) == start.after, step
+            committed.append(steps)
+        except ConflictError:
+            assert committed == [], step
+            assert held(table) == start.before, step
+        if faulty.changes < steps:
+            break
+    # It is too late only once the lease was checked for the last time.
+    assert len(committed) <= 7
+    assert min(committed) > 8

@@ -54,7 +54,9 @@ def options_of(name: str) -> dict[str, str]:
     if part is None:
         return {}
     written: dict[str, str] = json.loads((TABLES / f"{name}.json").read_text())["options"]
-    return {key: value for key, value in written.items() if "bucket.index" in key or key == "hoodie.index.type"}
+    return {
+        key: value for key, value in written.items() if "bucket.index" in key or key == "hoodie.index.type"
+    }
 
 
 def data(table: Table) -> pa.Table:

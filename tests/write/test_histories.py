@@ -16,7 +16,12 @@ KINDS = [
     for values in pairwise(
         list(
             itertools.product(
-                (6, 8, 9), ("cow", "parquet", "avro"), ("SIMPLE", "BUCKET"), (True, False), (0, 1, 2), (True, False)
+                (6, 8, 9),
+                ("cow", "parquet", "avro"),
+                ("SIMPLE", "BUCKET"),
+                (True, False),
+                (0, 1, 2),
+                (True, False),
             )
         )
     )
@@ -37,7 +42,10 @@ items = st.lists(
 ).map(tuple)
 steps = st.lists(
     st.builds(
-        Step, st.sampled_from((*VERBS, "insert_overwrite_table")), items, st.sampled_from((False, False, True))
+        Step,
+        st.sampled_from((*VERBS, "insert_overwrite_table")),
+        items,
+        st.sampled_from((False, False, True)),
     ),
     min_size=3,
     max_size=7,

@@ -24,7 +24,13 @@ OWN = ("own", "rome", 1, 1.0)
 
 def table_at(path: Path, table_type: str = COW, version: int = 9) -> Table:
     table = drawstring.create(
-        path, SCHEMA, record_key="id", partition_by="city", ordering="ts", table_type=table_type, version=version
+        path,
+        SCHEMA,
+        record_key="id",
+        partition_by="city",
+        ordering="ts",
+        table_type=table_type,
+        version=version,
     )
     table.upsert(rides(*OLD))
     return table
@@ -61,7 +67,9 @@ def test_a_second_writer_gives_up_or_waits_and_nothing_is_lost(tmp_path: Path) -
     table = table_at(tmp_path)
     with writer(str(tmp_path), "b", 2, 5) as other:
         other.says()
-        with pytest.raises(ConflictError, match=r"Another writer holds the table \(process \d+ on .*wait_time_ms") as caught:
+        with pytest.raises(
+            ConflictError, match=r"Another writer holds the table \(process \d+ on .*wait_time_ms"
+        ) as caught:
             table.upsert(rides(OWN), **NO_WAIT)
         assert caught.value.table == str(tmp_path)
         with pytest.raises(ConflictError):

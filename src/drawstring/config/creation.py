@@ -158,9 +158,6 @@ def _columns(
         if version < 9:
             # Releases before 1.1 know the ordering column by this key only.
             properties["hoodie.table.precombine.field"] = ",".join(ordering)
-    else:
-        # hudi-rs takes a table without ordering column for append-only unless it finds this key.
-        properties["hoodie.table.record.merge.strategy"] = "OVERWRITE_WITH_LATEST"
     return properties
 
 

@@ -109,7 +109,8 @@ def _text(option: Option, key: str, text: str) -> str:
     for choice in option.choices:
         if choice.upper() == text.upper():
             return choice
-    raise InvalidError(f"{key} is {text!r}: choose {', '.join(option.choices)}")
+    possible = [choice for choice in option.choices if choice.upper() in option.only] or option.choices
+    raise InvalidError(f"{key} is {text!r}: choose {', '.join(possible)}")
 
 
 def _flag(option: Option, key: str, text: str) -> bool:

@@ -18,6 +18,11 @@ from drawstring.storage.protocol import Storage
 class Listing(Protocol):
     """Partitions and their files."""
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether a file that it does not have is missing from the table."""
+        ...
+
     def partitions(self) -> list[str]:
         """Return all partition paths, sorted; a table without partitions has the empty one."""
         ...
@@ -33,6 +38,8 @@ class StorageListing:
     Args:
         storage: the table's files.
     """
+
+    is_complete = True
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -67,6 +74,8 @@ class FixedListing:
     Args:
         files: the files, of any partitions.
     """
+
+    is_complete = False
 
     def __init__(self, files: Iterable[FileStatus]) -> None:
         by_folder: dict[str, list[FileStatus]] = defaultdict(list)

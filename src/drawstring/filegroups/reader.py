@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.bounds import BATCH_ROWS
-from drawstring.base.errors import UnsupportedError
+from drawstring.base.errors import DrawstringError, UnsupportedError
 from drawstring.filegroups.deletions import delete_columns
 from drawstring.filegroups.log_records import (
     LogReading,
@@ -50,6 +50,13 @@ def read_slice(task: ReadTask) -> Iterator[pa.RecordBatch]:
         CorruptTableError: a file is missing or damaged.
         UnsupportedError: a file of a kind that this release cannot read.
     """
+    try:
+        yield from _read(task)
+    except DrawstringError as error:
+        raise error.at(table=task.storage.uri) from error.__cause__
+
+
+def _read(task: ReadTask) -> Iterator[pa.RecordBatch]:
     storage = open_spec(task.storage)
     if not task.file_slice.logs:
         yield from _read_base(storage, task)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.listing import Listing
+from drawstring.filegroups.presence import Presence
 from drawstring.filegroups.slicing import (
     GroupFiles,
     Visibility,
@@ -56,6 +57,7 @@ class FileGroupView:
         self._replaced: dict[tuple[str, str], str] | None = None
         self._compactions: dict[tuple[str, str], str] | None = None
         self._clusterings: dict[tuple[str, str], str] | None = None
+        self._presence = Presence(timeline, reader) if listing.is_complete else None
 
     @property
     def listing(self) -> Listing:
@@ -81,6 +83,9 @@ class FileGroupView:
         Args:
             partition: partition path.
             as_of: the latest requested time that counts; None for all.
+
+        Raises:
+            CorruptTableError: a file is gone that has to be there.
         """
         visible = Visibility(self._timeline.completion_of, as_of)
         found = []
@@ -90,6 +95,9 @@ class FileGroupView:
                 continue
             if slices := self._slices_of(partition, file_id, files, visible):
                 found.append(FileGroup(partition, file_id, tuple(slices)))
+        if self._presence is not None:
+            newest = (group.slices[-1] for group in found)
+            self._presence.check(partition, self._listing.files(partition), newest, as_of)
         return found
 
     def pending_compactions(self) -> dict[tuple[str, str], str]:

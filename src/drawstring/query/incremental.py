@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from functools import partial
 
 import pyarrow.compute as pc
 
@@ -81,7 +82,7 @@ def incremental_scan(
     is_written = bool(facts.timeline.pending_writes())
     instants = InstantRange(frozenset(asked.commit_times), None, latest, is_written)
     query = query_of(facts, columns, where, instants)
-    return Scan(query.output, lambda: _tasks(query, asked), threads)
+    return Scan(query.output, partial(_tasks, query, asked), threads, facts.storage.spec.uri)
 
 
 def _range(facts: TableFacts, start: Time, end: Time | None) -> _Range:

@@ -92,7 +92,7 @@ class _Translator:
         try:
             node = sqlglot.parse_one(text, dialect="spark")
         except sqlglot.errors.SqlglotError as error:
-            raise InvalidError(f"the condition {text!r} cannot be read: {error}") from error
+            raise InvalidError(f"the condition {text!r} is no SQL condition{_where(error)}") from error
         return self.of(node)
 
     def of(self, node: Any) -> pc.Expression:
@@ -260,3 +260,9 @@ def typed(value: Any, kind: pa.DataType) -> pa.Scalar:
 
 def _unfit(value: Any, kind: pa.DataType) -> InvalidError:
     return InvalidError(f"the value {str(value)!r} does not fit a column of type {kind}")
+
+
+def _where(error: sqlglot.errors.SqlglotError) -> str:
+    """Say where a text stops making sense, as far as the parser tells."""
+    found = error.errors[0] if isinstance(error, sqlglot.errors.ParseError) and error.errors else {}
+    return f": look at column {found['col']}, near {found['highlight']!r}" if found.get("highlight") else ""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from drawstring.base.bounds import worker_threads
+from drawstring.base.errors import DrawstringError
 from drawstring.filegroups.reader import read_slice
 from drawstring.filegroups.tasks import ReadTask
 
@@ -34,14 +35,20 @@ class Scan:
         schema: the columns of the result.
         plan: makes the tasks, when they are first needed.
         threads: tasks that run at once; None for as many as the machine is good for.
+        table: root of the table, for errors.
     """
 
     def __init__(
-        self, schema: pa.Schema, plan: Callable[[], Sequence[ReadTask]], threads: int | None = None
+        self,
+        schema: pa.Schema,
+        plan: Callable[[], Sequence[ReadTask]],
+        threads: int | None = None,
+        table: str | None = None,
     ) -> None:
         self._schema = schema
         self._plan = plan
         self._threads = threads or worker_threads()
+        self._table = table
         self._tasks: list[ReadTask] | None = None
 
     @property
@@ -52,7 +59,10 @@ class Scan:
     def tasks(self) -> list[ReadTask]:
         """Return the tasks that make up the result, one a file slice; each can run anywhere."""
         if self._tasks is None:
-            self._tasks = list(self._plan())
+            try:
+                self._tasks = list(self._plan())
+            except DrawstringError as error:
+                raise error.at(table=self._table) from error.__cause__
         return self._tasks
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -56,7 +57,8 @@ def snapshot_scan(
         check_not_cleaned(facts, time)
         facts = _with_schema_of(facts, time)
     query = query_of(facts, columns, where, InstantRange.of(facts.timeline, time))
-    return Scan(query.output, lambda: snapshot_tasks(query, read_optimized=read_optimized), threads)
+    tasks = partial(snapshot_tasks, query, read_optimized=read_optimized)
+    return Scan(query.output, tasks, threads, facts.storage.spec.uri)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,10 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
         (not config.record_key_fields, "has generated record keys"),
         (config.key_generator not in _GENERATORS, f"has key generator {config.key_generator}"),
         (bool(storage.list_tree(CONSISTENT_HASHING)), "has a consistent hashing index"),
-        (bool(storage.list_files(SCHEMA_HISTORY)), "had its schema changed on read (hoodie.schema.on.read.enable)"),
+        (
+            bool(storage.list_files(SCHEMA_HISTORY)),
+            "had its schema changed on read (hoodie.schema.on.read.enable)",
+        ),
     ]
     for refused, what in refusals:
         if refused:

@@ -71,9 +71,11 @@ class SparkEngine:
             return []
         pickled = [cloudpickle.dumps(item) for item in items]
         slices = min(len(pickled), _TASKS_PER_CORE * self.parallelism)
+        numbers = self.spark.range(0, len(pickled), 1, slices)
         with surfaced():
-            found = self.spark.sparkContext.parallelize(pickled, slices).map(_OnItem(task)).collect()
-        return [cloudpickle.loads(result) for result in found]
+            # As a DataFrame and not an RDD: those have Python workers of their own, to be started first.
+            found = numbers.mapInArrow(_OnItems(pickled, task), "result binary").collect()
+        return [cloudpickle.loads(bytes(row.result)) for row in found]
 
     def rows(self, df: DataFrame) -> SparkRows:
         """Take in a DataFrame; nothing is computed yet.
@@ -263,13 +265,16 @@ def _preceded(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator
 
 
 @dataclass(frozen=True, slots=True)
-class _OnItem:
+class _OnItems:
+    items: list[bytes]
     task: Callable[[Any], Any]
 
-    def __call__(self, pickled: bytes) -> bytes:
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with work():
-            result: bytes = cloudpickle.dumps(self.task(cloudpickle.loads(pickled)))
-            return result
+            for batch in batches:
+                for number in batch.column("id").to_pylist():
+                    pickled = cloudpickle.dumps(self.task(cloudpickle.loads(self.items[number])))
+                    yield pa.RecordBatch.from_arrays([pa.array([pickled], pa.binary())], names=["result"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,10 @@ class HudiSource(D.DataSource):
         options = dict(self.options)
         path = options.pop("path", None)
         if not path:
-            raise InvalidError("the table's path is missing: set OPTIONS (path '...') or LOCATION")
+            raise InvalidError(
+                "Spark told no path, as for tables of its catalogue that a Python source reads: use"
+                " CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path '...')"
+            )
         stored = {key: value for key, value in options.items() if is_storage_option(key)}
         return scan_of(open_table(path, stored), ReadOptions.parse(options), where)
 

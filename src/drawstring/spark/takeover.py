@@ -193,7 +193,7 @@ class TableWriter(DataFrameWriter):
         if _is_ours(self._source, self._spark):
             raise UnsupportedError(
                 f"saveAsTable({name!r}) does not work for format {self._source}: save(path), and then"
-                " CREATE TABLE ... USING hudi LOCATION makes the table known"
+                " CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path '...') gives it a name"
             )
         super().saveAsTable(name)
 

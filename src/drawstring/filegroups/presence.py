@@ -1,0 +1,99 @@
+"""Noticing data files that are gone.
+
+A partition is read as it is listed, so a file that somebody deleted would go unnoticed: its rows
+would be missing, or old ones come back. Two things that are known at no cost tell of many such cases:
+
+    the newest write      every file that it made has to be there still
+    a slice of logs only  the write that began it says whether it had a base file
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Protocol
+
+from drawstring.base.errors import CorruptTableError
+from drawstring.model.commit import CommitMetadata, WriteStat
+from drawstring.model.files import FileSlice, FileStatus, join_path
+from drawstring.model.instant import Instant
+from drawstring.timeline.timeline import Timeline
+
+_BASE = ".parquet"
+
+
+class CommitReader(Protocol):
+    """Reads what commits say about themselves."""
+
+    def commit_metadata(self, instant: Instant) -> CommitMetadata:
+        """Return the metadata of a completed write."""
+        ...
+
+
+class Presence:
+    """What must be there for all that commits say.
+
+    Args:
+        timeline: the completed writes.
+        reader: their metadata.
+    """
+
+    def __init__(self, timeline: Timeline, reader: CommitReader) -> None:
+        self._timeline = timeline
+        self._reader = reader
+        self._newest = max(timeline.writes(), key=lambda i: i.completed or i.requested, default=None)
+        self._stats: dict[str, dict[str, list[WriteStat]]] = {}
+
+    def check(
+        self,
+        partition: str,
+        listed: Iterable[FileStatus],
+        slices: Iterable[FileSlice],
+        as_of: str | None = None,
+    ) -> None:
+        """Compare a partition with what commits say.
+
+        Args:
+            partition: partition path.
+            listed: its files.
+            slices: the latest slice of each of its file groups.
+            as_of: the latest requested time that is asked for; None for all.
+
+        Raises:
+            CorruptTableError: naming a file that is gone.
+        """
+        paths = {status.path for status in listed}
+        newest = self._newest
+        if newest is not None and (as_of is None or newest.requested <= as_of):
+            for stat in self._stats_of(newest, partition):
+                _check(stat.path, paths, newest)
+        for file_slice in slices:
+            begun = None if file_slice.base else self._timeline.write_at(file_slice.base_instant)
+            if begun is not None:
+                for stat in self._stats_of(begun, partition):
+                    if stat.file_id == file_slice.file_id:
+                        _check(_base_of(stat), paths, begun)
+
+    def _stats_of(self, instant: Instant, partition: str) -> list[WriteStat]:
+        if instant.requested not in self._stats:
+            by_partition: dict[str, list[WriteStat]] = defaultdict(list)
+            for stat in self._reader.commit_metadata(instant).stats:
+                by_partition[stat.partition].append(stat)
+            self._stats[instant.requested] = by_partition
+        return self._stats[instant.requested].get(partition, [])
+
+
+def _base_of(stat: WriteStat) -> str:
+    """Return the path of the base file that a statistic tells of, empty for none."""
+    if stat.path.endswith(_BASE):
+        return stat.path
+    return join_path(stat.partition, stat.base_file) if stat.base_file else ""
+
+
+def _check(path: str, paths: set[str], instant: Instant) -> None:
+    if path and path not in paths:
+        raise CorruptTableError(
+            "a data file of a committed write is missing: restore it from a backup, or roll the write back",
+            instant=instant.requested,
+            path=path,
+        )

@@ -1,0 +1,176 @@
+"""The embedded engine's own promises: order, bounded memory, and groups whole across batches."""
+
+from __future__ import annotations
+
+import glob
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drawstring.engine.grouping import contiguous_groups, split_by
+from drawstring.engine.local import LocalEngine, ordered_map
+from drawstring.engine.protocol import TaskContext
+from drawstring.engine.spill import SpillingGroups
+
+SCHEMA = pa.schema([("city", pa.string()), ("number", pa.int64())])
+KEPT_IN_MEMORY = 1 << 30
+
+pairs = st.lists(
+    st.lists(st.tuples(st.sampled_from(["rome", "oslo", None]), st.integers(0, 99)), max_size=6), max_size=6
+)
+
+
+def batches_of(lists: list[list[tuple[str | None, int]]]) -> list[pa.RecordBatch]:
+    return [
+        pa.RecordBatch.from_pylist([{"city": city, "number": number} for city, number in rows], SCHEMA)
+        for rows in lists
+    ]
+
+
+def numbers_by_city(
+    batches: Iterator[pa.RecordBatch], context: TaskContext
+) -> Iterator[tuple[str, list[int]]]:
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    yield rows[0]["city"], [row["number"] for row in rows]
+
+
+@pytest.fixture
+def spill_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> str:
+    folder = str(tmp_path_factory.mktemp("spill"))
+    monkeypatch.setattr(tempfile, "tempdir", folder)
+    return folder
+
+
+def test_an_exchange_that_outgrows_memory_gives_the_same_groups(spill_folder: str) -> None:
+    batches = batches_of([[(city, number) for city in ("rome", "oslo", "bern")] for number in range(50)])
+    found = []
+    for memory_bytes in (KEPT_IN_MEMORY, 200, 0):
+        engine = LocalEngine(threads=2, memory_bytes=memory_bytes)
+        found.append(engine.rows(SCHEMA, batches).exchange(("city",)).run(numbers_by_city))
+    assert dict(found[0]) == dict.fromkeys(("rome", "oslo", "bern"), list(range(50)))
+    assert found[1] == found[2] == found[0]
+    assert os.listdir(spill_folder) == []
+
+
+def test_an_exchange_goes_to_disk_and_clears_up_after_a_failure(spill_folder: str) -> None:
+    on_disk: list[str] = []
+
+    def fails(batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[int]:
+        on_disk.extend(glob.glob(f"{spill_folder}/drawstring-spill-*/*.arrow"))
+        raise OSError("no space left")
+
+    rows = LocalEngine(memory_bytes=0).rows(SCHEMA, batches_of([[("rome", 1)], [("oslo", 2)]]))
+    with pytest.raises(OSError, match="no space"):
+        rows.exchange(("city",)).run(fails)
+    assert on_disk
+    assert os.listdir(spill_folder) == []
+
+
+def test_kept_rows_are_read_again_from_disk_until_released(spill_folder: str) -> None:
+    engine = LocalEngine(threads=2, memory_bytes=0)
+    kept = engine.rows(SCHEMA, batches_of([[("rome", number)] for number in range(20)])).persist()
+    for _ in range(2):
+        assert dict(kept.exchange(("city",)).run(numbers_by_city)) == {"rome": list(range(20))}
+    assert len(os.listdir(spill_folder)) == 1
+    kept.release()
+    assert os.listdir(spill_folder) == []
+
+
+@given(pairs, st.integers(0, 300))
+def test_spilled_groups_keep_their_batches_in_order(
+    lists: list[list[tuple[str | None, int]]], limit_bytes: int
+) -> None:
+    groups = SpillingGroups(SCHEMA, limit_bytes)
+    try:
+        for rows, batch in zip(lists, batches_of(lists), strict=True):
+            groups.add(len(rows), batch)
+        for size in groups.groups():
+            found = [batch.column("number").to_pylist() for batch in groups.batches(size)]
+            assert found == [[number for _, number in rows] for rows in lists if len(rows) == size]
+    finally:
+        groups.close()
+
+
+def test_results_come_in_order_however_long_each_takes() -> None:
+    def slow_at_first(item: int) -> int:
+        time.sleep(0.02 if item % 4 == 0 else 0)
+        return item * 2
+
+    assert list(ordered_map(slow_at_first, range(30), 3)) == [item * 2 for item in range(30)]
+
+
+def test_work_runs_ahead_of_its_reader_by_a_bound() -> None:
+    taken = []
+
+    def items() -> Iterator[int]:
+        for item in range(1000):
+            taken.append(item)
+            yield item
+
+    results = ordered_map(lambda item: item, items(), 2)
+    assert next(results) == 0
+    results.close()
+    assert len(taken) <= 6
+
+
+def test_a_failure_arrives_at_its_place_in_the_order() -> None:
+    def fails_at_three(item: int) -> int:
+        if item == 3:
+            raise ValueError("three")
+        return item
+
+    results = ordered_map(fails_at_three, range(10), 2)
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="three"):
+        next(results)
+
+
+def test_tasks_without_an_exchange_share_one_stream() -> None:
+    together = threading.Barrier(3)
+
+    def count(batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[int]:
+        together.wait(timeout=60)
+        yield sum(batch.num_rows for batch in batches)
+
+    rows = LocalEngine(threads=3).rows(SCHEMA, batches_of([[("rome", n)] for n in range(100)]))
+    assert sum(rows.run(count)) == 100
+
+
+@given(pairs)
+def test_contiguous_groups_join_across_batches(lists: list[list[tuple[str | None, int]]]) -> None:
+    rows = sorted((row for each in lists for row in each), key=lambda row: str(row[0]))
+    sizes = [len(each) for each in lists]
+    cut = [rows[sum(sizes[:n]) : sum(sizes[: n + 1])] for n in range(len(sizes))]
+    found = [
+        (city, [number for batch in batches for number in batch.column("number").to_pylist()])
+        for (city,), batches in contiguous_groups(iter(batches_of(cut)), ("city",))
+    ]
+    expected: dict[str | None, list[int]] = {}
+    for city, number in rows:
+        expected.setdefault(city, []).append(number)
+    assert found == list(expected.items())
+
+
+def test_what_is_left_of_a_group_is_skipped() -> None:
+    batches = batches_of([[("oslo", 1), ("rome", 2)], [("rome", 3)], [("rome", 4), ("turin", 5)]])
+    seen = []
+    for (city,), rows in contiguous_groups(iter(batches), ("city",)):
+        seen.append((city, next(rows).column("number").to_pylist()))
+    assert seen == [("oslo", [1]), ("rome", [2]), ("turin", [5])]
+
+
+@given(pairs)
+def test_splitting_keeps_every_row_once_and_in_order(lists: list[list[tuple[str | None, int]]]) -> None:
+    for rows, batch in zip(lists, batches_of(lists), strict=True):
+        found = {city: part.column("number").to_pylist() for (city,), part in split_by(batch, ("city",))}
+        expected: dict[str | None, list[int]] = {}
+        for city, number in rows:
+            expected.setdefault(city, []).append(number)
+        assert found == expected

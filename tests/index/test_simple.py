@@ -1,0 +1,74 @@
+"""The key join: which file group a key is in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from drawstring.base.clock import SeededIds
+from drawstring.base.errors import ConflictError, UnsupportedError
+from drawstring.engine.local import LocalEngine
+from drawstring.engine.protocol import TaskContext
+from drawstring.index.bucket import BucketIndex
+from drawstring.index.choose import choose_index
+from drawstring.index.protocol import KEY, LOCATION_SCHEMA, PARTITION, ROUTE
+from drawstring.index.simple import SimpleIndex
+from drawstring.model.files import FileSlice
+
+HELD = {"rome": {"f1": ["a", "b"], "f2": ["c"]}, "oslo": {"f3": ["a"]}, "bern": {"f4": ["a"]}}
+
+
+def slices_of(partition: str) -> list[FileSlice]:
+    return [FileSlice(partition, file_id, "1", None) for file_id in HELD.get(partition, {})]
+
+
+def read_keys(file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
+    assert file_slice.partition != "bern", "no row is for this partition"
+    keys = HELD[file_slice.partition][file_slice.file_id]
+    count = len(keys)
+    columns = [pa.array(keys), pa.repeat(file_slice.partition, count), pa.repeat(file_slice.file_id, count)]
+    yield pa.RecordBatch.from_arrays(columns, schema=LOCATION_SCHEMA)
+
+
+def rows_of(batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[tuple[object, ...]]:
+    for batch in batches:
+        yield from (tuple(row.values()) for row in batch.select([KEY, PARTITION, ROUTE]).to_pylist())
+
+
+def test_keys_are_found_in_the_partitions_of_their_rows_only() -> None:
+    schema = pa.schema([("fare", pa.int64()), (KEY, pa.string()), (PARTITION, pa.string())])
+    incoming = [("a", "rome"), ("a", "oslo"), ("a", "turin"), ("c", "rome"), ("c", "oslo"), ("b", "rome")]
+    batches = [
+        pa.RecordBatch.from_pylist([{"fare": 1, KEY: key, PARTITION: path}], schema) for key, path in incoming
+    ]
+    rows = LocalEngine(threads=2).rows(schema, batches).persist()
+    found = SimpleIndex().locate(rows, slices_of, read_keys).run(rows_of)
+    assert sorted(found) == sorted(
+        [
+            ("a", "rome", "f1"),
+            ("a", "oslo", "f3"),
+            ("a", "turin", None),
+            ("c", "rome", "f2"),
+            ("c", "oslo", None),
+            ("b", "rome", "f1"),
+        ]
+    )
+    rows.release()
+
+
+def test_a_route_finds_its_slice_a_new_key_none_and_a_lost_group_is_a_conflict() -> None:
+    index, slices = SimpleIndex(), slices_of("rome")
+    assert index.find("f2", slices) is slices[1]
+    assert index.find(None, slices) is None
+    with pytest.raises(ConflictError, match="file group f9 went away"):
+        index.find("f9", slices)
+    assert len(index.new_file_id(None, SeededIds(1))) == 38
+
+
+def test_an_index_is_chosen_by_its_name() -> None:
+    assert choose_index("SIMPLE", 4, ("id",)) == SimpleIndex()
+    assert choose_index("BUCKET", 4, ("id",)) == BucketIndex(4, ("id",))
+    with pytest.raises(UnsupportedError, match="RECORD_INDEX is not available yet"):
+        choose_index("RECORD_INDEX", 4, ("id",))

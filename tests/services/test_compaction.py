@@ -1,0 +1,199 @@
+"""Compaction: logs become base files, readers see the same rows, and what was begun is finished."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import drawstring
+from drawstring.base.clock import SystemClock
+from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
+from drawstring.config.options import WriteOptions
+from drawstring.formats.metadata import encode_compaction_plan
+from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile
+from drawstring.model.instant import Action, Instant
+from drawstring.model.plans import CompactionPlan
+from drawstring.services.compaction import plan_compaction
+from drawstring.table import Table
+from drawstring.timeline.store import TimelineStore
+from tests.timeline.support import golden
+from tests.write.test_faults import leftovers, orphans
+from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
+
+VERSIONS = (6, 8, 9)
+FIRST = [(key, city, 1, 1.0) for city in ("oslo", "rome") for key in "abc"]
+NEWER = [("a", "rome", 2, 2.0), ("b", "rome", 0, 0.0), ("a", "oslo", 1, 5.0)]
+MERGED = sorted([("a", "rome", 2, 2.0), ("a", "oslo", 1, 5.0), *(row for row in FIRST if row[0] != "a")])
+
+versions = pytest.mark.parametrize("version", VERSIONS)
+
+
+def logged(version: int, **how: Any) -> Table:
+    table = create(table_type=MOR, version=version, **how)
+    table.upsert(rides(*FIRST))
+    table.upsert(rides(*NEWER))
+    return table
+
+
+def logs(table: Table) -> int:
+    return sum(len(each.logs) for each in table.file_slices())
+
+
+def schedule(table: Table) -> Instant:
+    """Put a compaction on the timeline as another engine does, and leave it there."""
+    store = TimelineStore(table.state.storage, table.config, SystemClock())
+    plan = plan_compaction(table.file_slices())
+    return store.request(Action.COMPACTION, store.new_time(store.load()), encode_compaction_plan(plan))
+
+
+@versions
+@pytest.mark.parametrize("index", [{}, BUCKETS], ids=["simple", "bucket"])
+def test_logs_become_base_files_with_the_same_rows(version: int, index: dict[str, str]) -> None:
+    table = logged(version, properties=index)
+    assert (held(table), held(table, read_optimized=True)) == (MERGED, sorted(FIRST))
+    before = table.scan(columns=["_hoodie_record_key", "_hoodie_commit_time"]).to_arrow().to_pylist()
+    result = table.compact()
+    assert result is not None
+    assert (result.operation, result.files) == ("compact", 3 if index else 2)
+    assert logs(table) == 0
+    assert held(table) == held(table, read_optimized=True) == MERGED
+    after = table.scan(columns=["_hoodie_record_key", "_hoodie_commit_time"]).to_arrow().to_pylist()
+    assert sorted(map(str, after)) == sorted(map(str, before))
+    assert table.timeline.latest_write() == table.timeline.find(result.instant)
+
+
+@versions
+def test_without_logs_there_is_nothing_to_compact(version: int) -> None:
+    table = logged(version)
+    table.compact()
+    instants = table.timeline.instants
+    assert table.compact() is None
+    assert table.timeline.instants == instants
+    assert create(table_type=MOR, version=version).compact() is None
+
+
+def test_only_file_groups_with_logs_are_compacted() -> None:
+    table = logged(9)
+    table.compact()
+    table.upsert(rides(("b", "rome", 9, 9.0)))
+    result = table.compact()
+    assert result is not None
+    assert (result.files, result.records_written) == (1, 3)
+
+
+@versions
+def test_a_file_group_whose_rows_are_all_deleted_compacts_to_an_empty_one(version: int) -> None:
+    table = create(table_type=MOR, version=version, properties=BUCKETS)
+    table.upsert(rides(*FIRST))
+    table.delete(rides(*FIRST))
+    table.compact()
+    assert held(table) == []
+    table.upsert(rides(*NEWER))
+    assert held(table) == sorted(NEWER)
+
+
+def test_a_copy_on_write_table_is_not_compacted() -> None:
+    table = create(table_type=COW)
+    with pytest.raises(InvalidError, match="COPY_ON_WRITE table has no log files") as caught:
+        table.compact()
+    assert caught.value.table == table.uri
+
+
+def test_progress_is_told_file_group_by_file_group() -> None:
+    table = create(table_type=MOR)
+    cities = [f"city{number}" for number in range(7)]
+    for ts in (1, 2):
+        table.upsert(rides(*(("a", city, ts, float(ts)) for city in cities)))
+    told: list[tuple[int, int]] = []
+    table.compact(progress=lambda done, of: told.append((done, of)))
+    assert told[-1] == (7, 7)
+    assert [done for done, _ in told] == sorted({done for done, _ in told})
+
+
+@versions
+def test_a_compaction_left_on_the_timeline_is_run_with_what_came_after_it(version: int) -> None:
+    table = logged(version)
+    pending = schedule(table)
+    assert held(table) == MERGED
+    table.upsert(rides(("b", "rome", 3, 3.0), ("new", "bern", 1, 1.0)))
+    expected = sorted(
+        row
+        for row in [*MERGED, ("b", "rome", 3, 3.0), ("new", "bern", 1, 1.0)]
+        if row != ("b", "rome", 1, 1.0)
+    )
+    assert held(table) == expected
+    table.compact()
+    assert held(table) == expected
+    completed = table.timeline.find(pending.requested)
+    assert completed is not None
+    assert completed.is_completed
+    assert (logs(table), table.timeline.pending(), orphans(table), leftovers(table)) == (0, (), [], [])
+
+
+@versions
+def test_a_missing_log_file_stops_a_compaction_and_loses_nothing(version: int, tmp_path: Path) -> None:
+    table = drawstring.create(
+        tmp_path / "rides", rides().schema, record_key="id", partition_by="city", ordering="ts",
+        table_type=MOR, version=version,
+    )  # fmt: skip
+    table.upsert(rides(*FIRST))
+    table.upsert(rides(("a", "rome", 2, 2.0)))
+    pending = schedule(table)
+    (log,) = (tmp_path / "rides/rome").glob(".*.log.*")
+    log.rename(tmp_path / "kept")
+    with pytest.raises(CorruptTableError, match="missing") as caught:
+        table.compact()
+    assert (caught.value.path, caught.value.table) == (f"rome/{log.name}", table.uri)
+    (tmp_path / "kept").rename(log)
+    expected = sorted([("a", "rome", 2, 2.0), *(row for row in FIRST if row[:2] != ("a", "rome"))])
+    assert held(table) == expected
+    result = table.compact()
+    assert result is not None
+    assert result.instant == pending.requested
+    assert (held(table), logs(table), orphans(table)) == (expected, 0, [])
+
+
+@pytest.mark.parametrize("name", ["v6_mor_compaction_pending", "v9_mor_compaction_pending"])
+def test_a_compaction_that_real_hudi_requested_is_run(name: str, tmp_path: Path) -> None:
+    storage, _ = golden(name, tmp_path)
+    table = drawstring.open(storage.spec.uri)
+    (pending,) = table.timeline.pending()
+    columns = table.schema.names
+    before = table.scan(columns=columns).to_arrow().sort_by([(name, "ascending") for name in columns])
+    assert table.compact()
+    after = table.scan(columns=columns).to_arrow().sort_by([(name, "ascending") for name in columns])
+    assert after.equals(before)
+    assert (table.timeline.pending(), logs(table)) == ((), 0)
+    assert table.timeline.write_at(pending.requested)
+
+
+def test_a_plan_has_one_operation_for_each_slice_with_logs() -> None:
+    def file_slice(file_id: str, *log_names: str) -> FileSlice:
+        base = BaseFile.parse(FileStatus(f"rome/{file_id}_0-0-0_10.parquet", 1 << 20))
+        files = (LogFile.parse(FileStatus(f"rome/{name}", 1 << 19)) for name in log_names)
+        return FileSlice("rome", file_id, "10", base, tuple(file for file in files if file))
+
+    names = [".f1-0_12.log.1_0-0-0", ".f1-0_14.log.1_0-0-0"]
+    plan = plan_compaction([file_slice("f1-0", *names), file_slice("f2-0")])
+    (operation,) = plan.operations
+    assert (operation.partition, operation.file_id, operation.base_instant) == ("rome", "f1-0", "10")
+    assert operation.base_file == "f1-0_0-0-0_10.parquet"
+    assert list(operation.log_files) == names
+    assert operation.metrics["TOTAL_LOG_FILES"] == 2
+    assert operation.metrics["TOTAL_IO_READ_MB"] == 2
+    assert plan_compaction([file_slice("f2-0")]) == CompactionPlan(())
+
+
+def test_a_compaction_waits_for_no_longer_than_told() -> None:
+    table = logged(9)
+    options = {"hoodie.write.lock.wait_time_ms": "20"}
+    assert WriteOptions.parse(options).lock_wait_ms == 20
+
+    def upsert_meanwhile(done: int, of: int) -> None:
+        with pytest.raises(ConflictError, match="Another writer holds the table"):
+            table.upsert(rides(*NEWER), **options)
+
+    assert table.compact(upsert_meanwhile)
+    assert held(table) == MERGED

@@ -1,0 +1,85 @@
+"""The whole life of a table on an object store: a real S3 server in a process of its own."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+
+import pytest
+
+import drawstring
+from drawstring.base.clock import SystemClock, SystemIds
+from drawstring.base.errors import ConflictError
+from drawstring.table import Table
+from drawstring.txn.lease_lock import LEASE_PATH, Lease, LeaseLock
+from tests.storage.s3_server import S3Server, s3_server
+from tests.write.test_faults import leftovers, orphans
+from tests.write.test_operations import COW, MOR, SCHEMA, held, rides
+
+NO_WAIT = {"hoodie.write.lock.wait_time_ms": "50"}
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3Server]:
+    with s3_server() as server:
+        server.make_bucket("lake")
+        yield server
+
+
+def create(s3: S3Server, table_type: str, version: int) -> Table:
+    return drawstring.create(
+        f"s3://lake/tables/{next(_numbers)}",
+        SCHEMA,
+        name="rides",
+        record_key="id",
+        partition_by="city",
+        ordering="ts",
+        table_type=table_type,
+        version=version,
+        storage_options=s3.options,
+    )
+
+
+@pytest.mark.parametrize(("table_type", "version"), [(MOR, 9), (COW, 6)])
+def test_a_table_lives_on_s3(s3: S3Server, table_type: str, version: int) -> None:
+    table = create(s3, table_type, version)
+    first = table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0), ("c", "oslo", 1, 1.0)))
+    second = table.upsert(rides(("a", "rome", 2, 2.0), ("b", "rome", 0, 0.0)))
+    table.delete(rides(("c", "oslo", 1, 1.0)))
+    expected = [("a", "rome", 2, 2.0), ("b", "rome", 1, 1.0)]
+    assert held(table) == expected
+    if table_type == MOR:
+        assert table.compact()
+        assert held(table) == expected
+    assert [row[0] for row in held(table, as_of=first.instant)] == ["a", "b", "c"]
+    changes = table.incremental(first.completed or first.instant, second.completed or second.instant)
+    assert ("a", 2) in [(row["id"], row["ts"]) for row in changes.to_arrow().to_pylist()]
+    again = drawstring.open(table.uri, storage_options=s3.options)
+    assert held(again, where="city = 'rome' and fare > 1.5") == expected[:1]
+    assert (orphans(again), leftovers(again)) == ([], [])
+
+
+def test_a_second_writer_on_s3_gives_up_while_the_first_one_writes(s3: S3Server) -> None:
+    table = create(s3, COW, 9)
+    first = LeaseLock(table.state.storage, SystemClock(), SystemIds())
+    assert first.try_acquire()
+    with pytest.raises(ConflictError, match=r"owner .*lease good for \d+ s more.*wait_time_ms") as caught:
+        table.upsert(rides(("a", "rome", 1, 1.0)), **NO_WAIT)
+    assert caught.value.table == table.uri
+    first.release()
+    table.upsert(rides(("a", "rome", 1, 1.0)), **NO_WAIT)
+    assert held(table) == [("a", "rome", 1, 1.0)]
+
+
+def test_the_lease_of_a_killed_writer_ends_by_itself(s3: S3Server) -> None:
+    table = create(s3, COW, 9)
+    storage, now_ms = table.state.storage, SystemClock().now_ms()
+    storage.put(LEASE_PATH, Lease(False, now_ms + 60_000, "killed").encode())
+    with pytest.raises(ConflictError, match="owner killed"):
+        table.upsert(rides(("a", "rome", 1, 1.0)), **NO_WAIT)
+    storage.put(LEASE_PATH, Lease(False, now_ms - 60_000, "killed").encode())
+    table.upsert(rides(("a", "rome", 1, 1.0)), **NO_WAIT)
+    assert held(table) == [("a", "rome", 1, 1.0)]
+    assert json.loads(storage.read(LEASE_PATH))["expired"] is True
