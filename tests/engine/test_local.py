@@ -54,7 +54,7 @@ def test_an_exchange_that_outgrows_memory_gives_the_same_groups(spill_folder: st
     for memory_bytes in (KEPT_IN_MEMORY, 200, 0):
         engine = LocalEngine(threads=2, memory_bytes=memory_bytes)
         found.append(engine.rows(SCHEMA, batches).exchange(("city",)).run(numbers_by_city))
-    assert dict(found[0]) == dict.fromkeys(("rome", "oslo", "bern"), list(range(50)))
+    assert dict(found[0]) == {city: list(range(50)) for city in ("rome", "oslo", "bern")}
     assert found[1] == found[2] == found[0]
     assert os.listdir(spill_folder) == []
 

@@ -56,6 +56,7 @@ def writer(table: str, key: str, time: int, step: int | None = None) -> Iterator
 
 def main(path: str, key: str, time: str, step: str = "1000000") -> None:
     from drawstring.base.errors import DrawstringError
+    from drawstring.engine.local import LocalEngine
     from drawstring.storage import open_storage
     from drawstring.storage.faults import FaultyStorage
     from drawstring.table import Table
@@ -67,7 +68,9 @@ def main(path: str, key: str, time: str, step: str = "1000000") -> None:
             print(path, flush=True)
             sys.stdin.readline()
 
-    table = Table(TableState(StandsStill(open_storage(path), int(step), failures=1)))
+    storage = StandsStill(open_storage(path), int(step), failures=1)
+    # One thread, so that the steps come in the same order every time.
+    table = Table(TableState(storage, LocalEngine(1)))
     rows = rides(*((key, city, int(time), float(time)) for city in ("oslo", "rome")))
     try:
         table.upsert(rows)

@@ -39,11 +39,10 @@ OPERATIONS: dict[str, Callable[[Table], Any]] = {
     "compact": lambda table: table.compact(),
 }
 CASES = [
-    (table_type, version, operation)
-    for table_type in (COW, MOR)
-    for version in (6, 9)
-    for operation in OPERATIONS
-    if (table_type, operation) != (COW, "compact") and (version, operation) != (6, "bulk_insert")
+    *((kind, version, verb) for kind in (COW, MOR) for version in (6, 9) for verb in ("upsert", "delete")),
+    *((MOR, version, "compact") for version in (6, 9)),
+    *((COW, 9, "bulk_insert"), (COW, 9, "insert_overwrite"), (MOR, 6, "insert_overwrite")),
+    *((COW, 6, "insert_overwrite_table"), (MOR, 9, "insert_overwrite_table")),
 ]
 
 

@@ -45,7 +45,7 @@ def rollbacks(table: Table) -> list[Any]:
     [
         (COW, 9, 1, r"\.hoodie/timeline/\d+\.inflight"),
         (COW, 9, 9, r"\.hoodie/timeline/\d+_\d+\.commit"),
-        (COW, 6, 5, r".*\.parquet.*"),
+        (COW, 6, 5, r"(\.hoodie/\.temp/\d+/)?(oslo|rome)/.*"),
         (MOR, 6, 5, r".*\.log\.\d.*"),
     ],
 )

@@ -1,17 +1,18 @@
 """Noticing data files that are gone.
 
 A partition is read as it is listed, so a file that somebody deleted would go unnoticed: its rows
-would be missing, or old ones come back. Two things that are known at no cost tell of many such cases:
+would be missing, or old ones come back. The newest writes, a bounded number of them, tell:
 
-    the newest write      every file that it made has to be there still
+    newest write first    a file that it made has to be there, unless the file group was replaced or
+                          a later write, already seen, gave the group a new base file
     a slice of logs only  the write that began it says whether it had a base file
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Collection, Iterable
+from typing import Final, Protocol
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.model.commit import CommitMetadata, WriteStat
@@ -19,7 +20,10 @@ from drawstring.model.files import FileSlice, FileStatus, join_path
 from drawstring.model.instant import Instant
 from drawstring.timeline.timeline import Timeline
 
-_BASE = ".parquet"
+WRITES_LOOKED_AT: Final = 20
+"""Newest completed writes whose files are looked for."""
+
+_BASE: Final = ".parquet"
 
 
 class CommitReader(Protocol):
@@ -41,7 +45,8 @@ class Presence:
     def __init__(self, timeline: Timeline, reader: CommitReader) -> None:
         self._timeline = timeline
         self._reader = reader
-        self._newest = max(timeline.writes(), key=lambda i: i.completed or i.requested, default=None)
+        by_time = sorted(timeline.writes(), key=lambda i: i.completed or i.requested, reverse=True)
+        self._newest = by_time[:WRITES_LOOKED_AT]
         self._stats: dict[str, dict[str, list[WriteStat]]] = {}
 
     def check(
@@ -49,6 +54,8 @@ class Presence:
         partition: str,
         listed: Iterable[FileStatus],
         slices: Iterable[FileSlice],
+        *,
+        replaced: Collection[str] = (),
         as_of: str | None = None,
     ) -> None:
         """Compare a partition with what commits say.
@@ -57,22 +64,30 @@ class Presence:
             partition: partition path.
             listed: its files.
             slices: the latest slice of each of its file groups.
+            replaced: ids of its file groups that were replaced.
             as_of: the latest requested time that is asked for; None for all.
 
         Raises:
             CorruptTableError: naming a file that is gone.
         """
         paths = {status.path for status in listed}
-        newest = self._newest
-        if newest is not None and (as_of is None or newest.requested <= as_of):
-            for stat in self._stats_of(newest, partition):
-                _check(stat.path, paths, newest)
+        if self._newest and (as_of is None or self._newest[0].requested <= as_of):
+            self._check_newest(partition, paths, set(replaced))
         for file_slice in slices:
             begun = None if file_slice.base else self._timeline.write_at(file_slice.base_instant)
             if begun is not None:
                 for stat in self._stats_of(begun, partition):
                     if stat.file_id == file_slice.file_id:
                         _check(_base_of(stat), paths, begun)
+
+    def _check_newest(self, partition: str, paths: set[str], settled: set[str]) -> None:
+        """Look for the files of the newest writes; `settled` are file groups that need no more."""
+        for instant in self._newest:
+            stats = self._stats_of(instant, partition)
+            for stat in stats:
+                if stat.file_id not in settled:
+                    _check(stat.path, paths, instant)
+            settled.update(stat.file_id for stat in stats if stat.path.endswith(_BASE))
 
     def _stats_of(self, instant: Instant, partition: str) -> list[WriteStat]:
         if instant.requested not in self._stats:

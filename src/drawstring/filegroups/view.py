@@ -97,7 +97,9 @@ class FileGroupView:
                 found.append(FileGroup(partition, file_id, tuple(slices)))
         if self._presence is not None:
             newest = (group.slices[-1] for group in found)
-            self._presence.check(partition, self._listing.files(partition), newest, as_of)
+            replaced = [file_id for place, file_id in self._replaced_groups() if place == partition]
+            listed = self._listing.files(partition)
+            self._presence.check(partition, listed, newest, replaced=replaced, as_of=as_of)
         return found
 
     def pending_compactions(self) -> dict[tuple[str, str], str]:

@@ -7,27 +7,32 @@ all other slices ──> mapInArrow(read_slice) ─────────┘
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from drawstring.filegroups.reader import read_slice
 from drawstring.filegroups.tasks import ReadTask
 from drawstring.formats.parquet import parquet_schema
 from drawstring.model.files import BaseFile
-from drawstring.schema.meta import COMMIT_TIME
+from drawstring.query.predicate import parse_where
+from drawstring.schema.meta import COMMIT_TIME, PARTITION_PATH
 from drawstring.spark.batches import with_types
 from drawstring.spark.locations import spark_path
 from drawstring.spark.types import arrow_schema, spark_schema
 from drawstring.spark.worker import settle, shares
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
+
+FOLDERS_IN_A_LITERAL_MAX: Final = 100
+"""Partitions up to which their values travel in the query itself; beyond it they are joined."""
 
 _FOOTER_THREADS: Final = 16
 
@@ -56,22 +61,72 @@ def dataframe(spark: SparkSession, tasks: Sequence[ReadTask], reading: SliceRead
     in_python = [task for task, path in zip(tasks, paths, strict=True) if path is None]
     parts = []
     if len(in_python) < len(tasks):
-        parts.append(_read_natively(spark, tasks[0], [path for path in paths if path], reading))
+        native = [task for task, path in zip(tasks, paths, strict=True) if path is not None]
+        parts.append(_read_natively(spark, native, [path for path in paths if path], reading))
     if in_python or not tasks:
         parts.append(_read_in_python(spark, in_python, columns))
     return parts[0] if len(parts) == 1 else parts[0].union(parts[1])
 
 
 def _read_natively(
-    spark: SparkSession, task: ReadTask, paths: Sequence[str], reading: SliceReading
+    spark: SparkSession, tasks: Sequence[ReadTask], paths: Sequence[str], reading: SliceReading
 ) -> DataFrame:
     """Read files with Spark; columns and filters are those that all tasks of the query share."""
+    task = tasks[0]
     df = spark.read.schema(spark_schema(task.schema)).parquet(*paths)
+    df = with_folder_values(df, tasks, _needed(task, reading))
     if task.commit_times is not None:
         df = df.where(df[COMMIT_TIME].isin(*task.commit_times))
     if reading.where is not None:
         df = df.where(reading.where)
     return df.select([df[f"`{name}`"] for name in reading.schema.names])
+
+
+def with_folder_values(df: DataFrame, tasks: Sequence[ReadTask], needed: Sequence[str]) -> DataFrame:
+    """Put what folders say in the place of partition columns, as every query does.
+
+    A global index may leave a record in the folder of its old partition. The folder of a record is
+    in its meta column, so a look-up by it tells the value.
+
+    Args:
+        df: rows of base files.
+        tasks: what is read; partition paths with their values.
+        needed: columns that the query needs.
+    """
+    values = {task.file_slice.partition: task.partition_values for task in tasks}
+    told = [name for name in needed if any(row.get(name) is not None for row in values.values())]
+    if not told:
+        return df
+    if len(values) > FOLDERS_IN_A_LITERAL_MAX:
+        return _joined_folder_values(df, values, told)
+    for name in told:
+        pairs = [F.lit(text) for path, row in values.items() for text in (path, _text(row.get(name)))]
+        found = F.element_at(F.create_map(*pairs), F.col(PARTITION_PATH)).cast(df.schema[name].dataType)
+        df = df.withColumn(name, F.coalesce(found, F.col(f"`{name}`")))
+    return df
+
+
+def _joined_folder_values(
+    df: DataFrame, values: Mapping[str, Mapping[str, Any]], told: Sequence[str]
+) -> DataFrame:
+    columns = ", ".join(f"`folder {name}` string" for name in told)
+    rows = [(path, *(_text(row.get(name)) for name in told)) for path, row in values.items()]
+    folders = df.sparkSession.createDataFrame(rows, f"`{PARTITION_PATH}` string, {columns}")
+    joined = df.join(F.broadcast(folders), PARTITION_PATH, "left")
+    for name in told:
+        found = F.col(f"`folder {name}`").cast(df.schema[name].dataType)
+        joined = joined.withColumn(name, F.coalesce(found, F.col(f"`{name}`")))
+    return joined
+
+
+def _needed(task: ReadTask, reading: SliceReading) -> list[str]:
+    return list(reading.schema.names if reading.where is None else task.schema.names)
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _read_in_python(spark: SparkSession, tasks: Sequence[ReadTask], columns: T.StructType) -> DataFrame:
@@ -117,25 +172,40 @@ def plan_name(root: str) -> str:
 
 def _native_paths(spark: SparkSession, tasks: Sequence[ReadTask], reading: SliceReading) -> list[str | None]:
     """Return, by task, the file that Spark's own reader gives the same rows for, or None."""
-    plain = [task for task in tasks if _is_plain(task, reading)]
-    if not plain:
+    plain = [task for task in tasks if _is_plain(task)]
+    if not plain or not _says_all(plain[0], reading):
         return [None] * len(tasks)
     storage = open_spec(plain[0].storage)
     fit = _instants_that_fit(storage, plain, reading)
     return [
         spark_path(spark, storage.full_uri(_base(task).status.path))
-        if _is_plain(task, reading) and _base(task).instant in fit
+        if _is_plain(task) and _base(task).instant in fit
         else None
         for task in tasks
     ]
 
 
-def _is_plain(task: ReadTask, reading: SliceReading) -> bool:
+def _is_plain(task: ReadTask) -> bool:
     """Tell whether a slice is one Parquet file that holds all of the rows' values."""
     base, logs = task.file_slice.base, task.file_slice.logs
-    translatable = task.where is None or reading.where is not None
     is_parquet = base is not None and base.status.name.endswith(".parquet")
-    return is_parquet and not logs and not task.config.drop_partition_columns and translatable
+    return (
+        is_parquet
+        and not logs
+        and task.config.populate_meta_fields
+        and not task.config.drop_partition_columns
+    )
+
+
+def _says_all(task: ReadTask, reading: SliceReading) -> bool:
+    """Tell whether the SQL text is all that rows have to fulfil besides commit times.
+
+    A query may add a condition of its own: one that reaches archived commits does.
+    """
+    if task.where is None or reading.where is None:
+        return task.where is None
+    said = parse_where(reading.where, task.schema)
+    return said is not None and bool(task.where.equals(said))
 
 
 def _base(task: ReadTask) -> BaseFile:
@@ -186,4 +256,5 @@ def _same(stored: pa.DataType, wanted: pa.DataType) -> bool:
 
 def _is_timestamp_like(stored: pa.DataType, wanted: pa.DataType) -> bool:
     both = pa.types.is_timestamp(stored) and pa.types.is_timestamp(wanted)
-    return both and (stored.tz is None) == (wanted.tz is None)
+    # Spark reads no nanoseconds; those of the old 96-bit timestamps come without their zone.
+    return both and (stored.tz is None) == (wanted.tz is None) and stored.unit != "ns"

@@ -53,7 +53,8 @@ def _refuse_buckets(stats: tuple[WriteStat, ...]) -> None:
     if buckets and all(bucket is not None and bucket < _BUCKETS_MAX for bucket in buckets):
         raise InvalidError(
             "the table looks like one with a bucket index: set hoodie.index.type=BUCKET and the"
-            " hoodie.bucket.index.num.buckets that it was written with, or hoodie.index.type=SIMPLE if it is none"
+            " hoodie.bucket.index.num.buckets that it was written with; if it has none, set"
+            " hoodie.index.type=SIMPLE"
         )
 
 
@@ -79,6 +80,6 @@ def _check_key(index: Index, key: str, stat: WriteStat) -> None:
     if expected != bucket_of(stat.file_id):
         raise InvalidError(
             f"record key {key} would go to bucket {expected} but is in file group {stat.file_id}: set"
-            " hoodie.bucket.index.num.buckets and hoodie.bucket.index.hash.field as the table was written with",
+            " hoodie.bucket.index.num.buckets and hoodie.bucket.index.hash.field as at the writes before",
             path=stat.path,
         )
