@@ -14,7 +14,7 @@ from drawstring.engine.protocol import TaskContext
 from drawstring.index.bucket import BucketIndex
 from drawstring.index.choose import choose_index
 from drawstring.index.protocol import KEY, LOCATION_SCHEMA, PARTITION, ROUTE
-from drawstring.index.simple import SimpleIndex
+from drawstring.index.simple import SimpleIndex, one_home
 from drawstring.model.files import FileSlice
 
 HELD = {"rome": {"f1": ["a", "b"], "f2": ["c"]}, "oslo": {"f3": ["a"]}, "bern": {"f4": ["a"]}}
@@ -28,7 +28,8 @@ def read_keys(file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
     assert file_slice.partition != "bern", "no row is for this partition"
     keys = HELD[file_slice.partition][file_slice.file_id]
     count = len(keys)
-    columns = [pa.array(keys), pa.repeat(file_slice.partition, count), pa.repeat(file_slice.file_id, count)]
+    constants = (file_slice.partition, file_slice.file_id, False)
+    columns = [pa.array(keys), *(pa.repeat(value, count) for value in constants)]
     yield pa.RecordBatch.from_arrays(columns, schema=LOCATION_SCHEMA)
 
 
@@ -56,6 +57,31 @@ def test_keys_are_found_in_the_partitions_of_their_rows_only() -> None:
         ]
     )
     rows.release()
+
+
+def test_a_key_that_was_deleted_goes_where_it_lives_else_to_one_place_that_knows_it() -> None:
+    found = [
+        ("moved", "rome", "f1", True),
+        ("moved", "rome", "f2", False),
+        ("gone", "rome", "f2", True),
+        ("gone", "rome", "f1", True),
+        ("gone", "oslo", "f9", True),
+        ("twice", "rome", "f1", False),
+        ("twice", "rome", "f2", False),
+        ("new", "rome", None, None),
+    ]
+    batch = pa.RecordBatch.from_pylist(
+        [dict(zip(LOCATION_SCHEMA.names, row, strict=True)) for row in found], LOCATION_SCHEMA
+    )
+    [chosen] = one_home(iter([batch]))
+    assert [tuple(row.values()) for row in chosen.to_pylist()] == [
+        ("moved", "rome", "f2"),
+        ("gone", "rome", "f1"),
+        ("gone", "oslo", "f9"),
+        ("twice", "rome", "f1"),
+        ("twice", "rome", "f2"),
+        ("new", "rome", None),
+    ]
 
 
 def test_a_route_finds_its_slice_a_new_key_none_and_a_lost_group_is_a_conflict() -> None:

@@ -108,11 +108,13 @@ def test_a_late_soft_delete_loses_and_a_timely_one_wins(table_type: str, propert
     assert held(table) == [("a", "rome", 5, 1.0)]
 
 
+@pytest.mark.parametrize("properties", [{}, BUCKETS], ids=["simple", "bucket"])
 @pytest.mark.parametrize("version", [6, 9])
-def test_a_row_that_is_later_than_its_soft_delete_stays_deleted_in_a_bucket(version: int) -> None:
-    # With a key lookup it counts as new: nothing but a log that is not compacted yet knows of the delete.
+def test_a_row_that_is_older_than_its_soft_delete_stays_deleted(
+    version: int, properties: dict[str, str]
+) -> None:
     schema = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
-    table = create(schema, table_type=MOR, version=version, properties=BUCKETS)
+    table = create(schema, table_type=MOR, version=version, properties=properties)
     table.upsert(rides(("a", "rome", 5, 1.0)))
     gone = rides(("a", "rome", 9, 1.0)).append_column("_hoodie_is_deleted", pa.array([True]))
     table.upsert(gone)
@@ -120,6 +122,7 @@ def test_a_row_that_is_later_than_its_soft_delete_stays_deleted_in_a_bucket(vers
     assert held(table) == []
     table.upsert(rides(("a", "rome", 10, 3.0)))
     assert held(table) == [("a", "rome", 10, 3.0)]
+    assert table.scan(read_optimized=True).to_arrow().num_rows == 1, "the key is in one file group"
 
 
 @table_types

@@ -66,7 +66,7 @@ class Rows(Protocol):
 
         `on` are the key columns of both sides. The result has the columns of the left side and
         then those of `schema` that are not in `on`, null where nothing matched. A row on the left
-        comes once for each match on the right.
+        comes once for each match on the right, all of them in one batch.
         """
         ...
 

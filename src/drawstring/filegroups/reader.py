@@ -57,14 +57,10 @@ def read_slice(task: ReadTask) -> Iterator[pa.RecordBatch]:
 
 
 def _read(task: ReadTask) -> Iterator[pa.RecordBatch]:
-    storage = open_spec(task.storage)
     if not task.file_slice.logs:
-        yield from _read_base(storage, task)
+        yield from _read_base(open_spec(task.storage), task)
         return
-    check_mergeable(task.config)
-    needed = _needed(task)
-    merged = _read_merged(storage, task, nullable(task.schema, tuple(needed)))
-    for batch in merged:
+    for batch in SliceMerge(task).batches():
         yield from _finish(batch, task)
 
 
@@ -99,20 +95,43 @@ def _needed(task: ReadTask) -> list[str]:
     return [name for name in dict.fromkeys(names) if name in task.schema.names]
 
 
-def _read_merged(storage: Storage, task: ReadTask, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the merged rows of a slice with log files."""
-    more = [name for name in delete_columns(task.config, task.schema) if name not in schema.names]
-    log_schema = nullable(task.schema, (*schema.names, *more))
-    log = read_log_records(LogReading(storage, task.config, log_schema, task.instants), task.file_slice)
-    alive = ~log.is_delete
-    path = base_path(task)
-    if path is not None:
-        for batch in read_parquet(storage, path, columns=schema.names):
-            keep, beaten = _merge(conform(batch, schema), log, task)
-            alive[beaten] = False
-            yield keep
-    rows = log.rows.select(schema.names).filter(pa.array(alive))
-    yield from rows.to_batches(max_chunksize=BATCH_ROWS)
+class SliceMerge:
+    """A slice with log files, merged: the base rows stream past the log records.
+
+    Args:
+        task: what to read.
+
+    Raises:
+        UnsupportedError: the table's records merge in a way that this release does not know.
+    """
+
+    def __init__(self, task: ReadTask) -> None:
+        check_mergeable(task.config)
+        self._task = task
+        self._storage = open_spec(task.storage)
+        self._schema = nullable(task.schema, tuple(_needed(task)))
+        more = [name for name in delete_columns(task.config, task.schema) if name not in self._schema.names]
+        log_schema = nullable(task.schema, (*self._schema.names, *more))
+        self._log = read_log_records(
+            LogReading(self._storage, task.config, log_schema, task.instants), task.file_slice
+        )
+        self._won = np.ones(len(self._log.keys), dtype=bool)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the merged rows, with the columns that merging and the result need."""
+        path = base_path(self._task)
+        if path is not None:
+            for batch in read_parquet(self._storage, path, columns=self._schema.names):
+                keep, beaten = _merge(conform(batch, self._schema), self._log, self._task)
+                self._won[beaten] = False
+                yield keep
+        alive = self._won & ~self._log.is_delete
+        rows = self._log.rows.select(self._schema.names).filter(pa.array(alive))
+        yield from rows.to_batches(max_chunksize=BATCH_ROWS)
+
+    def deleted_keys(self) -> pa.Array:
+        """Return the record keys that a log file deleted; ask once the batches are through."""
+        return self._log.keys.filter(pa.array(self._won & self._log.is_delete))
 
 
 def _merge(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[pa.RecordBatch, Any]:

@@ -23,9 +23,16 @@ from drawstring.model.files import FileSlice
 KEY: Final = "_hoodie_record_key"
 PARTITION: Final = "_hoodie_partition_path"
 ROUTE: Final = "_drawstring_route"
+IS_DELETED: Final = "_drawstring_is_deleted"
 
-LOCATION_SCHEMA: Final = pa.schema([(KEY, pa.string()), (PARTITION, pa.string()), (ROUTE, pa.string())])
-"""What a look at the table tells of a key: the columns that a `KeyReader` yields."""
+LOCATION_SCHEMA: Final = pa.schema(
+    [(KEY, pa.string()), (PARTITION, pa.string()), (ROUTE, pa.string()), (IS_DELETED, pa.bool_())]
+)
+"""What a look at the table tells of a key: the columns that a `KeyReader` yields.
+
+A log file may have deleted the key; the file group remembers its ordering value, so a new version of the
+record belongs there all the same.
+"""
 
 SlicesOf = Callable[[str], Sequence[FileSlice]]
 """Latest file slices of a partition path."""

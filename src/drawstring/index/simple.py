@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import ConflictError
 from drawstring.engine.protocol import Rows
-from drawstring.index.protocol import KEY, LOCATION_SCHEMA, PARTITION, KeyReader, SlicesOf
+from drawstring.index.protocol import (
+    IS_DELETED,
+    KEY,
+    LOCATION_SCHEMA,
+    PARTITION,
+    ROUTE,
+    KeyReader,
+    SlicesOf,
+)
 from drawstring.model.files import FileSlice
+
+Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +44,8 @@ class SimpleIndex:
         """Join with the keys of every slice in the partitions that the rows name."""
         partitions = rows.distinct(PARTITION)
         sources = [file_slice for path in partitions for file_slice in slices_of(path)]
-        return rows.join_keys((KEY, PARTITION), sources, read_keys, LOCATION_SCHEMA)
+        joined = rows.join_keys((KEY, PARTITION), sources, read_keys, LOCATION_SCHEMA)
+        return joined.map_batches(one_home, pa.schema([*rows.schema, LOCATION_SCHEMA.field(ROUTE)]))
 
     def find(self, route: str | None, slices: Sequence[FileSlice]) -> FileSlice | None:
         """Return the slice with that file id; None for a new key."""
@@ -45,3 +59,38 @@ class SimpleIndex:
     def new_file_id(self, route: str | None, ids: Ids) -> str:
         """Name a file group."""
         return f"{ids.uuid()}-0"
+
+
+def one_home(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Choose among the file groups that know a key: those that have it, else one that deleted it.
+
+    Args:
+        batches: rows with every place that their keys were found in, and whether it is deleted there.
+
+    Yields:
+        The rows without that last column.
+    """
+    for batch in batches:
+        is_deleted = batch.column(IS_DELETED)
+        rows = batch.drop_columns([IS_DELETED])
+        yield rows.filter(_chosen(rows, is_deleted)) if pc.any(is_deleted).as_py() else rows
+
+
+def _chosen(rows: pa.RecordBatch, is_deleted: pa.Array) -> pa.Array:
+    """Tell which rows stay; rows of one key that was deleted everywhere agree on one place."""
+    is_live = ~is_deleted.fill_null(False).to_numpy(zero_copy_only=False)
+    records = _numbers(rows.column(KEY)), _numbers(rows.column(PARTITION))
+    record = np.unique(records[0] * rows.num_rows + records[1], return_inverse=True)[1]
+    has_live = np.zeros(rows.num_rows, dtype=bool)
+    has_live[record[is_live]] = True
+    place = pc.rank(rows.column(ROUTE), tiebreaker="min").to_numpy().astype(np.int64)
+    first = np.full(rows.num_rows, np.iinfo(np.int64).max)
+    np.minimum.at(first, record[~is_live], place[~is_live])
+    return pa.array(is_live | (~has_live[record] & (place == first[record])))
+
+
+def _numbers(column: pa.Array) -> Numbers:
+    """Number the distinct values of a column from 0."""
+    encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+    numbers: Numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers
