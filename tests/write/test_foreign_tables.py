@@ -49,6 +49,12 @@ def golden(name: str, folder: Path) -> Table:
     return drawstring.open(folder / name)
 
 
+def all_files(folder: Path) -> dict[Path, bytes]:
+    return {
+        path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"
+    }
+
+
 def options_of(name: str) -> dict[str, str]:
     part = matching(BUCKETED, name)
     if part is None:
@@ -175,6 +181,21 @@ def test_a_metadata_table_is_switched_off_before_a_write(
     assert "switched off the metadata table" in caplog.text
     assert "hoodie.table.metadata.partitions" not in table.config.properties
     assert not (tmp_path / name / ".hoodie/metadata").exists()
+
+
+def test_a_refused_call_leaves_the_metadata_table_alone(tmp_path: Path) -> None:
+    table = golden("v9_mdt_cow", tmp_path)
+    key = table.config.record_key_fields[0]
+    rows = data(table)
+    for wrong in (
+        lambda: table.upsert(rows.drop_columns([key])),
+        lambda: table.upsert(rows, **{"hoodie.index.type": "SIMPEL"}),
+        lambda: table.compact(),
+    ):
+        before = all_files(tmp_path)
+        with pytest.raises((InvalidError, UnsupportedError)):
+            wrong()
+        assert all_files(tmp_path) == before
 
 
 @pytest.mark.parametrize("name", ["v6_idx_bucket_cow", "v9_idx_bucket_cow", "v9_idx_bucket_partition_level"])

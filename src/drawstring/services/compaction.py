@@ -30,7 +30,7 @@ from drawstring.model.result import CommitResult
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.meta import with_meta_fields, without_meta
 from drawstring.services.rollback import rollback_instant
-from drawstring.services.transaction import Session, exclusive
+from drawstring.services.transaction import Session, clear, exclusive
 from drawstring.storage import open_spec
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.timeline.timeline import Timeline
@@ -78,11 +78,12 @@ def compact(
         ConflictError: another writer holds the table.
     """
     result = None
-    with exclusive(state, options.lock_wait_ms) as session:
-        if not session.config.is_merge_on_read:
+    with exclusive(state, options.lock_wait_ms) as found:
+        if not found.config.is_merge_on_read:
             raise InvalidError(
                 "a COPY_ON_WRITE table has no log files to compact", table=state.storage.spec.uri
             )
+        session = clear(found)
         for instant in session.store.load().pending_of(Action.COMPACTION):
             result = _run(session, instant, options, progress)
         if (scheduled := _schedule(session)) is not None:

@@ -1,6 +1,7 @@
 """A write on the timeline: begin, commit, or leave the table as it was.
 
-    exclusive  lock -> check -> switch a foreign metadata table off -> roll dead writes back
+    exclusive  lock -> refuse tables that cannot be written
+    clear      switch a foreign metadata table off -> roll dead writes back
     begin      new instant: requested, inflight
     commit     delete files of failed attempts -> completed, by put-if-absent -> remove markers
     abort      roll the own instant back
@@ -93,7 +94,7 @@ class Transaction:
 
 @contextmanager
 def exclusive(state: TableState, wait_ms: int) -> Iterator[Session]:
-    """Take the table for oneself and clear away what dead writers left.
+    """Take the table for oneself; nothing on it changes yet, so that a wrong call leaves no trace.
 
     Args:
         state: the table.
@@ -106,10 +107,27 @@ def exclusive(state: TableState, wait_ms: int) -> Iterator[Session]:
     with table_lock(state.storage, state.clock, state.ids, wait_ms) as lock:
         config = load_config(state.storage)
         check_writable(state.storage, config)
-        config = switch_off_metadata_table(state.storage, config, state.clock) or config
-        session = Session(state, config, TimelineStore(state.storage, config, state.clock), lock)
-        rollback_pending(session.rollback_context())
-        yield session
+        yield _session(state, config, lock)
+
+
+def clear(session: Session) -> Session:
+    """Switch a metadata table of another writer off and take back what dead writers left.
+
+    Args:
+        session: the table, locked; the call that is to follow has been checked.
+
+    Returns:
+        The session to go on with: the same one if nothing had to change.
+
+    Raises:
+        ConflictError: a pending write of another engine shows signs of life.
+        UnsupportedError: another engine was restoring the table.
+    """
+    state = session.state
+    config = switch_off_metadata_table(state.storage, session.config, state.clock)
+    cleared = session if config is None else _session(state, config, session.lock)
+    undone = rollback_pending(cleared.rollback_context())
+    return _session(state, cleared.config, session.lock) if undone else cleared
 
 
 @contextmanager
@@ -136,6 +154,10 @@ def discard_failed_attempts(state: TableState, requested: str, stats: Sequence[W
     extra = [path for path in Markers(state.storage, requested).files() if path not in wanted]
     state.storage.delete(extra)
     return extra
+
+
+def _session(state: TableState, config: TableConfig, lock: Lock) -> Session:
+    return Session(state, config, TimelineStore(state.storage, config, state.clock), lock)
 
 
 def _undo(session: Session, instant: Instant) -> None:

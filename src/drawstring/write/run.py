@@ -1,5 +1,6 @@
 """The parent function of all writes.
 
+check the call -> clear the table of dead writes
 begin -> prepare (keys, partition paths, routes)
       -> locate (index) -> exchange by file group -> place (files) -> commit
 """
@@ -9,6 +10,8 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Mapping
+
+import pyarrow as pa
 
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import DrawstringError
@@ -22,7 +25,7 @@ from drawstring.index.protocol import LOCATION_SCHEMA, PARTITION, ROUTE
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.services.compaction import compact, deltas_since_compaction
-from drawstring.services.transaction import Session, begin, exclusive
+from drawstring.services.transaction import Session, begin, clear, exclusive
 from drawstring.txn.state import TableState
 from drawstring.write.buckets import check_buckets
 from drawstring.write.place import PlaceGroups, PlaceNew
@@ -56,15 +59,15 @@ def write(
     """
     watch = Stopwatch()
     verb = verb_of(operation)
-    with exclusive(state, options.lock_wait_ms) as session:
-        timeline = session.store.load()
-        facts = WriteFacts(session, timeline, session.store.new_time(timeline))
-        plan = plan_write(facts, rows.schema, verb, options)
-        check_buckets(facts, plan.index, options)
+    with exclusive(state, options.lock_wait_ms) as found:
+        facts, plan = _planned(found, rows.schema, verb, options)
+        session = clear(found)
+        if session is not found:
+            facts, plan = _planned(session, rows.schema, verb, options)
         requested = encode_requested_replace(verb.operation) if verb.replaces else b""
         with begin(session, verb.action(session.config), facts.time, requested) as transaction:
-            lookup = SliceLookup(state.storage.spec, session.config, timeline)
-            stats = _place(rows, plan, verb, lookup, InstantRange.of(timeline))
+            lookup = SliceLookup(state.storage.spec, session.config, facts.timeline)
+            stats = _place(rows, plan, verb, lookup, InstantRange.of(facts.timeline))
             metadata = CommitMetadata(
                 stats=tuple(stats),
                 operation=verb.operation,
@@ -77,6 +80,17 @@ def write(
     if is_due:
         _compact_inline(state, options)
     return result
+
+
+def _planned(
+    session: Session, incoming: pa.Schema, verb: Verb, options: WriteOptions
+) -> tuple[WriteFacts, WritePlan]:
+    """Check the call against the table as it is and fix what does not depend on the rows."""
+    timeline = session.store.load()
+    facts = WriteFacts(session, timeline, session.store.new_time(timeline))
+    plan = plan_write(facts, incoming, verb, options)
+    check_buckets(facts, plan.index, options)
+    return facts, plan
 
 
 def _compact_inline(state: TableState, options: WriteOptions) -> None:
