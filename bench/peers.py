@@ -136,7 +136,8 @@ def _jar(coordinates: str) -> Path | None:
     group, name, version = coordinates.split(":")
     maven = Path.home() / ".m2/repository" / group.replace(".", "/") / name / version
     places = [maven / f"{name}-{version}.jar"]
-    places += [Path.home() / ivy / "jars" / f"{group}_{name}-{version}.jar" for ivy in (".ivy2", ".ivy2.5.2")]
+    folders = (ROOT / ".tools/ivy", Path.home() / ".ivy2", Path.home() / ".ivy2.5.2")
+    places += [ivy / "jars" / f"{group}_{name}-{version}.jar" for ivy in folders]
     return next((place for place in places if place.is_file()), None)
 
 

@@ -1,24 +1,25 @@
 """Fetch Apache Hudi's Spark bundle, the reference that tests/interop compares with; print its path.
 
-Taken from, in this order: the file that HUDI_BUNDLE_JAR names, the local Maven repository, `mvn`,
-and the resolver inside PySpark (which asks Maven Central and needs no Maven). Run it with a Python
-that has PySpark 3.5.
+Taken from, in this order: the file that HUDI_BUNDLE_JAR names, the local Maven repository, this
+project's own `.tools/ivy`, and Maven Central by the resolver inside PySpark (which needs no Maven).
+Run it with a Python that has PySpark 3.5.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-import subprocess
 import sys
+import time
 from pathlib import Path
 
 GROUP, NAME, VERSION = "org.apache.hudi", "hudi-spark3.5-bundle_2.12", "1.2.0"
 COORDINATES = f"{GROUP}:{NAME}:{VERSION}"
 SHA1 = "3f67a3f29a8f914ecb55a2aeacf2298dced576d3"
-LOCAL = Path.home() / ".m2/repository" / GROUP.replace(".", "/") / NAME / VERSION / f"{NAME}-{VERSION}.jar"
-IVY = Path.home() / ".ivy2/jars" / f"{GROUP}_{NAME}-{VERSION}.jar"
+MAVEN = Path.home() / ".m2/repository" / GROUP.replace(".", "/") / NAME / VERSION / f"{NAME}-{VERSION}.jar"
+IVY_FOLDER = Path(__file__).parents[1] / ".tools/ivy"
+IVY = IVY_FOLDER / "jars" / f"{GROUP}_{NAME}-{VERSION}.jar"
+ATTEMPTS = 3
 
 
 def is_whole(jar: Path) -> bool:
@@ -35,40 +36,42 @@ def present() -> Path | None:
         if not Path(named).is_file():
             sys.exit(f"HUDI_BUNDLE_JAR names no file: {named}")
         return Path(named)
-    return next((jar for jar in (LOCAL, IVY) if is_whole(jar)), None)
+    return next((jar for jar in (MAVEN, IVY) if is_whole(jar)), None)
 
 
-def fetch_with_maven() -> None:
-    """Let Maven put the jar into the local repository."""
-    command = ["mvn", "-q", "-B", "dependency:get", f"-Dartifact={COORDINATES}", "-Dtransitive=false"]
-    subprocess.run(command, stdout=sys.stderr, check=False)
-
-
-def fetch_with_spark() -> None:
-    """Let the resolver that spark-submit uses for --packages put it into ~/.ivy2."""
+def fetch() -> None:
+    """Let the resolver that spark-submit uses for --packages put it into the project's folder."""
     from pyspark import SparkConf
     from pyspark.java_gateway import launch_gateway
 
     gateway = launch_gateway(SparkConf())
     try:
         resolver = gateway.jvm.org.apache.spark.deploy.SparkSubmitUtils
-        nothing = gateway.jvm.scala.Option.apply(None)
-        settings = resolver.buildIvySettings(nothing, nothing, False)
+        option = gateway.jvm.scala.Option
+        folder = option.apply(str(IVY_FOLDER))
+        settings = resolver.buildIvySettings(option.apply(None), folder, False)
         exclusions = gateway.jvm.org.apache.spark.api.python.PythonUtils.toSeq([])
-        resolver.resolveMavenCoordinates(COORDINATES, settings, nothing, False, exclusions, False)
+        resolver.resolveMavenCoordinates(COORDINATES, settings, option.apply(None), False, exclusions, False)
     finally:
         gateway.shutdown()
 
 
+def fetched() -> Path | None:
+    """Fetch the jar, more than once if the network fails."""
+    for attempt in range(ATTEMPTS):
+        time.sleep(10 * attempt)
+        try:
+            fetch()
+        except Exception as error:  # a Java exception; what it says is all that there is to say
+            print(f"attempt {attempt + 1} of {ATTEMPTS}: {error}", file=sys.stderr)
+        if jar := present():
+            return jar
+    return None
+
+
 def main() -> int:
     """Run the command line."""
-    jar = present()
-    if jar is None and shutil.which("mvn"):
-        fetch_with_maven()
-        jar = present()
-    if jar is None:
-        fetch_with_spark()
-        jar = present()
+    jar = present() or fetched()
     if jar is None:
         print(f"{COORDINATES} could not be fetched; set HUDI_BUNDLE_JAR to the file.", file=sys.stderr)
         return 1
