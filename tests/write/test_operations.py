@@ -13,6 +13,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError
+from drawstring.model.instant import Instant
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.table import Table
 
@@ -44,6 +45,12 @@ def held(table: Table, **how: Any) -> list[tuple[Any, ...]]:
     return sorted(
         tuple(row.values()) for row in table.scan(columns=SCHEMA.names, **how).to_arrow().to_pylist()
     )
+
+
+def changed_since(table: Table, write: Instant) -> list[tuple[Any, ...]]:
+    assert write.completed
+    found = table.incremental(write.completed, columns=SCHEMA.names).to_arrow().to_pylist()
+    return sorted(tuple(row.values()) for row in found)
 
 
 A1, A2, B1 = ("a", "rome", 1, 1.0), ("a", "rome", 2, 2.0), ("b", "rome", 1, 1.0)
@@ -367,3 +374,16 @@ def test_an_inline_compaction_runs_after_so_many_delta_commits() -> None:
         logs = [len(each.logs) for each in table.file_slices()]
         assert logs == [{1: 0, 2: 1, 3: 0, 4: 1, 5: 2, 6: 0}[turn]]
         assert held(table) == [("a", "rome", turn, float(turn))]
+
+
+def test_a_late_row_is_among_the_changes_of_its_commit_whatever_a_compaction_in_the_range_holds() -> None:
+    table = create(SCHEMA, table_type=MOR, properties=BUCKETS)
+    table.upsert(rides(("a", "rome", 5, 1.0)))
+    table.upsert(rides(("a", "rome", 9, 2.0), ("b", "rome", 9, 2.0)))
+    first = table.timeline.writes()[0]
+    second = table.timeline.writes()[1]
+    table.compact()
+    table.upsert(rides(("a", "rome", 7, 3.0)))
+    assert changed_since(table, first) == [("a", "rome", 9, 2.0), ("b", "rome", 9, 2.0)]
+    assert changed_since(table, second) == [("a", "rome", 7, 3.0)]
+    assert held(table) == [("a", "rome", 9, 2.0), ("b", "rome", 9, 2.0)]

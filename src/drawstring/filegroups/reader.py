@@ -121,7 +121,8 @@ class SliceMerge:
         """Yield the merged rows, with the columns that merging and the result need."""
         path = base_path(self._task)
         if path is not None:
-            for batch in read_parquet(self._storage, path, columns=self._schema.names):
+            in_range = self._task.in_range
+            for batch in read_parquet(self._storage, path, columns=self._schema.names, where=in_range):
                 keep, beaten = _merge(conform(batch, self._schema), self._log, self._task)
                 self._won[beaten] = False
                 yield keep

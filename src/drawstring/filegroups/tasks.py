@@ -79,10 +79,21 @@ class ReadTask:
     @property
     def condition(self) -> pc.Expression | None:
         """What a row must fulfil: `where` and the commit times."""
+        in_range = self.in_range
+        if in_range is None or self.where is None:
+            return self.where if in_range is None else in_range
+        return self.where & in_range
+
+    @property
+    def in_range(self) -> pc.Expression | None:
+        """What a row must fulfil to be of the commits asked for; None when all count.
+
+        Base rows of other commits take no part in merging: as in real Hudi, a late row in the log of
+        such a commit is a change that the commit made, whatever the base file says.
+        """
         if self.commit_times is None:
-            return self.where
-        in_range = pc.field(COMMIT_TIME).isin(list(self.commit_times))
-        return in_range if self.where is None else self.where & in_range
+            return None
+        return pc.field(COMMIT_TIME).isin(list(self.commit_times))
 
 
 def nullable(schema: pa.Schema, columns: tuple[str, ...]) -> pa.Schema:
