@@ -5,6 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PY := .venv/bin/python
 ARGS ?=
+HISTORIES ?= 3
 
 .PHONY: help
 help: ## list the targets
@@ -65,8 +66,8 @@ setup-interop: setup ## PySpark 3.5 and Apache Hudi's bundle, to compare with
 	fi
 
 .PHONY: interop
-interop: setup-interop ## real Apache Hudi reads our tables, goes on with them, and we read the result
-	@$(PY) -m pytest tests/interop $(ARGS)
+interop: setup-interop ## real Apache Hudi and drawstring read each other's tables and go on with them (HISTORIES=50: random ones)
+	@HISTORIES=$(HISTORIES) $(PY) -m pytest tests/interop $(ARGS)
 
 .PHONY: interop-short
 interop-short: setup-interop ## the part of interop that takes a few minutes

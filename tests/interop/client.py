@@ -79,6 +79,22 @@ class Referee:
         instant: str | None = self._ask(do="compact", table=table, options=dict(options))["instant"]
         return instant
 
+    def service(
+        self,
+        table: str,
+        what: str,
+        options: Mapping[str, str] = NO_OPTIONS,
+        *,
+        instant: str | None = None,
+        run: bool = True,
+    ) -> str | None:
+        """Run a table service, or only plan it; return its instant, None when there was nothing to do."""
+        answer = self._ask(
+            do="service", table=table, what=what, options=dict(options), instant=instant, run=run
+        )
+        found: str | None = answer["instant"]
+        return found
+
     def _fresh(self, name: str) -> Path:
         self._count += 1
         return Path(self._scratch.name) / f"{self._count}-{name}"

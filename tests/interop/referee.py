@@ -7,6 +7,10 @@ one line on standard output. Rows do not travel in the lines: they are Parquet f
     {"do": "write", "table": T, "rows": FILE, "options": {...}}
     {"do": "timeline", "table": T}   answers "instants": [[requested, completed, action, state]]
     {"do": "compact", "table": T, "options": {...}}   answers "instant": TIME, or null for none
+    {"do": "service", "table": T, "what": NAME, "instant": TIME, "run": BOOL, "options": {...}}   likewise
+
+A service is compaction, log_compaction or clustering (scheduled, and run if `run` says so), clean,
+archive, rollback, savepoint or restore (the last three of an instant).
 
 Every answer has "ok"; when it is false, "error" says why.
 """
@@ -85,6 +89,41 @@ class Referee:
         finally:
             client.close()
 
+    def service(self, request):
+        client = self._write_client(request["table"], request["options"])
+        what, instant = request["what"], request.get("instant")
+        nothing = self.spark._jvm.org.apache.hudi.common.util.Option.empty()
+        at_instant = {
+            "rollback": client.rollback,
+            "savepoint": lambda time: client.savepoint(time, "referee", ""),
+            "restore": client.restoreToSavepoint,
+        }
+        plans = {
+            "compaction": (
+                client.scheduleCompaction,
+                lambda time: client.commitCompaction(time, client.compact(time), nothing),
+            ),
+            "log_compaction": (
+                client.scheduleLogCompaction,
+                lambda time: client.commitLogCompaction(time, client.logCompact(time), nothing),
+            ),
+            "clustering": (client.scheduleClustering, lambda time: client.cluster(time, True)),
+        }
+        try:
+            if what in at_instant:
+                at_instant[what](instant)
+            elif what in plans:
+                schedule, run = plans[what]
+                scheduled = schedule(nothing)
+                instant = scheduled.get() if scheduled.isPresent() else None
+                if instant and request["run"]:
+                    run(instant)
+            else:
+                {"clean": client.clean, "archive": client.archive}[what]()
+        finally:
+            client.close()
+        return {"instant": instant}
+
     def _meta_client(self, table):
         hudi = self.spark._jvm.org.apache.hudi
         hadoop = self.spark._jsc.hadoopConfiguration()
@@ -106,7 +145,7 @@ class Referee:
 
 def serve(referee: Referee, answers: TextIO) -> None:
     """Answer requests until standard input ends."""
-    actions = {name: getattr(referee, name) for name in ("read", "write", "timeline", "compact")}
+    actions = {name: getattr(referee, name) for name in ("read", "write", "timeline", "compact", "service")}
     print(json.dumps({"ok": True}), file=answers, flush=True)
     for line in sys.stdin:
         request = json.loads(line)
