@@ -27,7 +27,7 @@ class SparkBackend:
         self._spark = (
             SparkSession.builder.master("local[*]")
             .appName("drawstring demo")
-            .config("spark.sql.shuffle.partitions", "8")
+            .config("spark.sql.shuffle.partitions", "4")
             .config("spark.sql.session.timeZone", "UTC")
             .config("spark.driver.memory", "2g")
             .config("spark.ui.enabled", "false")
@@ -57,7 +57,7 @@ class SparkBackend:
 
     def refresh(self, groups: DataFrame) -> int:
         """Compute the groups from the months they are in; a group that lost all flights goes."""
-        months = [row.month for row in groups.select("month").distinct().collect()]
+        count, months = groups.agg(F.count("*"), F.collect_set("month")).collect()[0]
         if not months:
             return 0
         flights = self._spark.read.format("hudi").load(self._path(FLIGHTS)).where(F.col("month").isin(months))
@@ -72,13 +72,11 @@ class SparkBackend:
         )
         delays.cache()
         self._write(DELAYS, delays, "upsert")
-        gone = groups.join(delays, list(GROUP), "left_anti").cache()
-        if not gone.isEmpty():
-            self._write(DELAYS, gone, "delete")
-        count = groups.count()
-        for frame in (gone, delays, groups):
+        if delays.count() < count:
+            self._write(DELAYS, groups.join(delays, list(GROUP), "left_anti"), "delete")
+        for frame in (delays, groups):
             frame.unpersist()
-        return count
+        return int(count)
 
     def compact(self, spec: TableSpec) -> None:
         engine = drawstring.spark.SparkEngine(self._spark)
