@@ -11,7 +11,7 @@ from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.markers import Markers
 from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.stamp import Stamp
-from drawstring.formats.parquet import ParquetSink
+from drawstring.formats.parquet import ParquetSink, former_filter
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import PARTITION_METADATA, BaseFile, FileSlice, join_path
 from drawstring.storage.protocol import Storage
@@ -27,6 +27,8 @@ class BaseFileWriter:
         file_id: the file group.
         write_token: of the task's attempt.
         previous: the slice that the file takes the place of, None for a new file group.
+        inherits_keys: whether the bloom filter goes on from the previous base file's: `write` is then
+            told which rows have keys of that file.
     """
 
     def __init__(
@@ -37,6 +39,8 @@ class BaseFileWriter:
         file_id: str,
         write_token: str,
         previous: FileSlice | None = None,
+        *,
+        inherits_keys: bool = False,
     ) -> None:
         self._watch = Stopwatch()
         self._previous = previous
@@ -45,16 +49,19 @@ class BaseFileWriter:
         self.name = BaseFile.name_of(file_id, write_token, settings.instant)
         self.path = join_path(partition, self.name)
         self.rows = 0
+        former = previous.base if previous is not None else None
         ensure_partition(storage, partition, settings.instant)
-        replaces = previous is not None and previous.base is not None
-        Markers(storage, settings.instant).create(self.path, "MERGE" if replaces else "CREATE")
+        Markers(storage, settings.instant).create(self.path, "MERGE" if former else "CREATE")
+        inherited = None
+        if inherits_keys and settings.bloom and former:
+            inherited = former_filter(storage, former.status.path)
         self._sink = ParquetSink(
             storage,
             self.path,
             settings.full_schema,
             table_avro_schema=settings.avro_schema,
             compression=settings.compression,
-            bloom=settings.bloom,
+            bloom=inherited or settings.bloom,
             row_group_rows=settings.row_group_rows,
         )
 
@@ -63,9 +70,14 @@ class BaseFileWriter:
         """Bytes that the file has so far, roughly."""
         return self._sink.bytes_written
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Append rows that carry their meta columns."""
-        self._sink.write(batch)
+    def write(self, batch: pa.RecordBatch, *, is_known: bool = False) -> None:
+        """Append rows that carry their meta columns.
+
+        Args:
+            batch: the rows.
+            is_known: whether the base file of the previous slice has all their keys.
+        """
+        self._sink.write(batch, is_known=is_known)
         self.rows += batch.num_rows
 
     def close(self, *, inserts: int, updates: int = 0, deletes: int = 0) -> WriteStat:

@@ -22,12 +22,12 @@ from drawstring.filegroups.base_writer import BaseFileWriter
 from drawstring.filegroups.changes import Changes, ordering_of
 from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.stamp import Stamp, renamed
-from drawstring.formats.parquet import read_parquet
+from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows
 from drawstring.merge.order import wins_over
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
 from drawstring.schema.evolve import conform
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.meta import FILE_NAME, RECORD_KEY
 from drawstring.storage.protocol import Storage
 
 Flags: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.bool_]]"
@@ -59,22 +59,36 @@ def rewrite_slice(
         raise CorruptTableError(
             "a copy-on-write file group has no base file: restore the table", path=target.partition
         )
-    writer = BaseFileWriter(settings, storage, target.partition, target.file_id, context.write_token, target)
+    writer = BaseFileWriter(
+        settings,
+        storage,
+        target.partition,
+        target.file_id,
+        context.write_token,
+        target,
+        inherits_keys=True,
+    )
     try:
         overlay = Overlay(changes, settings)
-        base = read_parquet(storage, target.base.status.path)
-        for batch in overlay.lay_over(conform(batch, settings.full_schema) for batch in base):
-            writer.write(renamed(batch, writer.name))
-        records = overlay.surviving_records()
-        if records.num_rows:
+        for batch in overlay.lay_over(_base_rows(storage, target.base.status.path, settings)):
+            writer.write(renamed(batch, writer.name), is_known=True)
+        written = 0
+        for records, is_known in overlay.surviving_records():
+            written += records.num_rows
             for batch in records.to_batches():
-                writer.write(stamp.apply(batch, writer.name))
+                writer.write(stamp.apply(batch, writer.name), is_known=is_known)
     except BaseException:
         writer.abort()
         raise
-    return writer.close(
-        inserts=records.num_rows - overlay.updates, updates=overlay.updates, deletes=overlay.deletes
-    )
+    return writer.close(inserts=written - overlay.updates, updates=overlay.updates, deletes=overlay.deletes)
+
+
+def _base_rows(storage: Storage, path: str, settings: FileSettings) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a base file, its own name left out, what repeats as dictionaries."""
+    schema = physical(settings.full_schema)
+    columns = [name for name in schema.names if name != FILE_NAME]
+    for batch in read_parquet_rows(storage, path, columns, tuple(REPEATING)):
+        yield conform(batch, schema)
 
 
 class Overlay:
@@ -90,6 +104,7 @@ class Overlay:
         self._config = settings.config
         self._record_keys = changes.records.column(RECORD_KEY).combine_chunks()
         self._lost = np.zeros(changes.records.num_rows, dtype=bool)
+        self._met = np.zeros(changes.records.num_rows, dtype=bool)
         self._ordering = ordering_of(changes.records, settings.config)
         self.updates = 0
         self.deletes = 0
@@ -100,15 +115,20 @@ class Overlay:
             keep = ~(self._updated(batch) | self._deleted(batch))
             yield batch if keep.all() else batch.filter(pa.array(keep))
 
-    def surviving_records(self) -> pa.Table:
-        """Return the records that no base row won over; ask once the base is through."""
-        return (
-            self._changes.records.filter(pa.array(~self._lost)) if self._lost.any() else self._changes.records
-        )
+    def surviving_records(self) -> Iterator[tuple[pa.Table, bool]]:
+        """Yield the records that no base row won over, and whether the base has their keys.
+
+        Ask once the base is through.
+        """
+        for is_known, chosen in ((True, self._met & ~self._lost), (False, ~self._met)):
+            if chosen.any():
+                records = self._changes.records
+                yield records if chosen.all() else records.filter(pa.array(chosen)), is_known
 
     def _updated(self, batch: pa.RecordBatch) -> Flags:
         rows, positions = _match(batch, self._record_keys)
         won = self._wins(batch, rows, self._ordering, positions)
+        self._met[positions] = True
         self._lost[positions[~won]] = True
         self.updates += int(won.sum())
         return _flags(batch.num_rows, rows[won])

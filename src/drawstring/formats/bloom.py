@@ -64,11 +64,16 @@ class BloomFilter:
     def __init__(self, shape: BloomShape, capacity: int, keys_max: int, type_code: str = DYNAMIC) -> None:
         self.shape = shape
         self.type_code = type_code
-        self._capacity = capacity
+        self.capacity = capacity
         self._rows_max = max(1, -(-keys_max // capacity))
         self._rows = [np.zeros(shape.bits, np.bool_)]
         self._added = 0
         self._count = 0
+
+    @property
+    def keys(self) -> int:
+        """How many keys were added, repeated ones included."""
+        return self._added
 
     @staticmethod
     def empty(
@@ -126,7 +131,7 @@ class BloomFilter:
                 self.shape.hashes,
                 _MURMUR,
                 self.shape.bits,
-                self._capacity,
+                self.capacity,
                 self._count,
                 len(self._rows),
             )
@@ -160,19 +165,19 @@ class BloomFilter:
         """Take over the rows of a decoded filter, `count` keys of which are in the last one."""
         self._rows = rows
         self._count = count
-        self._added = (len(rows) - 1) * self._capacity + count
+        self._added = (len(rows) - 1) * self.capacity + count
         return self
 
     def _place(self, keys: int) -> Array:
         """Return the row of each of the next keys, and make the rows that they need."""
         index = np.arange(self._added, self._added + keys)
-        room = self._rows_max * self._capacity
+        room = self._rows_max * self.capacity
         self._added += keys
-        wanted = min(self._rows_max, max(1, -(-self._added // self._capacity)))
+        wanted = min(self._rows_max, max(1, -(-self._added // self.capacity)))
         self._rows.extend(np.zeros(self.shape.bits, np.bool_) for _ in range(wanted - len(self._rows)))
-        self._count = self._added - (wanted - 1) * self._capacity
+        self._count = self._added - (wanted - 1) * self.capacity
         in_turn = np.maximum(index - room - 1, 0) % self._rows_max
-        places: Array = np.where(index < room, index // self._capacity, in_turn)
+        places: Array = np.where(index < room, index // self.capacity, in_turn)
         return places
 
 
@@ -195,7 +200,10 @@ def _decode_dynamic(data: bytes) -> BloomFilter:
     images = [_decode_row(data, _DYNAMIC_HEAD.size + row * row_bytes) for row in range(rows)]
     if any(other != shape for other, _ in images):
         raise ValueError("its rows differ in shape")
-    return BloomFilter(shape, capacity, rows * capacity).restored([row for _, row in images], count)
+    keys_max = rows * capacity
+    if capacity == BloomFilter.DEFAULT_CAPACITY:
+        keys_max = max(keys_max, BloomFilter.DEFAULT_KEYS_MAX)
+    return BloomFilter(shape, capacity, keys_max).restored([row for _, row in images], count)
 
 
 def _decode_row(data: bytes, start: int) -> tuple[BloomShape, Array]:

@@ -6,21 +6,28 @@ that other rooms import.
 
 from __future__ import annotations
 
+from drawstring.formats.parquet_encoding import REPEATING, physical
 from drawstring.formats.parquet_read import (
+    former_filter,
     parquet_footer,
     parquet_schema,
     read_parquet,
     read_parquet_bytes,
+    read_parquet_rows,
     where_columns,
 )
 from drawstring.formats.parquet_write import ParquetSink, encode_parquet_block
 
 __all__ = [
+    "REPEATING",
     "ParquetSink",
     "encode_parquet_block",
+    "former_filter",
     "parquet_footer",
     "parquet_schema",
+    "physical",
     "read_parquet",
     "read_parquet_bytes",
+    "read_parquet_rows",
     "where_columns",
 ]

@@ -21,6 +21,8 @@ import pyarrow.parquet as pq
 
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableError, UnsupportedError
+from drawstring.formats.bloom import BloomFilter
+from drawstring.formats.key_summary import FILTER, FILTER_TYPE, reusable_filter
 from drawstring.formats.partition_match import guarantee
 from drawstring.storage.protocol import Storage
 
@@ -62,6 +64,24 @@ def read_parquet(
         yield from _batches(file, _Query(columns, where, batch_rows, types, constants or {}))
 
 
+def read_parquet_rows(
+    storage: Storage, path: str, columns: Sequence[str], dictionaries: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yield all rows of a file that is going to be written anew.
+
+    Args:
+        storage: where the file is.
+        path: its path relative to the table's root.
+        columns: top-level columns to yield; those that the file lacks are left out.
+        dictionaries: text columns to yield dictionary-encoded, as the writer wants them.
+
+    Raises:
+        CorruptTableError: the file is missing or damaged.
+    """
+    with _about(path), storage.open(path) as file:
+        yield from _batches(file, _Query(columns, None, BATCH_ROWS, None, dictionaries=dictionaries))
+
+
 def read_parquet_bytes(
     data: bytes | pa.Buffer,
     columns: Sequence[str] | None = None,
@@ -96,6 +116,19 @@ def parquet_footer(storage: Storage, path: str) -> dict[str, str]:
         return {key.decode(): value.decode() for key, value in entries.items()}
 
 
+def former_filter(storage: Storage, path: str) -> BloomFilter | None:
+    """Return the bloom filter of a file for the file that takes its place; None when that needs a new one.
+
+    Raises:
+        CorruptTableError: the file is missing or damaged.
+    """
+    with _about(path), storage.open(path) as file:
+        metadata = pq.read_metadata(file)
+        entries: Mapping[bytes, bytes] = metadata.metadata or {}
+        texts = {name: entries.get(name.encode(), b"").decode() for name in (FILTER, FILTER_TYPE)}
+        return reusable_filter(texts, metadata.num_rows)
+
+
 def where_columns(where: pc.Expression, types: pa.Schema) -> list[str]:
     """Return the top-level columns that an expression looks at, whether or not `types` has them.
 
@@ -119,6 +152,7 @@ class _Query:
     batch_rows: int
     types: pa.Schema | None
     constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
+    dictionaries: Sequence[str] = ()
 
 
 @contextmanager
@@ -153,8 +187,16 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _open(file: pa.NativeFile, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
-    return pq.ParquetFile(file, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=True)
+def _open(
+    file: pa.NativeFile, metadata: pq.FileMetaData | None = None, dictionaries: Sequence[str] = ()
+) -> pq.ParquetFile:
+    return pq.ParquetFile(
+        file,
+        metadata=metadata,
+        read_dictionary=list(dictionaries),
+        coerce_int96_timestamp_unit="us",
+        pre_buffer=not isinstance(file, pa.BufferReader),
+    )
 
 
 def _columns_of(parquet: pq.ParquetFile) -> pa.Schema:
@@ -166,7 +208,7 @@ def _batches(file: pa.NativeFile, query: _Query) -> Iterator[pa.RecordBatch]:
     if query.where is not None:
         yield from _matching(file, query, query.where)
         return
-    parquet = _open(file)
+    parquet = _open(file, dictionaries=query.dictionaries)
     names = _wanted(query, _columns_of(parquet))
     yield from _rows(parquet, range(parquet.num_row_groups), names, query.batch_rows)
 
@@ -174,7 +216,7 @@ def _batches(file: pa.NativeFile, query: _Query) -> Iterator[pa.RecordBatch]:
 def _matching(file: pa.NativeFile, query: _Query, where: pc.Expression) -> Iterator[pa.RecordBatch]:
     files = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
     fragment = files.make_fragment(file, partition_expression=guarantee(query.constants))
-    parquet = _open(file, fragment.metadata)
+    parquet = _open(file, fragment.metadata, query.dictionaries)
     present = _columns_of(parquet)
     known = pa.schema([(name, value.type) for name, value in query.constants.items()])
     bound = _bound(where, _typed(known, _typed(present, query.types)))

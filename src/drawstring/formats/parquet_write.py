@@ -25,8 +25,9 @@ import pyarrow.parquet as pq
 
 from drawstring.base.bounds import ROW_GROUP_ROWS
 from drawstring.base.errors import InternalError, InvalidError
-from drawstring.base.javahash import java_min_max
 from drawstring.formats.bloom import BloomFilter
+from drawstring.formats.key_summary import KeySummary
+from drawstring.formats.parquet_encoding import dictionary_leaves, physical
 from drawstring.schema.meta import with_meta_fields
 from drawstring.storage.protocol import Storage
 
@@ -34,8 +35,6 @@ ROW_GROUP_BYTES_MAX: Final = 128 << 20
 """Bytes of Arrow data in one row group of a base file."""
 
 RECORD_KEY: Final = "_hoodie_record_key"
-_REPEATING: Final = frozenset(("_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_file_name"))
-_UNIQUE: Final = frozenset(("_hoodie_commit_seqno", RECORD_KEY))
 _CODECS: Final = {"uncompressed": "none", "lz4_raw": "lz4"}
 _LEVELS: Final = {"gzip": 6}
 _COMPRESSION_GUESS: Final = 0.5
@@ -50,7 +49,8 @@ class ParquetSink:
         schema: its columns, the meta columns among them.
         table_avro_schema: the record schema as Avro JSON; meta columns are added if it lacks them.
         compression: Parquet codec by name (`snappy`, `zstd`, `gzip`, `lz4_raw`, `uncompressed`).
-        bloom: whether the footer gets a bloom filter and the smallest and largest record key.
+        bloom: whether the footer gets a bloom filter and the smallest and largest record key; or the
+            filter of the file that this one takes the place of, which is added to.
         row_group_rows: rows in a row group; wide rows end it earlier.
     """
 
@@ -62,21 +62,22 @@ class ParquetSink:
         *,
         table_avro_schema: str,
         compression: str,
-        bloom: bool,
+        bloom: bool | BloomFilter,
         row_group_rows: int = ROW_GROUP_ROWS,
     ) -> None:
         self._storage = storage
         self._path = path
         self._rows_max = row_group_rows
-        self._schema = _physical(schema)
+        self._schema = physical(schema)
         self._avro = table_avro_schema
-        self._keys = _KeySummary() if bloom and RECORD_KEY in schema.names else None
+        self._compression = compression
+        self._keys = _key_summary(bloom) if bloom and RECORD_KEY in schema.names else None
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
         self._pending_bytes = 0
         self._flushed_bytes = 0
         self._file = storage.create(path)
-        self._writer = _writer(self._file, self._schema, compression)
+        self._writer: pq.ParquetWriter | None = None
 
     @property
     def bytes_written(self) -> int:
@@ -85,14 +86,15 @@ class ParquetSink:
         ratio = on_disk / self._flushed_bytes if self._flushed_bytes else _COMPRESSION_GUESS
         return on_disk + int(self._pending_bytes * ratio)
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write(self, batch: pa.RecordBatch, *, is_known: bool = False) -> None:
         """Add rows. Meta columns that repeat may come dictionary-encoded: those are cheapest.
 
         Args:
             batch: the file's columns, in any order.
+            is_known: whether the file that this one takes the place of had all the keys.
         """
         if self._keys is not None:
-            self._keys.add(_named(batch, RECORD_KEY))
+            self._keys.add(_named(batch, RECORD_KEY), is_known=is_known)
         self._pending.append(batch)
         self._pending_rows += batch.num_rows
         self._pending_bytes += batch.nbytes
@@ -106,8 +108,9 @@ class ParquetSink:
             The file's size in bytes.
         """
         self._flush(everything=True)
-        self._writer.add_key_value_metadata(_footer(self._avro, self._keys))
-        self._writer.close()
+        writer = self._writer or _writer(self._file, self._schema.empty_table(), self._compression)
+        writer.add_key_value_metadata(_footer(self._avro, self._keys))
+        writer.close()
         size_bytes = int(self._file.tell())
         self._file.close()
         return size_bytes
@@ -116,7 +119,8 @@ class ParquetSink:
         """Give up the file and remove what was written of it."""
         self._pending = []
         with suppress(OSError, ValueError, pa.ArrowException):
-            self._writer.close()
+            if self._writer is not None:
+                self._writer.close()
         with suppress(OSError, ValueError, pa.ArrowException):
             self._file.close()
         self._storage.delete([self._path])
@@ -127,7 +131,11 @@ class ParquetSink:
             rows -= rows % self._rows_max
         if rows == 0:
             return
-        rest = _write_rows(self._writer, self._schema, self._pending, rows, self._rows_max)
+        table = _table(self._pending, self._schema)
+        if self._writer is None:
+            self._writer = _writer(self._file, table, self._compression)
+        _write_rows(self._writer, table.slice(0, rows), self._rows_max)
+        rest = table.slice(rows).to_batches()
         rest_bytes = sum(batch.nbytes for batch in rest)
         self._flushed_bytes += self._pending_bytes - rest_bytes
         self._pending = rest
@@ -147,76 +155,34 @@ def encode_parquet_block(
         compression: Parquet codec by name.
     """
     target = pa.BufferOutputStream()
-    physical = _physical(schema)
-    writer = _writer(target, physical, compression)
-    rows = list(batches)
-    _write_rows(writer, physical, rows, sum(batch.num_rows for batch in rows), ROW_GROUP_ROWS)
+    rows = _table(list(batches), physical(schema))
+    writer = _writer(target, rows, compression)
+    _write_rows(writer, rows, ROW_GROUP_ROWS)
     writer.add_key_value_metadata(_footer(avro_schema_json, None))
     writer.close()
     return bytes(target.getvalue())
 
 
-class _KeySummary:
-    """The record keys of a file, as its footer tells them.
-
-    A file with fewer keys than the default filter is made for gets a filter of its own size: the
-    default one takes 430 KB of every footer.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: list[pa.Array] = []
-        self._waiting_rows = 0
-        self._bloom: BloomFilter | None = None
-        self._ends: list[str | None] = []
-
-    def add(self, keys: pa.Array) -> None:
-        if pa.types.is_dictionary(keys.type):
-            keys = keys.cast(pa.string())
-        self._ends.extend(java_min_max(keys))
-        if self._bloom is not None:
-            self._bloom.add(keys)
-            return
-        self._waiting.append(keys)
-        self._waiting_rows += len(keys)
-        if self._waiting_rows > BloomFilter.DEFAULT_CAPACITY:
-            self._bloom = BloomFilter.empty()
-            self._drain(self._bloom)
-
-    def _drain(self, bloom: BloomFilter) -> None:
-        for keys in self._waiting:
-            bloom.add(keys)
-        self._waiting = []
-
-    def footer(self) -> dict[str, str]:
-        bloom = self._bloom
-        if bloom is None:
-            bloom = BloomFilter.empty(max(1, self._waiting_rows))
-            self._drain(bloom)
-        entries = {
-            "org.apache.hudi.bloomfilter": bloom.encode(),
-            "hoodie_bloom_filter_type_code": bloom.type_code,
-        }
-        smallest, largest = java_min_max(pa.array(self._ends, pa.string()))
-        if smallest is not None and largest is not None:
-            entries |= {"hoodie_min_record_key": smallest, "hoodie_max_record_key": largest}
-        return entries
+def _key_summary(bloom: bool | BloomFilter) -> KeySummary:
+    return KeySummary(bloom if isinstance(bloom, BloomFilter) else None)
 
 
-def _footer(avro_schema_json: str, keys: _KeySummary | None) -> dict[str, str]:
+def _footer(avro_schema_json: str, keys: KeySummary | None) -> dict[str, str]:
     footer = {"parquet.avro.schema": with_meta_fields(avro_schema_json), "writer.model.name": "avro"}
     return footer | keys.footer() if keys is not None else footer
 
 
-def _writer(target: pa.NativeFile, schema: pa.Schema, compression: str) -> pq.ParquetWriter:
+def _writer(target: pa.NativeFile, first: pa.Table, compression: str) -> pq.ParquetWriter:
+    """Open a file whose columns, and encodings, are those for its first rows."""
     codec = compression.lower()
     try:
         return pq.ParquetWriter(
             target,
-            schema,
+            first.schema,
             version="2.6",
             compression=_CODECS.get(codec, codec),
             compression_level=_LEVELS.get(codec),
-            use_dictionary=_leaves_with_dictionary(schema),
+            use_dictionary=dictionary_leaves(first),
             write_page_index=True,
             store_schema=False,
         )
@@ -224,51 +190,16 @@ def _writer(target: pa.NativeFile, schema: pa.Schema, compression: str) -> pq.Pa
         raise InvalidError(f"Cannot write Parquet with codec {compression!r}: {error}") from error
 
 
-def _physical(schema: pa.Schema) -> pa.Schema:
-    """Give the repeating meta columns a dictionary type: writing then copies indices, not texts."""
-    return pa.schema([_physical_field(field) for field in schema])
-
-
-def _physical_field(field: pa.Field) -> pa.Field:
-    if field.name not in _REPEATING:
-        return field
-    return pa.field(field.name, pa.dictionary(pa.int32(), pa.string()), field.nullable)
-
-
-def _leaves_with_dictionary(schema: pa.Schema) -> list[str]:
-    """Name the leaf columns to dictionary-encode: all but those whose values never repeat."""
-    return [leaf for field in schema if field.name not in _UNIQUE for leaf in _leaves(field.type, field.name)]
-
-
-def _leaves(kind: pa.DataType, path: str) -> list[str]:
-    if pa.types.is_struct(kind):
-        return [leaf for child in kind for leaf in _leaves(child.type, f"{path}.{child.name}")]
-    if pa.types.is_map(kind):
-        return [
-            *_leaves(kind.key_type, f"{path}.key_value.key"),
-            *_leaves(kind.item_type, f"{path}.key_value.value"),
-        ]
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _leaves(kind.value_type, f"{path}.list.element")
-    return [path]
-
-
-def _write_rows(
-    writer: pq.ParquetWriter,
-    schema: pa.Schema,
-    batches: Sequence[pa.RecordBatch],
-    rows: int,
-    rows_max: int,
-) -> list[pa.RecordBatch]:
-    """Write the first `rows` rows as row groups and return what is left."""
-    columns = [_column(batches, field) for field in schema]
-    table = pa.Table.from_arrays(columns, schema=schema)
+def _write_rows(writer: pq.ParquetWriter, rows: pa.Table, rows_max: int) -> None:
+    """Write rows as row groups."""
     try:
-        writer.write_table(table.slice(0, rows), rows_max)
+        writer.write_table(rows, rows_max)
     except pa.ArrowInvalid as error:
         raise InvalidError(f"The rows do not fit the file's schema: {error}") from error
-    rest: list[pa.RecordBatch] = table.slice(rows).to_batches()
-    return rest
+
+
+def _table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_arrays([_column(batches, field) for field in schema], schema=schema)
 
 
 def _column(batches: Sequence[pa.RecordBatch], field: pa.Field) -> pa.ChunkedArray:

@@ -1,0 +1,93 @@
+"""Which columns of a Parquet file are dictionary-encoded.
+
+A dictionary of values that hardly repeat is work without a gain: it is built, outgrows its page and
+makes the file larger, for it keeps alike neighbours apart that the codec would shorten. So the first
+rows of a file are asked how often their values come again:
+
+    meta columns that repeat       always, and their Arrow type is a dictionary
+    record key, sequence number    never
+    booleans, columns of columns   as Arrow does by default
+    any other                      if a sample of the rows repeats as it would with `DISTINCT_SHARE`
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+STRETCHES: Final = 16
+STRETCH_ROWS: Final = 256
+"""The sample is so many stretches of so many rows: stretches, for values may come again side by side."""
+
+DISTINCT_SHARE: Final = 1 / 3
+"""Distinct values by rows up to which a column gets a dictionary."""
+
+REPEATING: Final = frozenset(("_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_file_name"))
+_UNIQUE: Final = frozenset(("_hoodie_commit_seqno", "_hoodie_record_key"))
+
+
+def physical(schema: pa.Schema) -> pa.Schema:
+    """Give the repeating meta columns a dictionary type: writing then copies indices, not texts."""
+    return pa.schema([_physical_field(field) for field in schema])
+
+
+def _physical_field(field: pa.Field) -> pa.Field:
+    if field.name not in REPEATING:
+        return field
+    return pa.field(field.name, pa.dictionary(pa.int32(), pa.string()), field.nullable)
+
+
+def dictionary_leaves(rows: pa.Table) -> list[str]:
+    """Name the leaf columns to dictionary-encode.
+
+    Args:
+        rows: the file's columns and its first rows.
+    """
+    return [
+        leaf
+        for field, column in zip(rows.schema, rows.columns, strict=True)
+        if _repeats(field, column)
+        for leaf in _leaves(field.type, field.name)
+    ]
+
+
+def _repeats(field: pa.Field, column: pa.ChunkedArray) -> bool:
+    if field.name in _UNIQUE:
+        return False
+    kind = field.type
+    if pa.types.is_dictionary(kind) or pa.types.is_nested(kind) or pa.types.is_boolean(kind):
+        return True
+    sample = _sample(column)
+    repeating = _distinct_expected(len(sample), len(column) * DISTINCT_SHARE)
+    return len(pc.unique(sample)) <= max(1.0, repeating)
+
+
+def _sample(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return stretches of a column, spread evenly, or all of a short one."""
+    rows = len(column)
+    if rows <= STRETCHES * STRETCH_ROWS:
+        return column
+    starts = (number * rows // STRETCHES for number in range(STRETCHES))
+    chunks = [chunk for start in starts for chunk in column.slice(start, STRETCH_ROWS).chunks]
+    return pa.chunked_array(chunks, column.type)
+
+
+def _distinct_expected(draws: int, values: float) -> float:
+    """Return how many different values come up when so many are drawn, each as likely as the next."""
+    return values * -math.expm1(-draws / values) if values else 0.0
+
+
+def _leaves(kind: pa.DataType, path: str) -> list[str]:
+    if pa.types.is_struct(kind):
+        return [leaf for child in kind for leaf in _leaves(child.type, f"{path}.{child.name}")]
+    if pa.types.is_map(kind):
+        return [
+            *_leaves(kind.key_type, f"{path}.key_value.key"),
+            *_leaves(kind.item_type, f"{path}.key_value.value"),
+        ]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _leaves(kind.value_type, f"{path}.list.element")
+    return [path]

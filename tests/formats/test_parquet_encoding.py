@@ -1,0 +1,64 @@
+"""Dictionaries go to columns whose values come again, as the first rows tell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from drawstring.formats.parquet import ParquetSink
+from drawstring.storage.memory import MemoryStorage
+
+AVRO = '{"type":"record","name":"t_record","fields":[]}'
+ROWS = 60_000
+NUMBERS = np.random.default_rng(7).permutation(ROWS)
+
+
+def has_dictionary(columns: dict[str, pa.Array], rows_in_a_batch: int = ROWS) -> dict[str, bool]:
+    table = pa.table(columns)
+    storage = MemoryStorage("memory://encoding")
+    sink = ParquetSink(storage, "f", table.schema, table_avro_schema=AVRO, compression="zstd", bloom=False)
+    for batch in table.to_batches(rows_in_a_batch):
+        sink.write(batch)
+    sink.close()
+    with storage.open("f") as file:
+        group = pq.read_metadata(file).row_group(0)
+    chunks = (group.column(number) for number in range(group.num_columns))
+    return {chunk.path_in_schema: chunk.has_dictionary_page for chunk in chunks}
+
+
+@pytest.mark.parametrize("rows_in_a_batch", [ROWS, 1_000])
+def test_only_columns_that_repeat_get_a_dictionary(rows_in_a_batch: int) -> None:
+    found = has_dictionary(
+        {
+            "_hoodie_commit_time": pa.repeat("20240101000000000", ROWS),
+            "_hoodie_record_key": pa.repeat("never looked at", ROWS),
+            "unique_text": pa.array([f"text {number}" for number in NUMBERS]),
+            "unique_double": pa.array(NUMBERS / 7),
+            "in_runs": pa.array(np.arange(ROWS) // 10),
+            "shuffled": pa.array(NUMBERS % 6_000),
+            "mostly_unique": pa.array(NUMBERS % 50_000),
+            "few": pa.array([f"city {number % 8}" for number in NUMBERS]),
+            "nested": pa.array([{"inner": "x"}] * ROWS),
+        },
+        rows_in_a_batch,
+    )
+    assert found == {
+        "_hoodie_commit_time": True,
+        "_hoodie_record_key": False,
+        "unique_text": False,
+        "unique_double": False,
+        "in_runs": True,
+        "shuffled": True,
+        "mostly_unique": False,
+        "few": True,
+        "nested.inner": True,
+    }
+
+
+def test_a_column_of_one_value_gets_a_dictionary_in_the_smallest_file() -> None:
+    assert has_dictionary({"one": pa.array(["a"]), "null": pa.nulls(1, pa.string())}) == {
+        "one": True,
+        "null": True,
+    }
