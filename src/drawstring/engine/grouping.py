@@ -23,7 +23,7 @@ def group_codes(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray[An
     Returns:
         One code per row and, by code, the tuple of values.
     """
-    codes = np.zeros(batch.num_rows, dtype=np.int64)
+    codes: np.ndarray[Any, Any] = np.zeros(batch.num_rows, dtype=np.int64)
     values: list[list[Any]] = []
     for name in by:
         column = batch.column(name)
@@ -31,6 +31,8 @@ def group_codes(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray[An
             column = pc.dictionary_encode(column, null_encoding="encode")
         codes = codes * len(column.dictionary) + column.indices.to_numpy(zero_copy_only=False)
         values.append(column.dictionary.to_pylist())
+    if batch.num_rows and all(len(column) == 1 for column in values):
+        return codes, [_unpack(0, values)]
     present, dense = np.unique(codes, return_inverse=True)
     return dense, [_unpack(int(code), values) for code in present]
 

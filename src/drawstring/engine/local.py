@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
 from drawstring.engine.grouping import GroupKey, split_by
-from drawstring.engine.matching import left_pairs
+from drawstring.engine.matching import WantedKeys, left_pairs
 from drawstring.engine.protocol import BatchFunction, TaskContext, TaskFunction
 from drawstring.engine.spill import SpillingGroups
 
@@ -111,21 +111,16 @@ class LocalRows:
     ) -> LocalRows:
         """Left-join with the rows of all sources; the keys of the left side are held in memory."""
         left = self if self._kept is not None else self.persist()
-        keys = pa.concat_arrays(
-            [_joined(batch, on) for batch in left._source()] or [pa.array([], pa.string())]
-        )
-        encoded = pc.dictionary_encode(keys)
-        wanted = encoded.dictionary
+        wanted = WantedKeys.of(left._source(), on)
 
         def matches(source: T) -> tuple[pa.Table, np.ndarray]:
-            return _matches(read(source), on, wanted, schema)
+            return wanted.matches(read(source), schema)
 
         found = self._engine.map(matches, sources)
         columns = [field for field in schema if field.name not in on]
         right = pa.concat_tables([table for table, _ in found]) if found else schema.empty_table()
         positions = np.concatenate([np.zeros(0, dtype=np.int64), *(numbers for _, numbers in found)])
-        codes = encoded.indices.to_numpy(zero_copy_only=False)
-        rows, partners = left_pairs(codes, positions, len(wanted))
+        rows, partners = left_pairs(wanted.codes, positions, wanted.count)
         picked = right.select([field.name for field in columns]).take(pa.array(partners, mask=partners < 0))
         joined_schema = pa.schema([*self._schema, *columns])
 
@@ -217,26 +212,6 @@ def ordered_map(function: Callable[[T], R], items: Iterable[T], threads: int) ->
         finally:
             for future in ahead:
                 future.cancel()
-
-
-def _matches(
-    batches: Iterator[pa.RecordBatch], on: Sequence[str], wanted: pa.Array, schema: pa.Schema
-) -> tuple[pa.Table, np.ndarray]:
-    """Return the rows whose key is wanted, and the positions of their keys in `wanted`."""
-    tables, positions = [], []
-    for batch in batches:
-        found = pc.index_in(_joined(batch, on), value_set=wanted)
-        hit = pc.is_valid(found)
-        tables.append(pa.Table.from_batches([batch.filter(hit)]).select(schema.names))
-        positions.append(found.filter(hit).to_numpy(zero_copy_only=False))
-    if not tables:
-        return schema.empty_table(), np.zeros(0, dtype=np.int32)
-    return pa.concat_tables(tables), np.concatenate(positions)
-
-
-def _joined(batch: pa.RecordBatch, on: Sequence[str]) -> pa.Array:
-    columns = [batch.column(name) for name in on]
-    return columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, "\0")
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
