@@ -8,23 +8,16 @@ takes the type of the column that it is compared with, so `day >= '2013-06-01'` 
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable
-from decimal import Decimal
-from typing import Any, Final, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import sqlglot
-from sqlglot import expressions as sql
 
 from drawstring.base.errors import InvalidError
 from drawstring.formats.parquet import where_columns
+from drawstring.query.names import check_columns
 
 Where: TypeAlias = "str | pc.Expression | None"
-
-_SPELLED_OUT_MAX: Final = 64
-"""Values of an IN list up to which it becomes equalities, which row groups can be pruned by."""
 
 
 def parse_where(where: Where, schema: pa.Schema) -> pc.Expression | None:
@@ -39,7 +32,7 @@ def parse_where(where: Where, schema: pa.Schema) -> pc.Expression | None:
     """
     if where is None:
         return None
-    expression = _Translator(schema).condition(where) if isinstance(where, str) else where
+    expression = _parsed(where, schema) if isinstance(where, str) else where
     check_columns(where_columns(expression, schema), schema)
     try:
         schema.empty_table().filter(expression)
@@ -48,221 +41,7 @@ def parse_where(where: Where, schema: pa.Schema) -> pc.Expression | None:
     return expression
 
 
-def check_columns(names: Iterable[str], schema: pa.Schema) -> None:
-    """Check that a table has columns.
+def _parsed(text: str, schema: pa.Schema) -> pc.Expression:
+    from drawstring.query.sql_condition import expression_of
 
-    Raises:
-        InvalidError: it lacks one; the nearest name is suggested.
-    """
-    for name in names:
-        if name not in schema.names:
-            spelled = {known.lower(): known for known in schema.names}
-            near = difflib.get_close_matches(name.lower(), spelled, n=1)
-            hint = f": did you mean {spelled[near[0]]}?" if near else f"; it has {', '.join(schema.names)}"
-            raise InvalidError(f"the table has no column {name}{hint}")
-
-
-class _Translator:
-    """Turns a parsed condition into an expression."""
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self._schema = schema
-        self._nodes: dict[type[sql.Expression], Callable[[Any], pc.Expression]] = {
-            sql.And: lambda node: self.of(node.this) & self.of(node.expression),
-            sql.Or: lambda node: self.of(node.this) | self.of(node.expression),
-            sql.Not: lambda node: ~self.of(node.this),
-            sql.Paren: lambda node: self.of(node.this),
-            sql.Is: self._is,
-            sql.In: self._in,
-            sql.Between: self._between,
-            sql.Like: lambda node: self._like(node, ignore_case=False),
-            sql.ILike: lambda node: self._like(node, ignore_case=True),
-            sql.Column: self._column,
-            sql.Dot: self._column,
-            sql.Boolean: lambda node: pc.scalar(bool(node.this)),
-            sql.Null: lambda node: pc.scalar(pa.scalar(None, pa.bool_())),
-            sql.Add: lambda node: self._arithmetic(node, pc.add),
-            sql.Sub: lambda node: self._arithmetic(node, pc.subtract),
-            sql.Mul: lambda node: self._arithmetic(node, pc.multiply),
-            sql.Div: lambda node: self._arithmetic(node, pc.divide),
-        }
-
-    def condition(self, text: str) -> pc.Expression:
-        """Parse and translate a text."""
-        try:
-            node = sqlglot.parse_one(text, dialect="spark")
-        except sqlglot.errors.SqlglotError as error:
-            raise InvalidError(f"the condition {text!r} is no SQL condition{_where(error)}") from error
-        return self.of(node)
-
-    def of(self, node: Any) -> pc.Expression:
-        """Translate a condition or a value."""
-        if type(node) in _COMPARISONS:
-            return self._compare(node, _COMPARISONS[type(node)])
-        translate = self._nodes.get(type(node))
-        if translate is not None:
-            return translate(node)
-        if (value := _literal(node)) is not None:
-            return pc.scalar(float(value) if isinstance(value, Decimal) else value)
-        raise InvalidError(f"the condition has {node.sql(dialect='spark')!r}, which is not supported")
-
-    def _column(self, node: Any) -> pc.Expression:
-        name, *inner = self._path(node)
-        return pc.field(name, *inner) if inner else pc.field(name)
-
-    def _path(self, node: Any) -> list[str]:
-        """Return the name of a column, or the path to a field inside it, as the table spells it."""
-        parts = [part.name for part in node.parts]
-        by_folded = {name.lower(): name for name in self._schema.names}
-        name = parts[0] if parts[0] in self._schema.names else by_folded.get(parts[0].lower(), parts[0])
-        check_columns([name], self._schema)
-        return [name, *parts[1:]]
-
-    def _type(self, node: sql.Expression) -> pa.DataType | None:
-        """Return the type of a column that the node is, None for anything else."""
-        if isinstance(node, sql.Paren):
-            return self._type(node.this)
-        if not isinstance(node, sql.Column | sql.Dot):
-            return None
-        name, *inner = self._path(node)
-        kind = self._schema.field(name).type
-        for part in inner:
-            if not pa.types.is_struct(kind) or kind.get_field_index(part) < 0:
-                raise InvalidError(f"column {name} has no field {'.'.join(inner)}")
-            kind = kind.field(part).type
-        return kind
-
-    def _compare(self, node: Any, compare: Callable[[Any, Any], pc.Expression]) -> pc.Expression:
-        left, right = node.this, node.expression
-        return compare(self._operand(left, self._type(right)), self._operand(right, self._type(left)))
-
-    def _operand(self, node: sql.Expression, kind: pa.DataType | None) -> pc.Expression:
-        """Translate a value; a literal takes the type of what it is compared with."""
-        if isinstance(node, sql.Null):
-            return pc.scalar(pa.scalar(None, kind or pa.null()))
-        value = _literal(node)
-        if value is None or kind is None:
-            return self.of(node)
-        return pc.scalar(typed(value, kind))
-
-    def _is(self, node: Any) -> pc.Expression:
-        if isinstance(node.expression, sql.Null):
-            return self.of(node.this).is_null()
-        if isinstance(node.expression, sql.Boolean):
-            column = self.of(node.this)
-            return column.is_valid() & (column == pc.scalar(bool(node.expression.this)))
-        raise InvalidError(f"the condition has {node.sql(dialect='spark')!r}, which is not supported")
-
-    def _in(self, node: Any) -> pc.Expression:
-        column, kind = self.of(node.this), self._type(node.this)
-        if not node.expressions:
-            raise InvalidError("IN needs a list of values; queries inside a condition are not supported")
-        if len(node.expressions) > _SPELLED_OUT_MAX and kind is not None:
-            values = pa.array([typed(_value(each), kind).as_py() for each in node.expressions], kind)
-            return pc.if_else(column.is_null(), pc.scalar(pa.scalar(None, pa.bool_())), column.isin(values))
-        result = column == self._operand(node.expressions[0], kind)
-        for each in node.expressions[1:]:
-            result = result | (column == self._operand(each, kind))
-        return result
-
-    def _between(self, node: Any) -> pc.Expression:
-        column, kind = self.of(node.this), self._type(node.this)
-        low, high = self._operand(node.args["low"], kind), self._operand(node.args["high"], kind)
-        return (column >= low) & (column <= high)
-
-    def _like(self, node: Any, *, ignore_case: bool) -> pc.Expression:
-        return pc.match_like(self.of(node.this), str(_value(node.expression)), ignore_case=ignore_case)
-
-    def _arithmetic(self, node: Any, function: Callable[[Any, Any], pc.Expression]) -> pc.Expression:
-        return function(self.of(node.this), self.of(node.expression))
-
-
-_COMPARISONS: Final[dict[type[sql.Expression], Callable[[Any, Any], pc.Expression]]] = {
-    sql.EQ: pc.equal,
-    sql.NEQ: pc.not_equal,
-    sql.GT: pc.greater,
-    sql.GTE: pc.greater_equal,
-    sql.LT: pc.less,
-    sql.LTE: pc.less_equal,
-}
-
-
-def _value(node: sql.Expression) -> Any:
-    value = _literal(node)
-    if value is None:
-        raise InvalidError(f"{node.sql(dialect='spark')!r} should be a plain value")
-    return value
-
-
-def _literal(node: sql.Expression) -> Any:
-    """Return the value of a literal, None for anything else."""
-    if isinstance(node, sql.Paren):
-        return _literal(node.this)
-    if isinstance(node, sql.Neg):
-        inner = _literal(node.this)
-        return -inner if isinstance(inner, int | float | Decimal) else None
-    if isinstance(node, sql.Boolean):
-        return bool(node.this)
-    if isinstance(node, sql.Cast) and (value := _literal(node.this)) is not None:
-        kind = _CASTS.get(node.to.this)
-        return None if kind is None else typed(value, kind)
-    if not isinstance(node, sql.Literal):
-        return None
-    if node.is_string:
-        return str(node.this)
-    text = str(node.this)
-    if text.isdigit():
-        return int(text)
-    return float(text) if "e" in text.lower() else Decimal(text)
-
-
-_CASTS: Final[dict[Any, pa.DataType]] = {
-    sql.DataType.Type.DATE: pa.date32(),
-    sql.DataType.Type.TIMESTAMP: pa.timestamp("us", "UTC"),
-    sql.DataType.Type.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
-    sql.DataType.Type.TIMESTAMPLTZ: pa.timestamp("us", "UTC"),
-    sql.DataType.Type.TIMESTAMPNTZ: pa.timestamp("us"),
-    sql.DataType.Type.INT: pa.int32(),
-    sql.DataType.Type.BIGINT: pa.int64(),
-    sql.DataType.Type.DOUBLE: pa.float64(),
-    sql.DataType.Type.TEXT: pa.string(),
-    sql.DataType.Type.VARCHAR: pa.string(),
-}
-
-
-def typed(value: Any, kind: pa.DataType) -> pa.Scalar:
-    """Return a literal as a scalar that compares with a column.
-
-    Args:
-        value: a Python value or a scalar.
-        kind: type of the column.
-
-    Raises:
-        InvalidError: the literal does not fit the type.
-    """
-    if isinstance(value, Decimal) and not pa.types.is_decimal(kind):
-        value = float(value)
-    scalar = value if isinstance(value, pa.Scalar) else pa.scalar(value)
-    if pa.types.is_integer(kind) and isinstance(value, int | float):
-        return scalar  # 2.5 lies between two integers: let the comparison promote the column
-    if pa.types.is_string(kind) and not pa.types.is_string(scalar.type):
-        raise _unfit(value, kind)
-    try:
-        return scalar.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        pass
-    try:
-        # Without an offset a text is a time in UTC.
-        return scalar.cast(pa.timestamp("us")).cast(pa.timestamp("us", getattr(kind, "tz", None))).cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise _unfit(value, kind) from None
-
-
-def _unfit(value: Any, kind: pa.DataType) -> InvalidError:
-    return InvalidError(f"the value {str(value)!r} does not fit a column of type {kind}")
-
-
-def _where(error: sqlglot.errors.SqlglotError) -> str:
-    """Say where a text stops making sense, as far as the parser tells."""
-    found = error.errors[0] if isinstance(error, sqlglot.errors.ParseError) and error.errors else {}
-    return f": look at column {found['col']}, near {found['highlight']!r}" if found.get("highlight") else ""
+    return expression_of(text, schema)

@@ -18,7 +18,8 @@ from drawstring.formats.avro import decode_container
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.query.facts import TableFacts
-from drawstring.query.predicate import Where, check_columns, parse_where
+from drawstring.query.names import check_columns
+from drawstring.query.predicate import Where, parse_where
 from drawstring.query.pruning import Partition, partitions_to_read
 from drawstring.query.scan import Scan
 from drawstring.query.support import check_readable, check_same_columns, visible_schema

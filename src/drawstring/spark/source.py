@@ -22,7 +22,7 @@ from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedErr
 from drawstring.config.options import ReadOptions
 from drawstring.entry import open as open_table
 from drawstring.filegroups.reader import read_slice
-from drawstring.query.predicate import typed
+from drawstring.query.literals import typed
 from drawstring.query.scan import Scan
 from drawstring.spark.asking import scan_of
 from drawstring.spark.batches import with_types
