@@ -57,6 +57,12 @@ def test_a_filter_with_too_many_keys_that_left_is_made_anew() -> None:
     assert reusable_filter(former, 50_000) is None
 
 
+def test_a_filter_far_larger_than_its_file_is_made_anew() -> None:
+    bloom = BloomFilter.build(keys(0, 10))
+    former = {"org.apache.hudi.bloomfilter": bloom.encode(), "hoodie_bloom_filter_type_code": "DYNAMIC_V0"}
+    assert reusable_filter(former, 10) is None
+
+
 def test_a_filter_that_cannot_have_had_all_keys_is_made_anew() -> None:
     former = footer_of(keys(0, 70_000))
     assert reusable_filter(former, 70_001) is None

@@ -24,6 +24,9 @@ LARGEST_KEY: Final = "hoodie_max_record_key"
 STALE_SHARE: Final = 1 / 4
 """Keys in a filter, by rows of its file, that may have left the file before it is made anew."""
 
+CAPACITY_SHARE: Final = 2
+"""Keys that a filter is made for, by rows of its file, above which it is made anew, and smaller."""
+
 
 class KeySummary:
     """Takes the keys of a file as they are written.
@@ -97,7 +100,8 @@ def reusable_filter(footer: Mapping[str, str], rows: int) -> BloomFilter | None:
         bloom = BloomFilter.decode(footer[FILTER], DYNAMIC)
     except DrawstringError:
         return None
-    return bloom if rows <= bloom.keys <= rows * (1 + STALE_SHARE) else None
+    has_all_and_few_others = rows <= bloom.keys <= rows * (1 + STALE_SHARE)
+    return bloom if has_all_and_few_others and bloom.capacity <= rows * CAPACITY_SHARE else None
 
 
 def _filled(bloom: BloomFilter, keys: list[pa.Array]) -> BloomFilter:
