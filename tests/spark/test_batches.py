@@ -11,6 +11,7 @@ import pytest
 from drawstring.base.errors import InternalError
 from drawstring.spark.batches import coalesced, join_key, text_hash, with_types
 from drawstring.spark.packing import MAIN, ByGroup, ByHash, Together, Unpack, packed
+from drawstring.spark.wanted import HASHES_OF_A_PART_MAX, PARTS_MAX, key_hashes, wanted
 from drawstring.spark.worker import shares
 
 NUMBERS = pa.record_batch({"name": [f"n{i % 7}" for i in range(500)], "value": pa.array(range(500))})
@@ -89,3 +90,30 @@ def test_tasks_share_slices_evenly() -> None:
     parts = shares([100 * mib, 1, 1, 1, 90 * mib], 2)
     assert sorted(number for part in parts for number in part) == [0, 1, 2, 3, 4]
     assert [0] in parts
+
+
+def keys_from(start: int, count: int) -> pa.RecordBatch:
+    return pa.record_batch({"key": [f"ride-{number:012d}" for number in range(start, start + count)]})
+
+
+def test_all_wanted_keys_and_few_others_are_let_through() -> None:
+    parts = [keys_from(0, 3000), keys_from(2000, 3000), keys_from(0, 0)]
+    said = wanted("key", [key_hashes(iter([part]), "key", n) for n, part in enumerate(parts)])
+    assert said is not None
+    found = [batch for start in (0, 50_000) for batch in said(iter([keys_from(start, 50_000)]))]
+    assert found[0]["key"][:5000].equals(keys_from(0, 5000)["key"])
+    assert 5000 <= sum(batch.num_rows for batch in found) < 5100
+
+
+def test_nothing_is_wanted_when_there_are_no_keys() -> None:
+    said = wanted("key", [])
+    assert said is not None
+    assert list(said(iter([keys_from(0, 10)]))) == []
+
+
+def test_too_many_keys_are_not_gathered() -> None:
+    small = key_hashes(iter([keys_from(0, 10)]), "key", 0)
+    batch = keys_from(0, HASHES_OF_A_PART_MAX // 2 + 1)
+    assert key_hashes(iter([batch, batch]), "key", 0) is None
+    assert key_hashes(iter([keys_from(0, 10)]), "key", PARTS_MAX) is None
+    assert wanted("key", [small, None]) is None

@@ -7,6 +7,9 @@ df.write.format("hudi").options(**options).mode("append").save("/lake/flights")
 spark.read.format("hudi").load("/lake/flights").show()
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 try:
     import pyspark  # noqa: F401 - says early that it is missing
 except ModuleNotFoundError as error:
@@ -16,8 +19,18 @@ except ModuleNotFoundError as error:
         "drawstring.spark needs PySpark 4.0 to 4.3: pip install 'drawstring[spark]'", name="pyspark"
     ) from None
 
-from drawstring.spark.engine import SparkEngine
-from drawstring.spark.functions import read, write
-from drawstring.spark.takeover import register
+if TYPE_CHECKING:
+    from drawstring.spark.engine import SparkEngine
+    from drawstring.spark.functions import read, write
+    from drawstring.spark.takeover import register
 
 __all__ = ["SparkEngine", "read", "register", "write"]
+
+_ROOMS = {"SparkEngine": "engine", "read": "functions", "register": "takeover", "write": "functions"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for; a Python worker, which comes here for its task, asks for none of it."""
+    if name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)

@@ -5,28 +5,22 @@
 Batch functions run one after the other in one Python worker. Rows are packed (see `packing`)
 before a shuffle or a persist, so that Spark moves few large rows instead of many wide ones. A
 shuffle is a repartition by column: adaptive execution may put small partitions together, and never
-takes one apart.
+takes one apart. What workers do is in `tasks`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import StorageLevel, cloudpickle
-from pyspark import TaskContext as SparkTask
 from pyspark.sql import DataFrame, SparkSession
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.engine.protocol import BatchFunction, TaskContext, TaskFunction
-from drawstring.spark.batches import coalesced, with_types
+from drawstring.engine.protocol import BatchFunction, TaskFunction
 from drawstring.spark.failures import surfaced
 from drawstring.spark.packing import (
-    LOOKED_UP,
-    MAIN,
     PACKED_DDL,
     ByGroup,
     ByHash,
@@ -35,16 +29,20 @@ from drawstring.spark.packing import (
     Splitter,
     Together,
     Unpack,
-    packed,
     plain,
 )
+from drawstring.spark.tasks import Distinct, GatherHashes, Ingest, OnItems, Pack, PackSources, RunTask
 from drawstring.spark.types import arrow_schema
-from drawstring.spark.worker import work
+from drawstring.spark.wanted import Wanted, wanted
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-_TASKS_PER_CORE = 16
+_TASKS_PER_CORE: Final = 16
+
+_READS_PER_CORE: Final = 4
+_PARTS_PER_CORE: Final = 2
+"""Tasks for every core that read keys, and that write file groups: few, for each takes time to begin."""
 
 
 class SparkEngine:
@@ -74,7 +72,7 @@ class SparkEngine:
         numbers = self.spark.range(0, len(pickled), 1, slices)
         with surfaced():
             # As a DataFrame and not an RDD: those have Python workers of their own, to be started first.
-            found = numbers.mapInArrow(_OnItems(pickled, task), "result binary").collect()
+            found = numbers.mapInArrow(OnItems(pickled, task), "result binary").collect()
         return [cloudpickle.loads(bytes(row.result)) for row in found]
 
     def rows(self, df: DataFrame) -> SparkRows:
@@ -123,7 +121,7 @@ class SparkRows:
 
     def distinct(self, column: str) -> list[str]:
         """Return the distinct values of a text column, sorted."""
-        values = self.run(_Distinct(column))
+        values = self.run(Distinct(column))
         return sorted({value for found in values for value in found})
 
     def join_keys(
@@ -133,25 +131,31 @@ class SparkRows:
         read: Callable[[T], Iterator[pa.RecordBatch]],
         schema: pa.Schema,
     ) -> SparkRows:
-        """Left-join with the rows of all sources: both sides shuffled by the hash of the key."""
+        """Left-join with the rows of all sources: both sides shuffled by the hash of the key.
+
+        Rows of the sources stay where they were read when no key can match them (see `wanted`).
+        """
         spark = self._df.sparkSession
         split = ByHash(tuple(on), int(str(spark.conf.get("spark.sql.shuffle.partitions"))))
         join = JoinBuckets(plain(self._schema), schema, tuple(on))
         both = self._packed(split)
         if sources:
-            function = _PackSources([cloudpickle.dumps(source) for source in sources], read, schema, split)
-            tasks = min(len(sources), _TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+            pickled = [cloudpickle.dumps(source) for source in sources]
+            function = PackSources(pickled, read, schema, split, self._wanted(on[0]))
+            # Keys of a file slice are read in less time than a task takes to begin.
+            tasks = min(len(sources), _READS_PER_CORE * spark.sparkContext.defaultParallelism)
             numbers = spark.range(0, len(sources), 1, tasks)
             both = numbers.mapInArrow(function, PACKED_DDL).union(both)
-        return SparkRows(_shuffled(both), join.schema, (join,))
+        return SparkRows(_shuffled(both, None), join.schema, (join,))
 
     def exchange(self, by: Sequence[str]) -> SparkRows:
         """Bring rows with equal values in `by` together; rows of a group keep their order."""
-        return self._unpacked(_shuffled(self._packed(ByGroup(tuple(by)))))
+        packed = self._packed(ByGroup(tuple(by)))
+        return self._unpacked(_shuffled(packed, _parts(self._df.sparkSession)))
 
     def run(self, task: TaskFunction[R]) -> list[R]:
         """Run a task on every part that has rows and gather its results."""
-        function = _RunTask(Chain(self._steps), task)
+        function = RunTask(Chain(self._steps), task)
         with surfaced():
             found = self._df.mapInArrow(function, "result binary").collect()
         return [cloudpickle.loads(bytes(row.result)) for row in found]
@@ -160,8 +164,11 @@ class SparkRows:
         """Let go of what was kept."""
         self._df.unpersist()
 
+    def _wanted(self, column: str) -> Wanted | None:
+        return wanted(column, self.run(GatherHashes(column)))
+
     def _packed(self, split: Splitter) -> DataFrame:
-        function = _Pack(Chain(self._steps), plain(self._schema), split)
+        function = Pack(Chain(self._steps), plain(self._schema), split)
         return self._df.mapInArrow(function, PACKED_DDL)
 
     def _unpacked(self, df: DataFrame) -> SparkRows:
@@ -183,106 +190,18 @@ def classic(spark: Any) -> SparkSession:
     return spark
 
 
-def _shuffled(df: DataFrame) -> DataFrame:
-    return df.repartition("bucket").sortWithinPartitions("bucket", "side", "part", "number")
+def _shuffled(df: DataFrame, parts: int | None) -> DataFrame:
+    moved = df.repartition(parts, "bucket") if parts else df.repartition("bucket")
+    return moved.sortWithinPartitions("bucket", "side", "part", "number")
 
 
-def _part() -> int:
-    task = SparkTask.get()
-    return task.partitionId() if task else 0
+def _parts(spark: SparkSession) -> int | None:
+    """Return how many parts of file groups there are to be, None to leave it to Spark.
 
-
-def _context() -> TaskContext:
-    """Return the running attempt.
-
-    Its number is unique in the application, so that a retried stage does not write under the names
-    of an attempt that still runs.
+    Adaptive execution puts parts together until their rows are worth a task, and knows nothing of
+    the files that a task is going to read and rewrite for them. On one machine, where nobody adds
+    cores later, two parts a core keep all of them at work.
     """
-    task = SparkTask.get()
-    return (
-        TaskContext(task.partitionId(), task.stageId(), task.taskAttemptId())
-        if task
-        else TaskContext(0, 0, 0)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Ingest:
-    """The batch function that takes in Spark's batches: core types, and batches of a fair size."""
-
-    schema: pa.Schema
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return coalesced(with_types(batch, self.schema) for batch in batches)
-
-
-@dataclass(frozen=True, slots=True)
-class _Pack:
-    chain: Chain
-    schema: pa.Schema
-    split: Splitter
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with work():
-            yield from packed(self.chain(batches), self.schema, self.split, MAIN, _part())
-
-
-@dataclass(frozen=True, slots=True)
-class _PackSources:
-    sources: list[bytes]
-    read: Callable[[Any], Iterator[pa.RecordBatch]]
-    schema: pa.Schema
-    split: Splitter
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with work():
-            yield from packed(self._rows(batches), self.schema, self.split, LOOKED_UP, _part())
-
-    def _rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column("id").to_pylist():
-                yield from self.read(cloudpickle.loads(self.sources[number]))
-
-
-@dataclass(frozen=True, slots=True)
-class _RunTask:
-    chain: Chain
-    task: TaskFunction[Any]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with work():
-            rows = (batch for batch in self.chain(batches) if batch.num_rows)
-            first = next(rows, None)
-            if first is not None:
-                results = self.task(_preceded(first, rows), _context())
-                pickled = [cloudpickle.dumps(result) for result in results]
-                yield pa.RecordBatch.from_arrays([pa.array(pickled, pa.binary())], names=["result"])
-
-
-def _preceded(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest
-
-
-@dataclass(frozen=True, slots=True)
-class _OnItems:
-    items: list[bytes]
-    task: Callable[[Any], Any]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with work():
-            for batch in batches:
-                for number in batch.column("id").to_pylist():
-                    pickled = cloudpickle.dumps(self.task(cloudpickle.loads(self.items[number])))
-                    yield pa.RecordBatch.from_arrays([pa.array([pickled], pa.binary())], names=["result"])
-
-
-@dataclass(frozen=True, slots=True)
-class _Distinct:
-    column: str
-
-    def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterable[list[str]]:
-        values: set[str] = set()
-        for batch in batches:
-            values.update(pc.unique(batch.column(self.column).drop_null()).to_pylist())
-        return [sorted(values)]
+    context = spark.sparkContext
+    is_local = str(context.master).startswith("local")
+    return _PARTS_PER_CORE * context.defaultParallelism if is_local else None

@@ -1,0 +1,144 @@
+"""What the engine has Python workers do; a worker imports this and not the engine.
+
+A worker's first task waits for its imports, so nothing of Spark's DataFrames is needed in here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext as SparkTask
+from pyspark import cloudpickle
+
+from drawstring.engine.protocol import TaskContext, TaskFunction
+from drawstring.spark.batches import coalesced, with_types
+from drawstring.spark.packing import LOOKED_UP, MAIN, Chain, Splitter, packed
+from drawstring.spark.wanted import Wanted, key_hashes
+from drawstring.spark.worker import work
+
+
+def _part() -> int:
+    task = SparkTask.get()
+    return task.partitionId() if task else 0
+
+
+def _context() -> TaskContext:
+    """Return the running attempt.
+
+    Its number is unique in the application, so that a retried stage does not write under the names
+    of an attempt that still runs.
+    """
+    task = SparkTask.get()
+    return (
+        TaskContext(task.partitionId(), task.stageId(), task.taskAttemptId())
+        if task
+        else TaskContext(0, 0, 0)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ingest:
+    """The batch function that takes in Spark's batches: core types, and batches of a fair size."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return coalesced(with_types(batch, self.schema) for batch in batches)
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Packs rows for a shuffle, after the steps."""
+
+    chain: Chain
+    schema: pa.Schema
+    split: Splitter
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with work():
+            yield from packed(self.chain(batches), self.schema, self.split, MAIN, _part())
+
+
+@dataclass(frozen=True, slots=True)
+class PackSources:
+    """Reads the other side of a join and packs it."""
+
+    sources: list[bytes]
+    read: Callable[[Any], Iterator[pa.RecordBatch]]
+    schema: pa.Schema
+    split: Splitter
+    wanted: Wanted | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with work():
+            rows = self._rows(batches) if self.wanted is None else self.wanted(self._rows(batches))
+            yield from packed(rows, self.schema, self.split, LOOKED_UP, _part())
+
+    def _rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column("id").to_pylist():
+                yield from self.read(cloudpickle.loads(self.sources[number]))
+
+
+@dataclass(frozen=True, slots=True)
+class RunTask:
+    """Runs the steps and then a task; yields its pickled results."""
+
+    chain: Chain
+    task: TaskFunction[Any]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with work():
+            rows = (batch for batch in self.chain(batches) if batch.num_rows)
+            first = next(rows, None)
+            if first is not None:
+                results = self.task(_preceded(first, rows), _context())
+                pickled = [cloudpickle.dumps(result) for result in results]
+                yield pa.RecordBatch.from_arrays([pa.array(pickled, pa.binary())], names=["result"])
+
+
+def _preceded(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield first
+    yield from rest
+
+
+@dataclass(frozen=True, slots=True)
+class OnItems:
+    """Runs a task on pickled items by their numbers."""
+
+    items: list[bytes]
+    task: Callable[[Any], Any]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with work():
+            for batch in batches:
+                for number in batch.column("id").to_pylist():
+                    pickled = cloudpickle.dumps(self.task(cloudpickle.loads(self.items[number])))
+                    yield pa.RecordBatch.from_arrays([pa.array([pickled], pa.binary())], names=["result"])
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Tells the distinct texts of a column."""
+
+    column: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterable[list[str]]:
+        values: set[str] = set()
+        for batch in batches:
+            values.update(pc.unique(batch.column(self.column).drop_null()).to_pylist())
+        return [sorted(values)]
+
+
+@dataclass(frozen=True, slots=True)
+class GatherHashes:
+    """Tells the hashes of a part's keys; None when they are too many."""
+
+    column: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterable[bytes | None]:
+        return [key_hashes(batches, self.column, context.task)]
