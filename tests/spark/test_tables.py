@@ -11,7 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import drawstring
 import drawstring.spark
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
+from drawstring.spark import replacing
+from drawstring.txn.lock import table_lock
 
 pytestmark = pytest.mark.spark
 
@@ -131,6 +133,41 @@ def test_a_mistake_loses_nothing(session: SparkSession, tmp_path: Path) -> None:
         save(rides(session, 2).selectExpr("nullif(id, 2) as id", "city", "ts"), path, "upsert")
     assert load(session, path) == [(1, 1)]
     assert len(times(path)) == 1
+
+
+@pytest.mark.parametrize("renames", [True, False], ids=["folder", "object-store"])
+def test_an_overwrite_that_fails_leaves_the_old_table(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renames: bool
+) -> None:
+    if not renames:
+        monkeypatch.setattr(replacing, "_room_beside", lambda storage: None)
+    path = tmp_path / "rides"
+    save(rides(session, 1, 2), path, "insert", **MOR)
+    save(rides(session, 2, ts=2), path, "upsert", **MOR)
+    before = times(path)
+    bad = "if(id = 5, cast(raise_error('a row that fails') as bigint), id) as id"
+    with pytest.raises(PySparkException, match="a row that fails"):
+        save(rides(session, 3, 4, 5).selectExpr(bad, "city", "ts"), path, "bulk_insert", "overwrite")
+    no_key = rides(session, 3, 4).selectExpr("nullif(id, 4) as id", "city", "ts")
+    with pytest.raises(InvalidError, match="null") as error:
+        save(no_key, path, "upsert", "overwrite")
+    assert error.value.table == str(path)
+    assert load(session, path) == [(1, 1), (2, 2)]
+    assert times(path) == before
+    save(rides(session, 3, ts=3).selectExpr("*", "'x' as note"), path, "bulk_insert", "overwrite", **COW)
+    assert load(session, path) == [(3, 3)]
+    table = drawstring.open(path)
+    assert (len(times(path)), table.config.is_merge_on_read, "note" in table.schema.names) == (1, False, True)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["rides"]
+
+
+def test_an_overwrite_waits_for_a_writer_of_the_old_table(session: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "rides"
+    save(rides(session, 1), path, "insert")
+    state = drawstring.open(path).state
+    with table_lock(state.storage, state.clock, state.ids, 0), pytest.raises(ConflictError):
+        save(rides(session, 2), path, "insert", "overwrite", **{"hoodie.write.lock.wait_time_ms": "1"})
+    assert load(session, path) == [(1, 1)]
 
 
 def test_what_cannot_be_is_said(session: SparkSession, tmp_path: Path) -> None:

@@ -94,8 +94,8 @@ def write(
         operation: `upsert`, `insert`, `bulk_insert`, `delete`, `insert_overwrite` or
             `insert_overwrite_table`; by default what the options say, else `upsert`.
         options: Hudi's write options.
-        mode: what to do about a table that is there: `append` to it, `overwrite` it (drop it and
-            create it anew, except for the `insert_overwrite` operations), `errorifexists`, `ignore`.
+        mode: what to do about a table that is there: `append` to it, `overwrite` it (put a new one
+            in its place, except for the `insert_overwrite` operations), `errorifexists`, `ignore`.
         storage_options: options of the object store.
 
     Returns:
@@ -116,10 +116,9 @@ def write(
     if found and asked == "error":
         raise InvalidError("there is a table already: use mode append or overwrite", table=path)
     rows = SparkRows.of(df)
-    if not found or (asked == "overwrite" and not parsed.operation.startswith("insert_overwrite")):
-        table = target.create(df, rows.schema, parsed, options)
-    else:
-        table = target.open()
+    if found and asked == "overwrite" and not parsed.operation.startswith("insert_overwrite"):
+        return target.replace(df, rows, parsed, options)
+    table = target.open() if found else target.create(rows.schema, parsed, options)
     return table.write(parsed.operation, rows, options)
 
 

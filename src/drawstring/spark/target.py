@@ -14,8 +14,10 @@ from drawstring.config.options import WriteOptions, table_scope
 from drawstring.entry import create
 from drawstring.entry import open as open_table
 from drawstring.model.files import HOODIE_FOLDER
-from drawstring.spark.engine import SparkEngine
+from drawstring.model.result import CommitResult
+from drawstring.spark.engine import SparkEngine, SparkRows
 from drawstring.spark.reading import plan_name
+from drawstring.spark.replacing import Replacement, replace_table
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 
@@ -47,15 +49,37 @@ class Target:
         """Open the table that is there."""
         return open_table(self.path, self.storage_options, engine=self.engine)
 
-    def create(
-        self, df: DataFrame, schema: pa.Schema, asked: WriteOptions, options: Mapping[str, Any]
-    ) -> Table:
-        """Create a table for the rows of a DataFrame; one that is there is dropped first.
+    def create(self, schema: pa.Schema, asked: WriteOptions, options: Mapping[str, Any]) -> Table:
+        """Create a table for rows.
+
+        Raises:
+            InvalidError: the options do not describe a table.
+        """
+        self._check_description(asked)
+        return self._create(self.path, schema, asked, options)
+
+    def replace(
+        self, df: DataFrame, rows: SparkRows, asked: WriteOptions, options: Mapping[str, Any]
+    ) -> CommitResult:
+        """Write a new table in the place of the one that is there.
 
         Raises:
             InvalidError: the options do not describe a table, or the rows come from the table that
                 would be dropped; what was there is left as it was.
         """
+        self._check_description(asked)
+        self._check_not_read(df)
+
+        def create_at(path: str) -> Table:
+            return self._create(path, rows.schema, asked, options)
+
+        def write(table: Table, rows: SparkRows) -> CommitResult:
+            return table.write(asked.operation, rows, options)
+
+        create_at("memory://drawstring-check").state.storage.delete_tree("")
+        return replace_table(self.path, rows, Replacement(self.storage, create_at, write, asked))
+
+    def _check_description(self, asked: WriteOptions) -> None:
         if asked.operation == "delete":
             raise InvalidError("there is no table to delete rows from: write to it first", table=self.path)
         if not asked.record_key:
@@ -63,11 +87,6 @@ class Target:
                 "a new table needs its key columns: set hoodie.datasource.write.recordkey.field",
                 table=self.path,
             )
-        if self.exists():
-            self._check_not_read(df)
-            self._create("memory://drawstring-check", schema, asked, options).state.storage.delete_tree("")
-            self.storage.delete_tree("")
-        return self._create(self.path, schema, asked, options)
 
     def _create(self, path: str, schema: pa.Schema, asked: WriteOptions, options: Mapping[str, Any]) -> Table:
         return create(
