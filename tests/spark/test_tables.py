@@ -209,10 +209,26 @@ def test_views_of_sql_read_it(session: SparkSession, tmp_path: Path) -> None:
 def test_tables_of_the_catalogue_are_refused(session: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "rides"
     save(rides(session, 1), path, "insert")
-    session.sql(f"create table rides_table using drawstring location '{path}'")
-    with pytest.raises(PySparkException, match="CREATE TEMPORARY VIEW"):
-        session.sql("select count(*) from rides_table").first()
-    session.sql("drop table rides_table")
+    for where in (f"location '{path}'", f"options (path '{path}')"):
+        session.sql(f"create table rides_table using drawstring {where}")
+        try:
+            with pytest.raises(PySparkException, match="CREATE TEMPORARY VIEW"):
+                session.sql("select count(*) from rides_table").first()
+        finally:
+            session.sql("drop table rides_table")
+    assert load(session, path) == [(1, 1)]
+
+
+def test_streams_say_what_to_do_instead(session: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "rides"
+    save(rides(session, 1), path, "insert")
+    reading = session.readStream.format("hudi").load(str(path)).writeStream.format("noop").start()
+    with pytest.raises(PySparkException, match=r"query\.type=incremental"):
+        reading.processAllAvailable()
+    writer = session.readStream.format("rate").load().writeStream.format("hudi")
+    writing = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start(str(path))
+    with pytest.raises(PySparkException, match="foreachBatch"):
+        writing.processAllAvailable()
 
 
 def test_each_batch_of_a_stream_can_be_upserted(session: SparkSession, tmp_path: Path) -> None:

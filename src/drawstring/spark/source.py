@@ -65,13 +65,27 @@ class HudiSource(D.DataSource):
             " drawstring.spark.register, or drawstring.spark.write(df, path)"
         )
 
+    def streamReader(self, schema: StructType) -> D.DataSourceStreamReader:
+        """Refuse: there is no streaming source."""
+        raise UnsupportedError(
+            "a table cannot be read as a stream: ask for what changed since a commit, with"
+            " hoodie.datasource.query.type=incremental and hoodie.datasource.read.begin.instanttime"
+        )
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> D.DataSourceStreamWriter:
+        """Refuse: each batch of a stream is a write of its own."""
+        raise UnsupportedError(
+            "a stream cannot write to this table by itself: use"
+            " df.writeStream.foreachBatch(lambda batch, number: batch.write.format('hudi')...)"
+        )
+
     def _scan(self, where: pc.Expression | None = None) -> Scan:
         options = dict(self.options)
         path = options.pop("path", None)
         if not path:
             raise InvalidError(
-                "Spark told no path, as for tables of its catalogue that a Python source reads: use"
-                " CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path '...')"
+                "Spark did not say where the table is: it tells a Python source neither LOCATION nor"
+                " OPTIONS of a CREATE TABLE. Use CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path '...')"
             )
         stored = {key: value for key, value in options.items() if is_storage_option(key)}
         return scan_of(open_table(path, stored), ReadOptions.parse(options), where)
