@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from drawstring.base.errors import ConflictError
 from drawstring.filegroups.markers import Markers
 from tests.timeline.support import memory, paths
 
@@ -46,3 +47,18 @@ def test_a_name_that_holds_the_word_marker_is_read_whole() -> None:
     path = f"a.marker.CREATE/f_0-1-0_{T}.parquet"
     Markers(storage, T).create(path, "CREATE")
     assert Markers(storage, T).files() == [path]
+
+
+def test_a_file_that_comes_after_the_end_of_its_write_goes() -> None:
+    storage = memory()
+    late, done = f"f_0-1-7_{T}.parquet", f"f_0-1-6_{T}.parquet"
+    markers = Markers(storage, T)
+    for path in (late, done):
+        markers.create(path, "CREATE")
+    storage.put(done, b"")
+    markers.confirm(done, "CREATE")
+    markers.remove()
+    storage.put(late, b"")
+    with pytest.raises(ConflictError, match="ended"):
+        markers.confirm(late, "CREATE")
+    assert paths(storage) == [done]

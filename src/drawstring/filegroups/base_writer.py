@@ -51,7 +51,9 @@ class BaseFileWriter:
         self.rows = 0
         former = previous.base if previous is not None else None
         ensure_partition(storage, partition, settings.instant)
-        Markers(storage, settings.instant).create(self.path, "MERGE" if former else "CREATE")
+        self._markers = Markers(storage, settings.instant)
+        self._io_type = "MERGE" if former else "CREATE"
+        self._markers.create(self.path, self._io_type)
         inherited = None
         if inherits_keys and settings.bloom and former:
             inherited = former_filter(storage, former.status.path)
@@ -81,8 +83,13 @@ class BaseFileWriter:
         self.rows += batch.num_rows
 
     def close(self, *, inserts: int, updates: int = 0, deletes: int = 0) -> WriteStat:
-        """Finish the file and say what is in it."""
+        """Finish the file and say what is in it.
+
+        Raises:
+            ConflictError: the write has ended meanwhile; the file is gone.
+        """
         size_bytes = self._sink.close()
+        self._markers.confirm(self.path, self._io_type)
         previous = self._previous
         return WriteStat(
             partition=self._partition,

@@ -43,10 +43,12 @@ def append_log(
     watch = Stopwatch()
     name, version = _next_log(settings, target, context.write_token)
     path = join_path(target.partition, name)
-    is_old_layout = settings.config.layout == 1
-    Markers(storage, settings.instant).create(path, "APPEND" if is_old_layout else "CREATE")
+    io_type = "APPEND" if settings.config.layout == 1 else "CREATE"
+    markers = Markers(storage, settings.instant)
+    markers.create(path, io_type)
     content = b"".join(_blocks(settings, target, changes, stamp))
     storage.put(path, content)
+    markers.confirm(path, io_type)
     return WriteStat(
         partition=target.partition,
         file_id=target.file_id,

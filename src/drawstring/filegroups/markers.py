@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from drawstring.base.errors import ConflictError
 from drawstring.model.files import FileStatus
 from drawstring.storage.protocol import Storage
 
@@ -39,7 +40,28 @@ class Markers:
             path: the data file, relative to the table.
             io_type: `CREATE`, `MERGE` or `APPEND`.
         """
-        self._storage.put(f"{self._folder}/{path}.marker.{io_type}", b"")
+        self._storage.put(self._path(path, io_type), b"")
+
+    def confirm(self, path: str, io_type: str) -> None:
+        """Make sure, once a file is made, that its write still runs; the file goes if it does not.
+
+        A task's attempt may go on after another one was done and the write was committed, which
+        took the markers away.
+
+        Args:
+            path: the data file, relative to the table.
+            io_type: as when it was noted.
+
+        Raises:
+            ConflictError: the write has ended.
+        """
+        if not self._storage.exists(self._path(path, io_type)):
+            self._storage.delete([path])
+            raise ConflictError(
+                "the write ended before this attempt of one of its tasks did: its file was deleted,"
+                " and there is nothing to do",
+                path=path,
+            )
 
     def files(self) -> list[str]:
         """Return the paths of all data files noted, sorted; some may never have been made."""
@@ -51,6 +73,9 @@ class Markers:
     def remove(self) -> None:
         """Delete all markers of the instant."""
         self._storage.delete_tree(self._folder)
+
+    def _path(self, path: str, io_type: str) -> str:
+        return f"{self._folder}/{path}.marker.{io_type}"
 
     def _named_by(self, status: FileStatus) -> Iterator[str]:
         if status.folder == self._folder and _LINES_FILE.fullmatch(status.name):

@@ -12,7 +12,7 @@ Each step can be done twice: a rollback that was cut short is resumed by the nex
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from drawstring.base.clock import Clock
@@ -325,12 +325,29 @@ def _forget(context: RollbackContext, requested: str, target: Instant | None) ->
 
 
 def _sweep(context: RollbackContext, timeline: Timeline) -> None:
-    """Clear away what writers left that died right after their write took effect."""
+    """Clear away what writers left that died right after their write took effect, and late attempts."""
     context.store.sweep_claims()
     for folder in context.storage.list_folders(MARKER_ROOT):
         instant = folder.rpartition("/")[2]
-        if timeline.write_at(instant) is not None:
-            Markers(context.storage, instant).remove()
+        write = timeline.write_at(instant)
+        if write is not None:
+            markers = Markers(context.storage, instant)
+            counted = {stat.path for stat in context.store.commit_metadata(write).stats}
+            context.storage.delete(_uncounted(markers.files(), counted, instant))
+            markers.remove()
+
+
+def _uncounted(marked: Sequence[str], counted: set[str], instant: str) -> list[str]:
+    """Return the files that attempts of a completed write made which others had outrun.
+
+    They carry the write's time in their names. A log file of version 6 carries another one's, and a
+    file of change data is counted elsewhere.
+    """
+    return [
+        path
+        for path in marked
+        if path not in counted and f"_{instant}." in path.rpartition("/")[2] and not path.endswith(".cdc")
+    ]
 
 
 def _refuse_restore(timeline: Timeline) -> None:

@@ -65,6 +65,8 @@ class Session:
         content = encode_commit(metadata, self.config.layout, is_replace)
         completed = self.store.complete(instant, content)
         try:
+            # An attempt that another one outran may have begun a file since.
+            discard_failed_attempts(self.state, instant.requested, metadata.stats)
             Markers(self.state.storage, instant.requested).remove()
         except (DrawstringError, OSError) as error:
             _log.warning("the markers of the completed %s stay for now: %s", completed.requested, error)

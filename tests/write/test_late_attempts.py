@@ -1,0 +1,48 @@
+"""Attempts of a task that go on after their write was committed: none of their rows is ever counted twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from drawstring.filegroups.markers import Markers
+from drawstring.model.files import BaseFile
+from drawstring.model.instant import Instant
+from drawstring.table import Table
+from drawstring.timeline.store import TimelineStore
+from tests.write.test_operations import create, held, rides
+
+FIRST = rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0))
+
+
+def late_file(table: Table, instant: str) -> str:
+    """Do what an attempt does that was outrun: note a file of its own, and make it."""
+    storage = table.state.storage
+    [of_winner] = [each.path for each in storage.list_files("rome") if each.name.endswith(".parquet")]
+    path = f"rome/{BaseFile.name_of('late-0', '0-0-9', instant)}"
+    Markers(storage, instant).create(path, "CREATE")
+    storage.put(path, storage.read(of_winner))
+    return path
+
+
+def test_a_file_begun_while_the_commit_is_made_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, complete, late = create(), TimelineStore.complete, []
+
+    def outrun(store: TimelineStore, instant: Instant, content: bytes) -> Instant:
+        late.append(late_file(table, instant.requested))
+        return complete(store, instant, content)
+
+    monkeypatch.setattr(TimelineStore, "complete", outrun)
+    table.insert(FIRST)
+    assert late
+    assert not table.state.storage.exists(late[0])
+    assert held(table) == [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)]
+
+
+def test_a_file_begun_after_the_commit_goes_with_the_next_write() -> None:
+    table = create()
+    table.insert(FIRST)
+    late = late_file(table, table.timeline.writes()[0].requested)
+    table.upsert(rides(("a", "rome", 2, 2.0)))
+    assert not table.state.storage.exists(late)
+    assert not table.state.storage.list_tree(".hoodie/.temp")
+    assert held(table) == [("a", "rome", 2, 2.0), ("b", "rome", 1, 1.0)]
