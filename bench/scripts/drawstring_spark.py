@@ -23,6 +23,12 @@ class Peer(Reads):
         if kind == "mor":
             self.compact = self._compact
 
+    def warm(self) -> None:
+        """Start Spark, its Python workers too: executors as the peers' are, with no drawstring yet."""
+        super().warm()
+        cores = self.spark.sparkContext.defaultParallelism
+        self.spark.range(0, cores, 1, cores).mapInArrow(lambda batches: batches, "id long").count()
+
     def rides(self) -> DataFrame:
         return self.spark.read.format("hudi").load(self.work.table)
 
