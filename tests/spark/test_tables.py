@@ -199,11 +199,15 @@ def test_views_of_sql_read_it(session: SparkSession, tmp_path: Path) -> None:
     session.sql(f"create temporary view rides using hudi options (path '{path}')")
     found = session.sql("select id, ts from rides where city = 'berlin' and ts > 1 and id in (3, 5, 7)")
     assert sorted(tuple(row) for row in found.collect()) == [(3, 2), (5, 2)]
-    assert session.sql("select count(*) from rides where id is not null").first() == (4,)
+    assert session.sql("select count(*) from rides").first() == (4,), "no filter of the query before"
+    save(rides(session, 6), path, "upsert", **MOR)
+    assert session.sql("select count(*) from rides where id is not null").first() == (4,), "one snapshot"
     with pytest.raises(PySparkException, match=r"drawstring\.spark\.write"):
         session.sql("insert into rides select * from rides")
+    session.sql(f"create or replace temporary view rides using hudi options (path '{path}')")
+    assert session.sql("select count(*) from rides").first() == (5,)
     session.sql("drop view rides")
-    assert load(session, path) == [(1, 1), (2, 1), (3, 2), (5, 2)]
+    assert load(session, path) == [(1, 1), (2, 1), (3, 2), (5, 2), (6, 1)]
 
 
 def test_tables_of_the_catalogue_are_refused(session: SparkSession, tmp_path: Path) -> None:

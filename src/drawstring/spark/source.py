@@ -2,27 +2,26 @@
 
 Spark plans it in a Python process of its own and asks for partitions, each some file slices. DataFrame
 reads and writes of a registered session do not come here (see `takeover`).
+
+Spark keeps the partitions of a view's first query for the queries after it, and would keep those that a
+pushed-down filter left as well: so filters are not taken, and a view shows one snapshot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import cloudpickle
 from pyspark.sql import datasource as D
 from pyspark.sql.types import StructType
 
-from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options import ReadOptions
 from drawstring.entry import open as open_table
 from drawstring.filegroups.reader import read_slice
-from drawstring.query.literals import typed
 from drawstring.query.scan import Scan
 from drawstring.spark.asking import scan_of
 from drawstring.spark.batches import with_types
@@ -32,14 +31,6 @@ from drawstring.spark.worker import shares
 
 _PARALLELISM: Final = 16
 """Tasks at once that a query is divided for; Spark does not tell a data source how many there are."""
-
-_COMPARISONS: Final[dict[str, Callable[[pc.Expression, pc.Expression], pc.Expression]]] = {
-    "EqualTo": lambda left, right: left == right,
-    "GreaterThan": lambda left, right: left > right,
-    "GreaterThanOrEqual": lambda left, right: left >= right,
-    "LessThan": lambda left, right: left < right,
-    "LessThanOrEqual": lambda left, right: left <= right,
-}
 
 
 class HudiSource(D.DataSource):
@@ -79,7 +70,7 @@ class HudiSource(D.DataSource):
             " df.writeStream.foreachBatch(lambda batch, number: batch.write.format('hudi')...)"
         )
 
-    def _scan(self, where: pc.Expression | None = None) -> Scan:
+    def _scan(self) -> Scan:
         options = dict(self.options)
         path = options.pop("path", None)
         if not path:
@@ -88,7 +79,7 @@ class HudiSource(D.DataSource):
                 " OPTIONS of a CREATE TABLE. Use CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path '...')"
             )
         stored = {key: value for key, value in options.items() if is_storage_option(key)}
-        return scan_of(open_table(path, stored), ReadOptions.parse(options), where)
+        return scan_of(open_table(path, stored), ReadOptions.parse(options))
 
 
 class DrawstringSource(HudiSource):
@@ -111,23 +102,17 @@ class SliceReader(D.DataSourceReader):
     """Reads the file slices of a query, one a partition.
 
     Args:
-        scan: plans the query with a further condition.
+        scan: plans the query.
         schema: the columns that Spark expects.
     """
 
-    def __init__(self, scan: Callable[[pc.Expression | None], Scan], schema: StructType) -> None:
+    def __init__(self, scan: Callable[[], Scan], schema: StructType) -> None:
         self._scan = scan
         self._schema = schema
-        self._where: pc.Expression | None = None
-
-    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
-        """Note filters, to leave out files and rows; Spark applies all of them again."""
-        self._where = condition(filters, self._scan(None).schema)
-        return filters
 
     def partitions(self) -> Sequence[D.InputPartition]:
         """Plan the query."""
-        tasks = self._scan(self._where).tasks()
+        tasks = self._scan().tasks()
         parts = shares([task.file_slice.size_bytes for task in tasks], _PARALLELISM)
         return [SlicePartition([cloudpickle.dumps(tasks[number]) for number in part]) for part in parts]
 
@@ -137,31 +122,3 @@ class SliceReader(D.DataSourceReader):
         for task in partition.tasks if isinstance(partition, SlicePartition) else []:
             for batch in read_slice(cloudpickle.loads(task)):
                 yield with_types(batch, schema)
-
-
-def condition(filters: Sequence[Any], schema: pa.Schema) -> pc.Expression | None:
-    """Return what some of the filters that Spark pushes down say, None when nothing.
-
-    Args:
-        filters: PySpark's filter objects; all of them hold for the rows wanted.
-        schema: columns of the table.
-    """
-    found = [said for each in filters if (said := _said(each, schema)) is not None]
-    return reduce(and_, found) if found else None
-
-
-def _said(each: Any, schema: pa.Schema) -> pc.Expression | None:
-    kind, path = type(each).__name__, list(getattr(each, "attribute", ()))
-    if len(path) != 1 or path[0] not in schema.names:
-        return None
-    column, column_type = pc.field(path[0]), schema.field(path[0]).type
-    try:
-        if kind in _COMPARISONS:
-            return _COMPARISONS[kind](column, pc.scalar(typed(each.value, column_type)))
-        if kind == "In":
-            return column.isin(
-                pa.array([typed(value, column_type).as_py() for value in each.value], column_type)
-            )
-    except (DrawstringError, pa.ArrowException):
-        return None
-    return column.is_valid() if kind == "IsNotNull" else None

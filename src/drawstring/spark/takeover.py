@@ -25,7 +25,6 @@ from drawstring.spark.source import DrawstringSource, HudiSource
 
 FORMATS: Final = frozenset({"hudi", "org.apache.hudi", "drawstring"})
 _MARK: Final = "spark.drawstring.registered"
-_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 _PARTITION_BY: Final = "hoodie.datasource.write.partitionpath.field"
 
 
@@ -44,9 +43,6 @@ def register(spark: SparkSession) -> None:
     _take_over()
     if session.conf.get(_MARK, None) == "true":
         return
-    if tuple(int(part) for part in session.version.split(".")[:2]) >= (4, 1):
-        # Spark refuses a source that can take filters unless this is on.
-        session.conf.set(_PUSHDOWN, "true")
     session.dataSource.register(HudiSource)
     session.dataSource.register(DrawstringSource)
     session.conf.set(_MARK, "true")
