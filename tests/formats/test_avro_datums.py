@@ -15,12 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
-from drawstring.formats.avro import decode_datums, encode_datums
+from drawstring.formats import avro as avro_blocks
+from drawstring.formats.avro import encode_datums
 from drawstring.formats.log_inline import BlockType
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
 from tests.formats.support import content_of, data, scan
 
 LOGS = ["v6_avro.log", "v9_avro.log", "v9_partial.log", "v9_compacted.log", "v9_soft_delete.log", "v9.cdc"]
+
+
+def decode_datums(*arguments: Any, **options: Any) -> pa.RecordBatch:
+    """Return the records of a block as one batch."""
+    return pa.concat_batches(avro_blocks.decode_datums(*arguments, **options))
 
 
 def real(name: str) -> tuple[bytes, str]:

@@ -210,7 +210,7 @@ def _rows(reading: LogReading, block: LogBlock, content: bytes) -> list[pa.Recor
     if block.kind is BlockType.PARQUET_DATA:
         batches: Iterable[pa.RecordBatch] = read_parquet_bytes(content, reading.schema.names)
     elif block.kind is BlockType.AVRO_DATA and block.schema_json is not None:
-        batches = [decode_datums(content, block.schema_json)]
+        batches = decode_datums(content, block.schema_json, columns=reading.schema.names)
     else:
         raise UnsupportedError(
             f"{block.kind.name} blocks cannot be read yet: compact with the writing engine"

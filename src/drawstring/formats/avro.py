@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.formats.avro_container import decode_container, encode_container
-from drawstring.formats.avro_decode import DAMAGE, decode_rows
+from drawstring.formats.avro_decode import DAMAGE, Spans, decode_rows
 from drawstring.formats.avro_encode import binary_parts, encode_rows, join
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolve import conform
@@ -31,13 +32,16 @@ _CONTENT_VERSIONS = (1, 2, 3)
 _LENGTH = struct.Struct(">i")
 
 
-def decode_datums(data: bytes, schema_json: str, count: int | None = None) -> pa.RecordBatch:
-    """Return the records of an Avro data block.
+def decode_datums(
+    data: bytes, schema_json: str, count: int | None = None, columns: Collection[str] | None = None
+) -> list[pa.RecordBatch]:
+    """Return the records of an Avro data block, in one batch or more.
 
     Args:
         data: content of the block.
         schema_json: Avro schema of the block's header.
         count: how many records there must be; None takes the content's word.
+        columns: names of the columns to read, others are passed over; None for all.
 
     Raises:
         CorruptTableError: the bytes are damaged.
@@ -45,35 +49,37 @@ def decode_datums(data: bytes, schema_json: str, count: int | None = None) -> pa
     """
     schema = avro_to_arrow(schema_json)
     try:
-        datums, found = _split(data)
+        spans = _split(data)
+        found = len(spans.starts)
         if count is not None and count != found:
             raise ValueError(f"it holds {found} records instead of {count}")
-        return decode_rows(datums, found, json.loads(schema_json), schema)
+        return list(decode_rows(spans, json.loads(schema_json), schema, columns))
     except DAMAGE as error:
         raise CorruptTableError(
             f"An Avro log block is damaged ({error}); restore the file, or roll back the write."
         ) from error
 
 
-def _split(data: bytes) -> tuple[bytes, int]:
-    """Return the datums without their lengths, and how many they are."""
+def _split(data: bytes) -> Spans:
+    """Return where the datums are; their lengths stand before them, so one leads to the next."""
     version, count = _HEAD.unpack_from(data)
     if version not in _CONTENT_VERSIONS:
         raise UnsupportedError(f"Avro log blocks of content version {version} are not supported.")
     if not 0 <= count <= len(data) // _LENGTH.size:
         raise ValueError(f"it claims {count} records in {len(data)} bytes")
-    pieces: list[memoryview] = []
-    view = memoryview(data)
     at = _HEAD.size
+    bounds = [at]
+    length_at = _LENGTH.unpack_from
     for _ in range(count):
-        start = at + _LENGTH.size
-        at = start + _LENGTH.unpack_from(data, at)[0]
-        if not start < at <= len(data):
-            raise ValueError("a record is longer than the block")
-        pieces.append(view[start:at])
+        at += _LENGTH.size + length_at(data, at)[0]
+        bounds.append(at)
+    places = np.array(bounds, np.int64)
+    starts, ends = places[:-1] + _LENGTH.size, places[1:]
+    if (starts >= ends).any():
+        raise ValueError("a record has no bytes")
     if at != len(data):
         raise ValueError(f"{len(data) - at} bytes follow the last record")
-    return b"".join(pieces), count
+    return Spans(data, starts, ends)
 
 
 def encode_datums(batch: pa.RecordBatch, schema_json: str) -> bytes:

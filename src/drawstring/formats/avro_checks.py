@@ -2,63 +2,91 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
+from drawstring.base.bounds import AVRO_TYPES_MAX
 from drawstring.schema.avro import full_name
 
-_MIN_BYTES = {"null": 0, "float": 4, "double": 8}
+_LEAST_BYTES = {"null": 0, "float": 4, "double": 8}
 
 
 def check_bounded(schema: Any) -> None:
-    """Refuse a schema whose arrays could hold endless items in no bytes, or that refers to itself.
+    """Refuse a schema that refers to itself, that few bytes could stand for endless items of, or
+    that unfolds to very many types.
 
     Args:
         schema: an Avro schema as parsed from JSON.
 
     Raises:
-        ValueError: it does.
+        ValueError: it is one of those.
     """
-    if not _least_bytes(schema, {}, ""):
+    if not _Bounds().of(schema, "").least_bytes:
         raise ValueError("its records take no bytes")
 
 
-def _least_bytes(avro: Any, named: dict[str, int], space: str) -> int:
-    """Return a lower bound of the bytes that a value takes."""
-    if isinstance(avro, str):
-        return _least_bytes_of_name(avro, named, space)
-    if isinstance(avro, list):
-        return 1 + min(_least_bytes(branch, named, space) for branch in avro)
-    kind = avro["type"]
-    if kind == "array" and not _least_bytes(avro["items"], named, space):
-        raise ValueError("an array's items take no bytes")
-    if kind == "map":
-        _least_bytes(avro["values"], named, space)
-    if kind in ("array", "map"):
-        return 1
-    if kind in ("record", "fixed", "enum"):
-        return _least_bytes_of_definition(avro, named, space)
-    return _least_bytes(kind, named, space)
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """What is known of a type.
+
+    Attributes:
+        least_bytes: a lower bound of the bytes that a value takes.
+        types: how many types it unfolds to.
+    """
+
+    least_bytes: int
+    types: int
 
 
-def _least_bytes_of_name(name: str, named: dict[str, int], space: str) -> int:
-    if name in _PRIMITIVES:
-        return _MIN_BYTES.get(name, 1)
-    full = full_name({"name": name}, space)
-    if full not in named:
-        raise ValueError(f"type {name!r} is not defined before its use")
-    return named[full]
+@dataclass(slots=True)
+class _Bounds:
+    """Works out bounds of types; remembers the named ones."""
+
+    named: dict[str, _Bound] = field(default_factory=dict)
+
+    def of(self, avro: Any, space: str) -> _Bound:
+        if isinstance(avro, str):
+            return self.of_name(avro, space)
+        if isinstance(avro, list):
+            branches = [self.of(branch, space) for branch in avro]
+            return _bound(1 + min(each.least_bytes for each in branches), branches)
+        kind = avro["type"]
+        if kind in ("array", "map"):
+            item = self.of(avro["items" if kind == "array" else "values"], space)
+            if kind == "array" and not item.least_bytes:
+                raise ValueError("an array's items take no bytes")
+            return _bound(1, [item])
+        if kind in ("record", "fixed", "enum"):
+            return self.of_definition(avro, space)
+        return self.of(kind, space)
+
+    def of_name(self, name: str, space: str) -> _Bound:
+        if name in PRIMITIVES:
+            return _Bound(_LEAST_BYTES.get(name, 1), 1)
+        full = full_name({"name": name}, space)
+        if full not in self.named:
+            raise ValueError(f"type {name!r} is not defined before its use")
+        return self.named[full]
+
+    def of_definition(self, avro: dict[str, Any], space: str) -> _Bound:
+        full = full_name(avro, space)
+        inner = full.rpartition(".")[0]
+        if avro["type"] == "fixed":
+            found = _Bound(max(0, int(avro["size"])), 1)
+        elif avro["type"] == "enum":
+            found = _Bound(1, 1)
+        else:
+            fields = [self.of(each["type"], inner) for each in avro["fields"]]
+            found = _bound(sum(each.least_bytes for each in fields), fields)
+        self.named[full] = found
+        return found
 
 
-def _least_bytes_of_definition(avro: dict[str, Any], named: dict[str, int], space: str) -> int:
-    full = full_name(avro, space)
-    inner = full.rpartition(".")[0]
-    if avro["type"] == "fixed":
-        named[full] = max(0, int(avro["size"]))
-    elif avro["type"] == "enum":
-        named[full] = 1
-    else:
-        named[full] = sum(_least_bytes(each["type"], named, inner) for each in avro["fields"])
-    return named[full]
+def _bound(least_bytes: int, inner: list[_Bound]) -> _Bound:
+    types = 1 + sum(each.types for each in inner)
+    if types > AVRO_TYPES_MAX:
+        raise ValueError(f"it unfolds to more than {AVRO_TYPES_MAX} types")
+    return _Bound(least_bytes, types)
 
 
-_PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})

@@ -1,119 +1,182 @@
-"""Avro datums to Arrow columns.
+"""Avro datums to Arrow batches, column by column.
 
-fastavro reads the datums without their logical types (so dates and decimals stay numbers and
-bytes), Arrow makes columns of them at once, and kernels turn those into the final types.
+The datums of a block are read in parts that fit a processor's cache. Columns that are not wanted are
+passed over, and what follows the last wanted one is not looked at. A few records are read one by one.
 """
 
 from __future__ import annotations
 
 import io
-import itertools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import fastavro
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import types as pt
 
 from drawstring.formats.avro_checks import check_bounded
+from drawstring.formats.avro_columns import (
+    BooleanColumn,
+    Column,
+    EnumColumn,
+    FixedColumn,
+    FloatColumn,
+    ItemsColumn,
+    NullColumn,
+    NumberColumn,
+    RecordColumn,
+    TextColumn,
+    UnionColumn,
+)
 from drawstring.formats.avro_container import DAMAGE
+from drawstring.formats.avro_datums import Array, Datums
+from drawstring.formats.avro_single import PlainSchemas, arrow_of
+from drawstring.schema.avro import full_name
 
-__all__ = ["DAMAGE", "decode_rows"]
+__all__ = ["DAMAGE", "Spans", "decode_rows"]
 
-_DECIMAL_BYTES = 16
+_PART_BYTES: Final = 2 << 20
+_PART_ROWS: Final = 16_384
+_FEW_ROWS: Final = 24
 
 
-def decode_rows(datums: bytes, count: int, avro: dict[str, Any], schema: pa.Schema) -> pa.RecordBatch:
-    """Return the records that stand one after the other in `datums`.
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Where the datums of a content start and end."""
+
+    content: bytes
+    starts: Array
+    ends: Array
+
+    def parts(self) -> Iterator[Spans]:
+        """Yield runs of datums that are read together."""
+        first = 0
+        while first < len(self.starts):
+            far = np.searchsorted(self.ends, self.starts[first] + _PART_BYTES, "right")
+            stop = max(first + 1, min(first + _PART_ROWS, int(far)))
+            yield Spans(self.content, self.starts[first:stop], self.ends[first:stop])
+            first = stop
+
+
+def decode_rows(
+    spans: Spans, avro: dict[str, Any], schema: pa.Schema, columns: Collection[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a content.
 
     Args:
-        datums: Avro binary of the records.
-        count: how many they are.
+        spans: the datums.
         avro: their Avro schema as parsed from JSON.
         schema: the Arrow schema that it stands for.
+        columns: names of the columns wanted, in any order; None for all, as when it has none of them.
 
     Raises:
         ValueError or another of `DAMAGE`: the bytes do not fit the schema.
     """
     check_bounded(avro)
-    plain = fastavro.parse_schema(_plain_schema(avro, itertools.count()))
-    stream = io.BytesIO(datums)
-    rows = [fastavro.schemaless_reader(stream, plain, None) for _ in range(count)]
-    if stream.tell() != len(datums):
-        raise ValueError(f"{len(datums) - stream.tell()} bytes follow the last record")
-    final = pa.struct(list(schema))
-    columns = _finish(pa.array(rows, type=_plain_type(final)), final)
-    batch = pa.RecordBatch.from_arrays(columns.flatten(), schema=schema)
-    batch.validate(full=True)
-    return batch
+    wanted = [name for name in schema.names if columns is None or name in columns] or schema.names
+    if len(spans.starts) < _FEW_ROWS:
+        batches: Iterator[pa.RecordBatch] = iter([_one_by_one(spans, avro, schema).select(wanted)])
+    else:
+        rows = _Rows(_Columns().fields_of(avro, list(schema)), schema, frozenset(wanted))
+        batches = (rows.read(part) for part in spans.parts())
+    for batch in batches:
+        batch.validate(full=True)
+        yield batch
 
 
-def _plain_schema(avro: Any, ids: Iterator[int]) -> Any:
-    """Return the schema without logical types, a map as what it is in bytes: an array of entries."""
-    if isinstance(avro, list):
-        return [_plain_schema(each, ids) for each in avro]
-    if not isinstance(avro, dict):
-        return avro
-    plain = {key: _plain_schema(value, ids) for key, value in avro.items() if key != "logicalType"}
-    if avro.get("type") != "map":
-        return plain
-    fields = [{"name": "key", "type": "string"}, {"name": "value", "type": plain["values"]}]
-    return {"type": "array", "items": {"type": "record", "name": f"entry_{next(ids)}", "fields": fields}}
+def _one_by_one(spans: Spans, avro: dict[str, Any], schema: pa.Schema) -> pa.RecordBatch:
+    plain = fastavro.parse_schema(PlainSchemas().of(avro, {}, ""))
+    stream = io.BytesIO(spans.content)
+    rows = []
+    for start, end in zip(spans.starts.tolist(), spans.ends.tolist(), strict=True):
+        stream.seek(start)
+        rows.append(fastavro.schemaless_reader(stream, plain, None))
+        if stream.tell() != end:
+            raise ValueError(f"the record at byte {start} does not end at byte {end}")
+    columns = arrow_of(rows, pa.struct(list(schema))).flatten()
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of a column as fastavro reads it."""
-    if pt.is_struct(kind):
-        return pa.struct([field.with_type(_plain_type(field.type)) for field in kind.fields])
-    if pt.is_map(kind):
-        value = kind.item_field.with_type(_plain_type(kind.item_type))
-        return pa.list_(pa.struct([pa.field("key", pa.string(), False), value]))
-    if pt.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_plain_type(kind.value_type)))
-    if pt.is_decimal(kind):
-        return pa.binary()
-    if pt.is_temporal(kind):
-        return pa.int32() if kind.bit_width == 32 else pa.int64()
-    return kind
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Reads records: the columns wanted, up to the last of them."""
+
+    columns: tuple[Column, ...]
+    schema: pa.Schema
+    wanted: frozenset[str]
+
+    def read(self, spans: Spans) -> pa.RecordBatch:
+        base = int(spans.starts[0])
+        datums = Datums(spans.content, base, int(spans.ends[-1]))
+        at = spans.starts - base
+        fields, arrays = [], []
+        for column, each in zip(self.columns, self.schema, strict=True):
+            if each.name in self.wanted:
+                fields.append(each)
+                arrays.append(column.read(datums, at))
+            elif len(fields) < len(self.wanted):
+                column.skip(datums, at)
+        ends = spans.ends - base
+        is_whole = len(fields) == len(self.columns)
+        wrong = np.flatnonzero(at != ends if is_whole else at > ends)
+        if len(wrong):
+            raise ValueError(f"the record at byte {spans.starts[wrong[0]]} does not end where it should")
+        return pa.record_batch(arrays, pa.schema(fields))
 
 
-def _finish(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return the array as its final type, logical types applied at every depth."""
-    if array.type == kind:
-        return array
-    if pt.is_decimal(kind):
-        return _decimals(array, kind)
-    if pt.is_struct(kind):
-        parts = [_finish(array.field(at), field.type) for at, field in enumerate(kind.fields)]
-        return pa.StructArray.from_arrays(parts, fields=kind.fields, mask=array.is_null())
-    if pt.is_map(kind):
-        keys, items = array.values.flatten()
-        finished = _finish(items, kind.item_type)
-        return pa.MapArray.from_arrays(array.offsets, keys, finished, type=kind, mask=_mask(array))
-    if pt.is_list(kind):
-        values = _finish(array.values, kind.value_type)
-        return pa.ListArray.from_arrays(array.offsets, values, type=kind, mask=_mask(array))
-    return array.view(kind)
+@dataclass(slots=True)
+class _Columns:
+    """Makes columns of Avro types; remembers the named ones."""
+
+    named: dict[str, Any] = field(default_factory=dict)
+    plain: PlainSchemas = field(default_factory=PlainSchemas)
+
+    def fields_of(self, record: dict[str, Any], fields: list[pa.Field], space: str = "") -> tuple[Column, ...]:
+        inner = full_name(record, space).rpartition(".")[0]
+        return tuple(
+            self.of(avro["type"], each.type, inner)
+            for avro, each in zip(record["fields"], fields, strict=True)
+        )
+
+    def of(self, avro: Any, kind: pa.DataType, space: str) -> Column:
+        if isinstance(avro, list):
+            return self.union(avro, kind, space)
+        if isinstance(avro, str):
+            return _primitive(avro, kind) or self.of(self.named[full_name({"name": avro}, space)], kind, space)
+        name = avro["type"]
+        if name in ("record", "enum", "fixed"):
+            self.named[full_name(avro, space)] = avro
+        if name == "record":
+            return RecordColumn(kind, self.fields_of(avro, kind.fields, space))
+        if name == "enum":
+            return EnumColumn(pa.array(avro["symbols"], pa.string()))
+        if name == "fixed":
+            return FixedColumn(kind, avro["size"])
+        if name in ("array", "map"):
+            return self.items(avro, kind, space)
+        return self.of(name, kind, space)
+
+    def union(self, avro: list[Any], kind: pa.DataType, space: str) -> Column:
+        branch = next((index for index, each in enumerate(avro) if each != "null"), 0)
+        return UnionColumn(self.of(avro[branch], kind, space), kind, branch, len(avro))
+
+    def items(self, avro: dict[str, Any], kind: pa.DataType, space: str) -> Column:
+        plain = fastavro.parse_schema(self.plain.of(avro, dict(self.named), space))
+        if avro["type"] == "array":
+            return ItemsColumn(kind, self.of(avro["items"], kind.value_type, space), plain)
+        value = self.of(avro["values"], kind.item_type, space)
+        entry = pa.struct([kind.key_field, kind.item_field])
+        return ItemsColumn(kind, RecordColumn(entry, (TextColumn(kind.key_type), value)), plain)
 
 
-def _mask(array: pa.Array) -> pa.BooleanArray | None:
-    return array.is_null() if array.null_count else None
-
-
-def _decimals(array: pa.BinaryArray, kind: pa.DataType) -> pa.Array:
-    """Return decimals from big-endian two's complement bytes of any length up to 16."""
-    sizes = pc.fill_null(pc.binary_length(array), 0).to_numpy(zero_copy_only=False)
-    if sizes.max(initial=0) > _DECIMAL_BYTES:
-        raise ValueError(f"a decimal takes {sizes.max()} bytes")
-    ends = np.cumsum(sizes, dtype=np.int64)
-    data = np.frombuffer(b"".join(filter(None, array.to_pylist())) or b"\0", np.uint8)
-    column = np.arange(_DECIMAL_BYTES)
-    at = ends[:, None] - 1 - column
-    inside = column < sizes[:, None]
-    values = np.where(inside, data[np.clip(at, 0, len(data) - 1)], 0).astype(np.uint8)
-    negative = (sizes > 0) & (data[np.clip(ends - sizes, 0, len(data) - 1)] > 127)
-    values[negative[:, None] & ~inside] = 255
-    buffers = [array.is_valid().buffers()[1], pa.py_buffer(values)]
-    return pa.Array.from_buffers(kind, len(array), buffers)
+def _primitive(name: str, kind: pa.DataType) -> Column | None:
+    if name == "null":
+        return NullColumn()
+    if name == "boolean":
+        return BooleanColumn()
+    if name in ("int", "long"):
+        return NumberColumn(kind)
+    if name in ("float", "double"):
+        return FloatColumn(kind)
+    return TextColumn(kind) if name in ("string", "bytes") else None
