@@ -53,14 +53,14 @@ class Schemas:
 
     def any(self, depth: int) -> tuple[Any, st.SearchStrategy[Any]]:
         """Return a type and its values; a union in some cases."""
-        avro, values = self._type(depth)
         form = self._draw(st.sampled_from(["plain", "first", "last", "one", "null"]))
+        if form == "null":
+            return self._draw(st.sampled_from(["null", ["null"]])), st.none()
+        avro, values = self._type(depth)
         if form == "first":
             return ["null", avro], st.none() | values
         if form == "last":
             return [avro, "null"], st.none() | values
-        if form == "null":
-            return self._draw(st.sampled_from(["null", ["null"]])), st.none()
         return ([avro] if form == "one" else avro), values
 
     def _type(self, depth: int) -> tuple[Any, st.SearchStrategy[Any]]:

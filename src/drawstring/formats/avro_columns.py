@@ -183,33 +183,85 @@ class UnionColumn:
         is_null = self._nulls(datums, at)
         if is_null is None:
             return self.value.read(datums, at)
-        rows = np.flatnonzero(~is_null)
-        if not len(rows):
-            return pa.nulls(len(at), self.kind)
-        cursors = at[rows]
-        values = self.value.read(datums, cursors)
-        at[rows] = cursors
-        places = np.zeros(len(at), np.int32)
-        places[rows] = np.arange(len(rows), dtype=np.int32)
-        return values.take(pa.array(places, mask=is_null))
+        return _read_some(self.value, self.kind, datums, at, ~is_null)
 
     def skip(self, datums: Datums, at: Numbers) -> None:
         is_null = self._nulls(datums, at)
         if is_null is None:
             self.value.skip(datums, at)
-            return
-        rows = np.flatnonzero(~is_null)
-        cursors = at[rows]
-        self.value.skip(datums, cursors)
-        at[rows] = cursors
+        else:
+            _skip_some(self.value, datums, at, ~is_null)
 
     def _nulls(self, datums: Datums, at: Numbers) -> Array | None:
         """Tell which values are null; None when none is."""
-        branch = datums.sizes(at)
-        if branch.max(initial=0) >= self.branches:
-            raise ValueError(f"a union of {self.branches} types has number {branch.max()}")
-        is_null = branch != self.value_branch
+        is_null: Array = _branches(datums, at, self.branches) != self.value_branch
         return is_null if is_null.any() else None
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralColumn:
+    """A union of several types: a struct with a member for each.
+
+    Attributes:
+        kind: the struct.
+        members: the branches that are not null.
+        null_branch: the number of the null branch, if there is one.
+    """
+
+    kind: pa.StructType
+    members: tuple[Column, ...]
+    null_branch: int | None
+
+    def read(self, datums: Datums, at: Numbers) -> pa.Array:
+        member = self._members(datums, at)
+        columns = [
+            _read_some(column, field.type, datums, at, member == place)
+            for place, (column, field) in enumerate(zip(self.members, self.kind.fields, strict=True))
+        ]
+        mask = pa.array(member < 0)
+        return pa.StructArray.from_arrays(columns, fields=self.kind.fields, mask=mask)
+
+    def skip(self, datums: Datums, at: Numbers) -> None:
+        member = self._members(datums, at)
+        for place, column in enumerate(self.members):
+            _skip_some(column, datums, at, member == place)
+
+    def _members(self, datums: Datums, at: Numbers) -> Array:
+        """Return which member each value is, -1 for null."""
+        count = len(self.members) + (self.null_branch is not None)
+        branch = _branches(datums, at, count).astype(np.int64)
+        if self.null_branch is None:
+            return branch
+        return np.where(branch == self.null_branch, -1, branch - (branch > self.null_branch))
+
+
+def _branches(datums: Datums, at: Numbers, count: int) -> Array:
+    """Return which branch of a union each value is."""
+    branches = datums.sizes(at)
+    if branches.max(initial=0) >= count:
+        raise ValueError(f"a union of {count} types has number {branches.max()}")
+    return branches
+
+
+def _read_some(column: Column, kind: pa.DataType, datums: Datums, at: Numbers, chosen: Array) -> pa.Array:
+    """Read the values of some records; the others are null."""
+    rows = np.flatnonzero(chosen)
+    if not len(rows):
+        return pa.nulls(len(at), kind)
+    cursors = at[rows]
+    values = column.read(datums, cursors)
+    at[rows] = cursors
+    places = np.zeros(len(at), np.int32)
+    places[rows] = np.arange(len(rows), dtype=np.int32)
+    return values.take(pa.array(places, mask=~chosen))
+
+
+def _skip_some(column: Column, datums: Datums, at: Numbers, chosen: Array) -> None:
+    rows = np.flatnonzero(chosen)
+    if len(rows):
+        cursors = at[rows]
+        column.skip(datums, cursors)
+        at[rows] = cursors
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +271,7 @@ class ItemsColumn:
     Attributes:
         kind: a list or map type.
         item: one item.
-        plain: the whole as fastavro takes it, without logical types.
+        plain: the whole as fastavro takes it, without logical types; None where it cannot.
     """
 
     kind: pa.DataType
@@ -230,7 +282,7 @@ class ItemsColumn:
         first = at.copy()
         parts, owners = [], []
         for step, rows in enumerate(self._steps(datums, at)):
-            if step >= _PATIENCE and len(rows) < _FEW:
+            if self._is_slow(step, rows):
                 at[:] = first
                 return arrow_of(self._one_by_one(datums, at), self.kind)
             cursors = at[rows]
@@ -242,13 +294,16 @@ class ItemsColumn:
     def skip(self, datums: Datums, at: Numbers) -> None:
         first = at.copy()
         for step, rows in enumerate(self._steps(datums, at)):
-            if step >= _PATIENCE and len(rows) < _FEW:
+            if self._is_slow(step, rows):
                 at[:] = first
                 self._one_by_one(datums, at)
                 return
             cursors = at[rows]
             self.item.skip(datums, cursors)
             at[rows] = cursors
+
+    def _is_slow(self, step: int, rows: Array) -> bool:
+        return self.plain is not None and step >= _PATIENCE and len(rows) < _FEW
 
     def _steps(self, datums: Datums, at: Numbers) -> Iterator[Array]:
         """Yield the records that have one more item, whose cursors then stand before it."""

@@ -100,15 +100,15 @@ class Datums:
         """Return an Avro long that is a length or an index, and pass over it.
 
         Raises:
-            ValueError: one is negative, or larger than what is left could mean.
+            ValueError: one is negative, or larger than any part.
         """
         low = self.data.take(at)
         if not np.bitwise_or.reduce(low, initial=0) & 0x81:
             self.advance(at, 1)
             return low >> 1
         found = self.longs(at)
-        if found.min(initial=0) < 0 or found.max(initial=0) > self.end:
-            raise ValueError("a length is negative or goes beyond the end")
+        if found.min(initial=0) < 0 or found.max(initial=0) > _BYTES_MAX:
+            raise ValueError(f"a length is {found.min()} or {found.max()}")
         return found
 
     def _varints(self, at: Numbers) -> npt.NDArray[np.uint64]:
@@ -131,11 +131,14 @@ class Datums:
         return raw
 
     def texts(self, at: Numbers, kind: pa.DataType) -> pa.Array:
-        """Return Avro bytes or a string of each record, and pass over them.
+        """Return Avro bytes or a string of each record, and pass over them."""
+        return self.texts_of(at, self.sizes(at), kind)
+
+    def texts_of(self, at: Numbers, sizes: Array, kind: pa.DataType) -> pa.Array:
+        """Return so many bytes of each record, and pass over them.
 
         The array that is taken from has the values and the gaps between them by turns.
         """
-        sizes = self.sizes(at)
         count = len(at)
         if not count:
             return pa.array([], kind)

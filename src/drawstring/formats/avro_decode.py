@@ -26,13 +26,14 @@ from drawstring.formats.avro_columns import (
     NullColumn,
     NumberColumn,
     RecordColumn,
+    SeveralColumn,
     TextColumn,
     UnionColumn,
 )
 from drawstring.formats.avro_container import DAMAGE
 from drawstring.formats.avro_datums import Array, Datums
 from drawstring.formats.avro_single import PlainSchemas, arrow_of
-from drawstring.schema.avro import full_name
+from drawstring.schema.avro import full_name, union_branches
 
 __all__ = ["DAMAGE", "Spans", "decode_rows"]
 
@@ -75,8 +76,10 @@ def decode_rows(
     """
     check_bounded(avro)
     wanted = [name for name in schema.names if columns is None or name in columns] or schema.names
-    if len(spans.starts) < _FEW_ROWS:
-        batches: Iterator[pa.RecordBatch] = iter([_one_by_one(spans, avro, schema).select(wanted)])
+    single = PlainSchemas()
+    plain = single.of(avro, {}, "")
+    if len(spans.starts) < _FEW_ROWS and not single.has_unions:
+        batches: Iterator[pa.RecordBatch] = iter([_one_by_one(spans, plain, schema).select(wanted)])
     else:
         rows = _Rows(_Columns().fields_of(avro, list(schema)), schema, frozenset(wanted))
         batches = (rows.read(part) for part in spans.parts())
@@ -85,13 +88,13 @@ def decode_rows(
         yield batch
 
 
-def _one_by_one(spans: Spans, avro: dict[str, Any], schema: pa.Schema) -> pa.RecordBatch:
-    plain = fastavro.parse_schema(PlainSchemas().of(avro, {}, ""))
+def _one_by_one(spans: Spans, plain: Any, schema: pa.Schema) -> pa.RecordBatch:
+    parsed = fastavro.parse_schema(plain)
     stream = io.BytesIO(spans.content)
     rows = []
     for start, end in zip(spans.starts.tolist(), spans.ends.tolist(), strict=True):
         stream.seek(start)
-        rows.append(fastavro.schemaless_reader(stream, plain, None))
+        rows.append(fastavro.schemaless_reader(stream, parsed, None))
         if stream.tell() != end:
             raise ValueError(f"the record at byte {start} does not end at byte {end}")
     columns = arrow_of(rows, pa.struct(list(schema))).flatten()
@@ -130,7 +133,6 @@ class _Columns:
     """Makes columns of Avro types; remembers the named ones."""
 
     named: dict[str, Any] = field(default_factory=dict)
-    plain: PlainSchemas = field(default_factory=PlainSchemas)
 
     def fields_of(self, record: dict[str, Any], fields: list[pa.Field], space: str = "") -> tuple[Column, ...]:
         inner = full_name(record, space).rpartition(".")[0]
@@ -158,11 +160,18 @@ class _Columns:
         return self.of(name, kind, space)
 
     def union(self, avro: list[Any], kind: pa.DataType, space: str) -> Column:
+        if len(branches := union_branches(avro)) > 1:
+            members = zip(branches, kind.fields, strict=True)
+            columns = tuple(self.of(each, member.type, space) for each, member in members)
+            absent = avro.index("null") if "null" in avro else None
+            return SeveralColumn(kind, columns, absent)
         branch = next((index for index, each in enumerate(avro) if each != "null"), 0)
         return UnionColumn(self.of(avro[branch], kind, space), kind, branch, len(avro))
 
     def items(self, avro: dict[str, Any], kind: pa.DataType, space: str) -> Column:
-        plain = fastavro.parse_schema(self.plain.of(avro, dict(self.named), space))
+        single = PlainSchemas()
+        schema = single.of(avro, dict(self.named), space)
+        plain = None if single.has_unions else fastavro.parse_schema(schema)
         if avro["type"] == "array":
             return ItemsColumn(kind, self.of(avro["items"], kind.value_type, space), plain)
         value = self.of(avro["values"], kind.item_type, space)

@@ -14,17 +14,21 @@ from pyarrow import types as pt
 
 from drawstring.formats.avro_checks import PRIMITIVES
 from drawstring.formats.decimals import decimals_of_bytes
-from drawstring.schema.avro import full_name
+from drawstring.schema.avro import full_name, union_branches
 
 
 class PlainSchemas:
     """Schemas as fastavro takes them: without logical types, a map as the array of its entries.
 
     Names are made up, so that a type may stand in several places.
+
+    Attributes:
+        has_unions: whether a union of several types was met; fastavro does not tell which one it read.
     """
 
     def __init__(self) -> None:
         self._ids = itertools.count()
+        self.has_unions = False
 
     def of(self, avro: Any, named: dict[str, Any], space: str) -> Any:
         """Return the schema without logical types.
@@ -35,6 +39,7 @@ class PlainSchemas:
             space: the namespace that it stands in.
         """
         if isinstance(avro, list):
+            self.has_unions |= len(union_branches(avro)) > 1
             return [self.of(each, named, space) for each in avro]
         if isinstance(avro, str):
             if avro in PRIMITIVES:

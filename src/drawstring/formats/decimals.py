@@ -13,6 +13,8 @@ from drawstring.formats.avro_encode import binary_parts
 Rows: TypeAlias = "npt.NDArray[Any]"
 
 DECIMAL_BYTES: Final = 16
+_STORED_BYTES_MAX: Final = 64
+"""Bytes that a decimal may be stored in; those that it does not need repeat its sign."""
 
 
 def decimals_of_rows(rows: Rows, kind: pa.DataType, valid: pa.Buffer | None = None) -> pa.Array:
@@ -27,6 +29,8 @@ def decimals_of_rows(rows: Rows, kind: pa.DataType, valid: pa.Buffer | None = No
         ValueError: a value takes more than 16 bytes.
     """
     extra = rows.shape[1] - DECIMAL_BYTES
+    if rows.shape[1] > _STORED_BYTES_MAX:
+        raise ValueError(f"a decimal is stored in {rows.shape[1]} bytes")
     if extra > 0:
         sign = np.where(rows[:, extra : extra + 1] > 127, 255, 0)
         if (rows[:, :extra] != sign).any():
@@ -46,12 +50,13 @@ def decimals_of_bytes(array: pa.BinaryArray, kind: pa.DataType) -> pa.Array:
     """
     offsets, data = binary_parts(array)
     sizes = np.diff(offsets)
-    if sizes.max(initial=0) > DECIMAL_BYTES:
-        raise ValueError(f"a decimal takes {sizes.max()} bytes")
-    at = offsets[1:, None] - DECIMAL_BYTES + np.arange(DECIMAL_BYTES)
+    width = max(DECIMAL_BYTES, int(sizes.max(initial=0)))
+    if width > _STORED_BYTES_MAX:
+        raise ValueError(f"a decimal is stored in {width} bytes")
+    at = offsets[1:, None] - width + np.arange(width)
     data = np.concatenate([data, np.zeros(1, np.uint8)])
     rows = data[np.clip(at, 0, len(data) - 1)]
     sign = np.where((sizes > 0) & (data[offsets[:-1]] > 127), 255, 0).astype(np.uint8)
-    inside = np.arange(DECIMAL_BYTES) >= DECIMAL_BYTES - sizes[:, None]
+    inside = np.arange(width) >= width - sizes[:, None]
     valid = array.is_valid().buffers()[1] if array.null_count else None
     return decimals_of_rows(np.where(inside, rows, sign[:, None]), kind, valid)

@@ -10,6 +10,7 @@
 | fixed; enum, uuid | fixed_size_binary; string |
 | array, map, record | list, map<string, ...>, struct |
 | union of null and one type | the type, nullable |
+| union of several types | refused, or a struct of `member0`, `member1`, ... (as in Parquet and Spark) |
 """
 
 from __future__ import annotations
@@ -49,11 +50,13 @@ _LOGICAL = {
 }
 
 
-def avro_to_arrow(schema_json: str) -> pa.Schema:
+def avro_to_arrow(schema_json: str, *, with_unions: bool = False) -> pa.Schema:
     """Return the Arrow schema of an Avro record schema.
 
     Args:
         schema_json: JSON text of the record.
+        with_unions: whether a union of several types becomes a struct instead of an error. What is
+            written would not be a union again, so this is for reading only.
 
     Raises:
         CorruptTableError: the text is not an Avro record schema.
@@ -61,7 +64,7 @@ def avro_to_arrow(schema_json: str) -> pa.Schema:
     """
     try:
         record = json.loads(schema_json)
-        fields = _AvroTypes().fields_of(record, "")
+        fields = _AvroTypes(with_unions).fields_of(record, "")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, pa.ArrowException) as error:
         raise CorruptTableError(f"The table's Avro schema cannot be read: {error}.") from error
     return pa.schema(fields)
@@ -71,6 +74,7 @@ def avro_to_arrow(schema_json: str) -> pa.Schema:
 class _AvroTypes:
     """Arrow types of Avro types; remembers the named ones."""
 
+    with_unions: bool = False
     named: dict[str, pa.DataType | None] = field(default_factory=dict)
 
     def fields_of(self, record: dict[str, Any], column: str, namespace: str = "") -> list[pa.Field]:
@@ -85,8 +89,18 @@ class _AvroTypes:
         ]
 
     def field(self, name: str, avro: Any, column: str, namespace: str) -> pa.Field:
+        if self.with_unions and len(branches := union_branches(avro)) > 1:
+            return pa.field(name, self.members(branches, column, namespace), "null" in avro)
         kind, nullable = strip_null(avro, column)
         return pa.field(name, self.type_of(kind, column, namespace), nullable)
+
+    def members(self, branches: list[Any], column: str, namespace: str) -> pa.DataType:
+        return pa.struct(
+            [
+                pa.field(f"member{place}", self.type_of(each, f"{column}.member{place}", namespace))
+                for place, each in enumerate(branches)
+            ]
+        )
 
     def type_of(self, avro: Any, column: str, namespace: str) -> pa.DataType:
         if isinstance(avro, str):
@@ -129,6 +143,11 @@ def full_name(named: dict[str, Any], namespace: str) -> str:
     return name if "." in name else f"{space}.{name}".lstrip(".")
 
 
+def union_branches(avro: Any) -> list[Any]:
+    """Return the types of a union but for null; none when it is no union."""
+    return [branch for branch in avro if branch != "null"] if isinstance(avro, list) else []
+
+
 def strip_null(avro: Any, column: str) -> tuple[Any, bool]:
     """Return an Avro type without its null branch, and whether it had one.
 
@@ -137,7 +156,7 @@ def strip_null(avro: Any, column: str) -> tuple[Any, bool]:
     """
     if not isinstance(avro, list):
         return avro, avro == "null"
-    others = [branch for branch in avro if branch != "null"]
+    others = union_branches(avro)
     if len(others) > 1:
         raise UnsupportedError(f"Column {column!r} is a union of {len(others)} types; one is supported.")
     return (others[0] if others else "null"), len(others) < len(avro)

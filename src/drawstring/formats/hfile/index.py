@@ -1,0 +1,117 @@
+"""Indexes of an HFile: which block starts with which key. Numbers are big-endian.
+
+root          entries: { int64 offset, int32 stored size, vint key length, key }
+leaf, inner   int32 n, n + 1 x int32 where each entry starts, n x { int64 offset, int32 size, key }
+
+The key of a data block is its row with an int16 length before it; what HBase writes behind the row
+does not matter.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from drawstring.formats.hfile.blocks import INNER_INDEX, LEAF_INDEX, BlockSource
+from drawstring.formats.hfile.trailer import vint
+
+_ENTRY = struct.Struct(">qi")
+_ENTRY_BYTES_MIN = _ENTRY.size + 1
+_COUNT = struct.Struct(">i")
+_ROW = struct.Struct(">h")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """A block and the key that it starts with."""
+
+    key: bytes
+    offset: int
+
+
+def decode_root(data: bytes, count: int) -> list[IndexEntry]:
+    """Return the entries of a root index.
+
+    Args:
+        data: payload of the block.
+        count: how many they are, as the trailer says.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    if not 0 <= count <= len(data) // _ENTRY_BYTES_MIN:
+        raise ValueError(f"an index claims {count} entries in {len(data)} bytes")
+    entries = []
+    at = 0
+    for _ in range(count):
+        offset, _ = _ENTRY.unpack_from(data, at)
+        size, at = vint(data, at + _ENTRY.size)
+        if not 0 <= size <= len(data) - at:
+            raise ValueError("a key of an index is longer than the index")
+        entries.append(IndexEntry(data[at : at + size], offset))
+        at += size
+    return entries
+
+
+def decode_inner(data: bytes) -> list[IndexEntry]:
+    """Return the entries of a leaf or an inner index.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    count = _COUNT.unpack_from(data)[0]
+    if not 0 <= count < len(data) // _COUNT.size:
+        raise ValueError(f"an index claims {count} entries in {len(data)} bytes")
+    base = _COUNT.size * (count + 2)
+    places = np.frombuffer(data, ">i4", count + 1, _COUNT.size).astype(np.int64)
+    sizes = np.diff(places)
+    if places[0] < 0 or (sizes < _ENTRY.size).any() or base + places[-1] > len(data):
+        raise ValueError("the entries of an index are out of place")
+    bounds = (base + places).tolist()
+    return [
+        IndexEntry(data[start + _ENTRY.size : stop], _ENTRY.unpack_from(data, start)[0])
+        for start, stop in zip(bounds[:-1], bounds[1:], strict=True)
+    ]
+
+
+def data_blocks(source: BlockSource, root: list[IndexEntry], levels: int) -> list[IndexEntry]:
+    """Return the data blocks below a root index, in the order of their keys.
+
+    Args:
+        source: the file.
+        root: entries of the root index.
+        levels: levels of the index, 1 when the root names data blocks.
+
+    Raises:
+        ValueError: an index is damaged, or names a block twice.
+    """
+    entries = root
+    for _ in range(levels - 1):
+        entries = [below for entry in entries for below in _below(source, entry)]
+        _check_once(entries)
+    _check_once(entries)
+    return [IndexEntry(row_of(entry.key), entry.offset) for entry in entries]
+
+
+def _below(source: BlockSource, entry: IndexEntry) -> list[IndexEntry]:
+    _, payload, _ = source.block(entry.offset, LEAF_INDEX, INNER_INDEX)
+    return decode_inner(payload)
+
+
+def _check_once(entries: list[IndexEntry]) -> None:
+    if len({entry.offset for entry in entries}) != len(entries):
+        raise ValueError("an index names a block twice")
+
+
+def row_of(key: bytes) -> bytes:
+    """Return the row of a key.
+
+    Raises:
+        ValueError: the key is shorter than it says.
+    """
+    size = _ROW.unpack_from(key)[0]
+    if not 0 <= size <= len(key) - _ROW.size:
+        raise ValueError("a key is shorter than its row")
+    return key[_ROW.size : _ROW.size + size]

@@ -1,0 +1,131 @@
+"""Reading an HFile: all of it, or the entries of some keys.
+
+data blocks | meta blocks | root index, index of meta blocks, file information | trailer
+
+Keys are sorted by the bytes of their UTF-8.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+import pyarrow as pa
+
+from drawstring.base.errors import CorruptTableError
+from drawstring.formats.hfile.blocks import DATA, FILE_INFO, META, ROOT_INDEX, BlockSource
+from drawstring.formats.hfile.entries import HFileEntries, decode_entries
+from drawstring.formats.hfile.index import IndexEntry, data_blocks, decode_root
+from drawstring.formats.hfile.trailer import TRAILER_BYTES, decode_info, decode_trailer
+
+_DAMAGE = (ValueError, LookupError, EOFError, struct.error, pa.ArrowException)
+_KEY_VALUE_VERSION: Final = b"KEY_VALUE_VERSION"
+_WITH_TIMESTAMPS: Final = struct.pack(">i", 1)
+_SCHEMA: Final = b"schema"
+_LEVELS_MAX: Final = 16
+
+
+class HFileReader:
+    """An HFile.
+
+    Args:
+        file: the file, or the content of a log block, open for random access.
+        size: its bytes.
+
+    Raises:
+        CorruptTableError: it is damaged.
+        UnsupportedError: another version or compression.
+    """
+
+    def __init__(self, file: pa.NativeFile, size: int) -> None:
+        with _damage():
+            if size < TRAILER_BYTES:
+                raise ValueError(f"it has {size} bytes only")
+            end = size - TRAILER_BYTES
+            file.seek(end)
+            trailer = decode_trailer(file.read(TRAILER_BYTES))
+            if not 1 <= trailer.index_levels <= _LEVELS_MAX:
+                raise ValueError(f"its index has {trailer.index_levels} levels")
+            self.entry_count = trailer.entry_count
+            self._source = BlockSource(file, end, trailer.codec)
+            _, root, at = self._source.block(trailer.load_on_open_offset, ROOT_INDEX)
+            _, metas, at = self._source.block(at, ROOT_INDEX)
+            _, info, _ = self._source.block(at, FILE_INFO)
+            self.info: Mapping[bytes, bytes] = decode_info(info)
+            self._metas = {each.key: each for each in decode_root(metas, trailer.meta_index_count)}
+            entries = decode_root(root, trailer.data_index_count)
+            self._blocks = data_blocks(self._source, entries, trailer.index_levels)
+        self._first_keys = [block.key for block in self._blocks]
+
+    @property
+    def schema_json(self) -> str | None:
+        """Avro schema of the values, where the file has one."""
+        with _damage():
+            return self.info[_SCHEMA].decode() if _SCHEMA in self.info else None
+
+    def meta(self, name: str) -> bytes | None:
+        """Return a meta block, such as `bloomFilter`; None when the file does not have it.
+
+        Raises:
+            CorruptTableError: it is damaged.
+        """
+        place = self._metas.get(name.encode())
+        with _damage():
+            return None if place is None else self._source.block(place.offset, META)[1]
+
+    def scan(self) -> Iterator[HFileEntries]:
+        """Yield all entries, block by block.
+
+        Raises:
+            CorruptTableError: a block is damaged, or there are more or fewer entries than the file says.
+        """
+        found = 0
+        for block in self._blocks:
+            entries = self._entries(block)
+            found += len(entries.keys)
+            yield entries
+        if found != self.entry_count:
+            raise _corrupt(f"it holds {found} entries instead of {self.entry_count}")
+
+    def seek(self, keys: Iterable[str]) -> Iterator[HFileEntries]:
+        """Yield the entries of keys; only blocks that may hold one are read.
+
+        Args:
+            keys: the keys, in any order; those that the file does not have are left out.
+
+        Raises:
+            CorruptTableError: a block is damaged.
+        """
+        wanted: dict[int, list[str]] = {}
+        for key in set(keys):
+            for place in self._places(key.encode()):
+                wanted.setdefault(place, []).append(key)
+        for place in sorted(wanted):
+            found = self._entries(self._blocks[place]).of(pa.array(wanted[place], pa.string()))
+            if len(found.keys):
+                yield found
+
+    def _places(self, key: bytes) -> range:
+        """Return the blocks that may hold a key: equal keys may go on in the next block."""
+        first = max(0, bisect_left(self._first_keys, key) - 1)
+        return range(first, bisect_right(self._first_keys, key))
+
+    def _entries(self, block: IndexEntry) -> HFileEntries:
+        with _damage():
+            _, payload, _ = self._source.block(block.offset, DATA)
+            return decode_entries(payload, self.info.get(_KEY_VALUE_VERSION) == _WITH_TIMESTAMPS)
+
+
+@contextmanager
+def _damage() -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGE as error:
+        raise _corrupt(error) from error
+
+
+def _corrupt(why: object) -> CorruptTableError:
+    return CorruptTableError(f"An HFile is damaged ({why}); restore the file, or roll back the write.")

@@ -1,0 +1,56 @@
+"""Records in HFiles: values are Avro datums, which leave their field `key` empty for the entry's key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.errors import CorruptTableError
+from drawstring.formats.avro_decode import DAMAGE, Spans, decode_rows
+from drawstring.formats.hfile.entries import HFileEntries
+from drawstring.schema.avro import avro_to_arrow
+
+KEY_FIELD: Final = "key"
+
+
+def read_hfile_records(
+    entries: Iterable[HFileEntries], schema_json: str, columns: Collection[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records of entries.
+
+    Args:
+        entries: of one HFile.
+        schema_json: Avro schema of the values.
+        columns: names of the columns to read, others are passed over; None for all.
+
+    Raises:
+        CorruptTableError: the values are damaged.
+        UnsupportedError: a type that is not supported.
+    """
+    schema = avro_to_arrow(schema_json, with_unions=True)
+    avro = json.loads(schema_json)
+    for each in entries:
+        spans = Spans(each.block, each.starts, each.ends)
+        done = 0
+        try:
+            for batch in decode_rows(spans, avro, schema, columns):
+                yield _with_keys(batch, each.keys.slice(done, batch.num_rows))
+                done += batch.num_rows
+        except DAMAGE as error:
+            raise CorruptTableError(
+                f"A record of an HFile is damaged ({error}); restore the file, or roll back the write."
+            ) from error
+
+
+def _with_keys(batch: pa.RecordBatch, keys: pa.StringArray) -> pa.RecordBatch:
+    """Put the entries' keys where the field `key` was left empty."""
+    place = batch.schema.get_field_index(KEY_FIELD)
+    if place < 0 or not pa.types.is_string(batch.schema.field(place).type):
+        return batch
+    stored = batch.column(place)
+    filled = pc.if_else(pc.equal(stored, ""), keys, stored)
+    return batch.set_column(place, batch.schema.field(place), filled)
