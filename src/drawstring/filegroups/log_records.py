@@ -19,6 +19,7 @@ from drawstring.filegroups.deletions import deleted
 from drawstring.filegroups.log_blocks import PlacedBlock, blocks_to_merge, torn_blocks
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.avro import decode_datums
+from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, LogBlock, decode_deletes, read_content, scan_blocks
 from drawstring.formats.parquet import read_parquet_bytes
 from drawstring.keygen.keys import KeyGenerator
@@ -209,12 +210,13 @@ def _rows(reading: LogReading, block: LogBlock, content: bytes) -> list[pa.Recor
     """Return the records of a data block, only the columns needed."""
     if block.kind is BlockType.PARQUET_DATA:
         batches: Iterable[pa.RecordBatch] = read_parquet_bytes(content, reading.schema.names)
-    elif block.kind is BlockType.AVRO_DATA and block.schema_json is not None:
+    elif block.schema_json is None:
+        raise CorruptTableError(f"the log block at byte {block.offset} has no schema: restore the file")
+    elif block.kind is BlockType.AVRO_DATA:
         batches = decode_datums(content, block.schema_json, columns=reading.schema.names)
     else:
-        raise UnsupportedError(
-            f"{block.kind.name} blocks cannot be read yet: compact with the writing engine"
-        )
+        entries = HFileReader(pa.BufferReader(content), len(content)).scan()
+        batches = read_hfile_records(entries, block.schema_json, reading.schema.names)
     return [conform(batch, reading.schema) for batch in batches]
 
 

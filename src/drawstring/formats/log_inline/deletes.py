@@ -1,8 +1,9 @@
 """Content of a DELETE block (specification: Log Format, Delete Block). Numbers are big-endian.
 
-     4  content version  3
+     4  content version  3, in files of releases before 0.13 also 1 or 2
      4  length           of what follows
-        Avro datum of HoodieDeleteRecordList: record key, partition path, ordering value
+        version 3: Avro datum of HoodieDeleteRecordList: record key, partition path, ordering value
+        versions 1 and 2: see `kryo`
 
 The ordering value is a union of one-field records by type. Int 0, and null, stand for "no
 ordering value": such a delete wins over everything written before it.
@@ -35,9 +36,11 @@ from drawstring.formats.avro_encode import (
     encode_numbers,
     join,
 )
+from drawstring.formats.log_inline.kryo import read_kryo_deletes
 
 _HEAD = struct.Struct(">ii")
 CONTENT_VERSION = 3
+_KRYO_VERSIONS = (1, 2)
 _DECIMAL = pa.decimal128(30, 15)
 _ARRAY_BRANCH = 12
 _NO_ORDERING = b"\x04\x00"
@@ -156,18 +159,19 @@ def decode_deletes(data: bytes) -> DeleteRecords:
 
     Raises:
         CorruptTableError: the bytes are damaged.
-        UnsupportedError: an older content version.
+        UnsupportedError: another content version.
     """
     try:
         version, length = _HEAD.unpack_from(data)
-        if version != CONTENT_VERSION:
+        if version not in (*_KRYO_VERSIONS, CONTENT_VERSION):
             raise UnsupportedError(
                 f"Delete blocks of content version {version} are not supported; compact the table "
                 "with the engine that wrote it."
             )
-        if length != len(data) - _HEAD.size:
-            raise ValueError(f"it claims {length} bytes, {len(data) - _HEAD.size} are there")
-        return _records_of(_read_list(data[_HEAD.size :]))
+        payload = data[_HEAD.size :]
+        if length != len(payload):
+            raise ValueError(f"it claims {length} bytes, {len(payload)} are there")
+        return _records_of_kryo(payload) if version in _KRYO_VERSIONS else _records_of_avro(payload)
     except (*DAMAGE, pa.ArrowException) as error:
         raise CorruptTableError(
             f"A delete block is damaged ({error}); restore the file, or roll back the write."
@@ -188,17 +192,31 @@ def _schema() -> Any:
     return fastavro.parse_schema(schemas.load("delete_list"))
 
 
-def _records_of(records: list[dict[str, Any]]) -> DeleteRecords:
-    keys = pa.array([record["recordKey"] for record in records], pa.string())
+def _records_of_avro(payload: bytes) -> DeleteRecords:
+    records = _read_list(payload)
+    return _records_of([each["recordKey"] for each in records], [each["orderingVal"] for each in records])
+
+
+def _records_of_kryo(payload: bytes) -> DeleteRecords:
+    deletes = read_kryo_deletes(payload)
+    wrapped = [
+        None if each.ordering is None else (f"{_WRAPPERS}{each.ordering[0]}", {"value": each.ordering[1]})
+        for each in deletes
+    ]
+    return _records_of([each.key for each in deletes], wrapped)
+
+
+def _records_of(record_keys: list[str | None], wrapped: list[Any]) -> DeleteRecords:
+    keys = pa.array(record_keys, pa.string())
     if keys.null_count:
         raise ValueError(f"{keys.null_count} deletes have no record key")
-    wrapped = [record["orderingVal"] for record in records]
     commit_time = [each is None or each == _NO_ORDERING_VALUE for each in wrapped]
     ordered = [None if is_default else each for is_default, each in zip(commit_time, wrapped, strict=True)]
     return DeleteRecords(keys, _ordering_of(ordered), pa.array(commit_time, pa.bool_()))
 
 
-_NO_ORDERING_VALUE = ("org.apache.hudi.avro.model.IntWrapper", {"value": 0})
+_WRAPPERS = "org.apache.hudi.avro.model."
+_NO_ORDERING_VALUE = (f"{_WRAPPERS}IntWrapper", {"value": 0})
 
 
 def _ordering_of(wrapped: list[Any]) -> pa.Array | None:
