@@ -1,0 +1,217 @@
+"""HFiles: every one in the golden tables, forms that HBase writes, lookups, damage."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drawstring.base.errors import CorruptTableError, UnsupportedError
+from drawstring.formats.bloom import DYNAMIC, BloomFilter
+from drawstring.formats.hfile import HFileReader, read_hfile_records
+from drawstring.formats.log_inline import BlockType
+from tests.formats.hfiles import NONE, Form, hfile
+from tests.formats.support import content_of, scan
+
+GOLDEN = Path(__file__).parents[1] / "golden/tables"
+
+
+def reader(data: bytes) -> HFileReader:
+    return HFileReader(pa.BufferReader(data), len(data))
+
+
+def pairs_of(data: bytes, keys: list[str] | None = None) -> list[tuple[str, bytes]]:
+    entries = reader(data).scan() if keys is None else reader(data).seek(keys)
+    return [pair for each in entries for pair in zip(each.keys.to_pylist(), each.values(), strict=True)]
+
+
+def real_hfiles() -> Iterator[tuple[str, bytes, str | None]]:
+    """Yield name, bytes and block schema of each HFile and HFile block in the golden tables."""
+    for path in sorted(GOLDEN.glob("*.zip")):
+        with zipfile.ZipFile(path) as packed:
+            for name in packed.namelist():
+                if name.endswith(".hfile"):
+                    yield name, packed.read(name), None
+                elif ".log." in name and not name.endswith(".crc"):
+                    file = packed.read(name)
+                    for block in scan(file):
+                        if block.kind is BlockType.HFILE_DATA:
+                            yield name, content_of(file, block), block.schema_json
+
+
+def plain(value: Any) -> Any:
+    """Return a value of Arrow as fastavro has it: maps as dicts, of a union's members the one that is."""
+    if isinstance(value, dict) and value and all(name.startswith("member") for name in value):
+        return next((plain(each) for each in value.values() if each is not None), None)
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, list) and value and all(isinstance(each, tuple) for each in value):
+        return {key: plain(each) for key, each in value}
+    return value
+
+
+def test_every_hfile_of_the_golden_tables_is_read_in_full() -> None:
+    files = entries = 0
+    for name, data, schema_json in real_hfiles():
+        opened = reader(data)
+        found = list(opened.scan())
+        count = sum(len(each.keys) for each in found)
+        assert count == opened.entry_count, name
+        schema_json = schema_json or opened.schema_json
+        assert schema_json is not None
+        rows = [row for batch in read_hfile_records(found, schema_json) for row in batch.to_pylist()]
+        schema = fastavro.parse_schema(json.loads(schema_json))
+        expected: list[Any] = [
+            fastavro.schemaless_reader(io.BytesIO(value), schema, None) | {"key": key}
+            for each in found
+            for key, value in zip(each.keys.to_pylist(), each.values(), strict=True)
+        ]
+        empty: dict[str, Any] = {}
+        assert [plain(row) for row in rows] == [
+            {k: [] if v == empty else v for k, v in row.items()} for row in expected
+        ], name
+        files, entries = files + 1, entries + count
+    assert (files, entries) == (399, 3217)
+
+
+def test_the_bloom_filter_of_a_real_hfile_knows_its_keys() -> None:
+    data = next(data for name, data, _ in real_hfiles() if name.endswith(".hfile"))
+    opened = reader(data)
+    bloom = opened.meta("bloomFilter")
+    assert bloom is not None
+
+    keys = pa.chunked_array([each.keys for each in opened.scan()]).combine_chunks()
+
+    assert BloomFilter.decode(bloom.decode(), DYNAMIC).contains(keys).all()
+    assert opened.meta("other") is None
+
+
+PAIRS = [(f"k{at:03d}", b"v" * at) for at in range(200)]
+FORMS = {
+    "gzip": Form(),
+    "plain": Form(codec=NONE),
+    "leaves": Form(with_leaves=True),
+    "no timestamps": Form(with_timestamps=False),
+    "one block": Form(block_entries=1000),
+    "long values": Form(codec=NONE, block_entries=7, with_leaves=True),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_every_form_is_read(form: Form) -> None:
+    data = hfile(PAIRS, form)
+
+    assert pairs_of(data) == PAIRS
+    assert reader(data).meta("note") == b"a note"
+    wanted = ["k199", "k000", "k001", "zz", "", "k0015", "k100"]
+    assert pairs_of(data, wanted) == [pair for pair in PAIRS if pair[0] in wanted]
+
+
+@given(
+    st.dictionaries(st.text(max_size=6), st.binary(max_size=300), max_size=30),
+    st.integers(1, 5),
+    st.booleans(),
+    st.lists(st.text(max_size=6), max_size=5),
+)
+def test_any_keys_are_found(held: dict[str, bytes], size: int, leaves: bool, others: list[str]) -> None:
+    pairs = sorted(held.items(), key=lambda pair: pair[0].encode())
+    data = hfile(pairs, Form(block_entries=size, with_leaves=leaves and bool(pairs)))
+
+    assert pairs_of(data) == pairs
+    assert pairs_of(data, [*list(held)[::2], *others]) == [
+        pair for pair in pairs if pair[0] in {*list(held)[::2], *others}
+    ]
+
+
+def test_equal_keys_in_two_blocks_are_all_found() -> None:
+    pairs = [("a", b"1"), ("b", b"2"), ("b", b"3"), ("b", b"4"), ("c", b"5")]
+
+    for size in (1, 2, 3):
+        found = pairs_of(hfile(pairs, Form(block_entries=size)), ["b"])
+        assert [value for _, value in found] == [b"2", b"3", b"4"]
+
+
+def test_an_empty_file_has_no_entries() -> None:
+    assert pairs_of(hfile([])) == []
+    assert pairs_of(hfile([]), ["a"]) == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[:-1],
+        lambda data: data[: len(data) // 2],
+        lambda data: data.replace(b"DATABLK*", b"DATABLK?", 1),
+        lambda data: data.replace(b"FILEINF2", b"IDXROOT2", 1),
+        lambda data: data.replace(b"PBUF", b"PBUX"),
+        lambda data: hfile(PAIRS, Form(codec=NONE, counted=len(PAIRS) + 1)),
+        lambda data: data.replace(b"\0\0\0\x10\0\0\0\x05", b"\0\0\0\x10\x7f\xff\xff\xff", 1),
+        lambda data: data.replace(b"\0\0\0\x10\0\0\0\x05", b"\0\0\0\x10\xff\xff\xff\xff", 1),
+    ],
+)
+def test_damage_is_corrupt(damage: Any) -> None:
+    data = hfile(PAIRS, Form(codec=NONE))
+    assert damage(data) != data
+
+    with pytest.raises(CorruptTableError):
+        pairs_of(damage(data))
+
+
+@pytest.mark.parametrize(("codec", "name"), [(0, "LZO"), (3, "SNAPPY"), (4, "LZ4"), (6, "ZSTD")])
+def test_other_compressions_are_refused_by_name(codec: int, name: str) -> None:
+    data = hfile(PAIRS, Form(codec=NONE)).replace(b"\x01c\x60\x02", b"\x01c\x60" + bytes([codec]))
+
+    with pytest.raises(UnsupportedError, match=name):
+        reader(data)
+
+
+def test_another_version_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="version 2"):
+        reader(hfile(PAIRS)[:-1] + b"\x02")
+
+
+def test_a_block_that_unpacks_to_more_than_it_says_is_corrupt() -> None:
+    data = bytearray(hfile([("a", b"\0" * 50_000_000)]))
+    data[12:16] = (1000).to_bytes(4, "big")
+    before = pa.total_allocated_bytes()
+
+    with pytest.raises(CorruptTableError, match="instead of 1000"):
+        pairs_of(bytes(data))
+    assert pa.total_allocated_bytes() - before < 1 << 20
+
+
+SCHEMA = json.dumps(
+    {
+        "type": "record",
+        "name": "r",
+        "fields": [{"name": "key", "type": "string"}, {"name": "value", "type": ["null", "long"]}],
+    }
+)
+
+
+def test_the_key_goes_where_a_record_left_it_empty() -> None:
+    pairs = [("a", b"\x00\x02\x04"), ("b", b"\x02x\x00")]
+
+    batches = list(read_hfile_records(reader(hfile(pairs)).scan(), SCHEMA))
+
+    assert [row for batch in batches for row in batch.to_pylist()] == [
+        {"key": "a", "value": 2},
+        {"key": "x", "value": None},
+    ]
+    (only,) = read_hfile_records(reader(hfile(pairs)).scan(), SCHEMA, ["value"])
+    assert only.to_pydict() == {"value": [2, None]}
+
+
+def test_a_record_that_does_not_fit_its_schema_is_corrupt() -> None:
+    with pytest.raises(CorruptTableError, match="record of an HFile"):
+        list(read_hfile_records(reader(hfile([("a", b"\x00\x02")])).scan(), SCHEMA))
