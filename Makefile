@@ -6,6 +6,8 @@ SHELL := /bin/bash
 PY := .venv/bin/python
 ARGS ?=
 HISTORIES ?= 3
+EXAMPLES ?= 100000
+SEED ?= $(shell date +%s)
 
 .PHONY: help
 help: ## list the targets
@@ -18,6 +20,11 @@ setup: ## create .venv from the lock file; quick when nothing changed
 .PHONY: test
 test: setup ## run the tests (ARGS="-k name" goes to pytest)
 	@$(PY) -m pytest $(ARGS)
+
+.PHONY: fuzz
+fuzz: setup ## damage many files in new ways: EXAMPLES of them, drawn by SEED
+	@FUZZ_EXAMPLES=$(EXAMPLES) FUZZ_SEED=$(SEED) $(PY) -m pytest tests/fuzz $(ARGS)
+	@$(PY) -m pytest --hypothesis-profile=search tests/formats $(ARGS)
 
 .PHONY: check
 check: lint types contracts test ## lint, format check, types, import contracts, tests

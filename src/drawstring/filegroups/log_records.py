@@ -222,6 +222,11 @@ def _rows(reading: LogReading, block: LogBlock, content: bytes) -> list[pa.Recor
 
 def _data_piece(reading: LogReading, rows: pa.Table) -> _Piece:
     keys = record_keys(rows, reading.config)
+    if keys.null_count:
+        raise CorruptTableError(
+            f"{keys.null_count} records of a log block have no record key: restore the file, or roll the"
+            " write back"
+        )
     marks = deleted(rows, reading.config)
     if marks is None:
         nothing = np.zeros(rows.num_rows, dtype=bool)

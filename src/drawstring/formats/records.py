@@ -36,6 +36,19 @@ def read_as(reader: Callable[[dict[str, Any]], _T], content: dict[str, Any], wha
         raise damaged(what, error) from error
 
 
+def inside(path: str) -> str:
+    """Return a path in metadata, having made sure that it stays inside the table.
+
+    Raises:
+        ValueError: it does not, or is no text.
+    """
+    if not isinstance(path, str):
+        raise ValueError(f"{path!r} stands where a path belongs")
+    if path.startswith("/") or "\0" in path or any(part in (".", "..") for part in path.split("/")):
+        raise ValueError(f"the path {path!r} leads out of the table")
+    return path
+
+
 def damaged(what: str, why: object) -> CorruptTableError:
     """Return the error for content that is not what the format says."""
     return CorruptTableError(f"The content of {what} is damaged ({why}); restore it from a backup.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from drawstring.formats.records import inside
 from drawstring.model.commit import WriteStat
 
 
@@ -123,18 +124,18 @@ def _stat_of(partition: str, record: Mapping[str, Any]) -> WriteStat:
     log_files = record.get("logFiles")
     prev_commit = _text(record, "prevCommit") or "null"
     return WriteStat(
-        partition=partition,
+        partition=inside(partition),
         file_id=_text(record, "fileId"),
-        path=_text(record, "path"),
+        path=inside(_text(record, "path")),
         prev_commit=prev_commit,
         num_writes=_number(record, "numWrites"),
         num_inserts=_number(record, "numInserts"),
         num_updates=_number(record, "numUpdateWrites"),
         num_deletes=_number(record, "numDeletes"),
         size_bytes=_number(record, "fileSizeInBytes") or _number(record, "totalWriteBytes"),
-        base_file=record.get("baseFile"),
+        base_file=None if record.get("baseFile") is None else inside(_text(record, "baseFile")),
         log_version=record.get("logVersion"),
-        log_files=None if log_files is None else tuple(log_files),
+        log_files=None if log_files is None else tuple(map(inside, log_files)),
         prev_base_file=record.get("prevBaseFile"),
         log_records=_number(record, "totalLogRecords"),
         log_blocks=_number(record, "totalLogBlocks"),

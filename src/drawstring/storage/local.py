@@ -4,6 +4,8 @@ Whole files come into place at once: a temporary sibling is renamed over the tar
 linked to it (`put_if_absent`: a hard link fails when the target exists). `create` writes in place,
 so that what a killed writer left lies where its marker says.
 
+A table may come from strangers, so links in it are refused; its root may be one.
+
 Hadoop keeps a checksum beside each local file (`.<name>.crc`) and refuses a file that does not
 match it, hence a changed file loses its checksum first.
 """
@@ -21,7 +23,7 @@ from contextlib import contextmanager, suppress
 import pyarrow as pa
 
 from drawstring.base.clock import Ids, SystemIds
-from drawstring.base.errors import InvalidError, UnavailableError
+from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableError
 from drawstring.model.files import FileStatus
 from drawstring.storage.paths import checked, checked_folder, is_hidden, joined
 from drawstring.storage.protocol import StorageSpec
@@ -161,19 +163,30 @@ class LocalStorage:
         return f"file://{self._full_folder(path)}"
 
     def _full(self, path: str) -> str:
-        return os.path.join(self._root, checked(path))
+        return self._without_links(checked(path))
 
     def _full_folder(self, folder: str) -> str:
-        return os.path.join(self._root, checked_folder(folder)) if folder else self._root
+        return self._without_links(checked_folder(folder)) if folder else self._root
+
+    def _without_links(self, path: str) -> str:
+        """Return the path in the file system, having made sure that no link leads elsewhere."""
+        full = os.path.join(self._root, path)
+        if os.path.realpath(full) != os.path.join(os.path.realpath(self._root), path):
+            raise _linked(path)
+        return full
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
         full = self._full_folder(folder)
         with _translated(folder):
             try:
                 with os.scandir(full) as entries:
-                    return list(entries)
+                    found = list(entries)
             except (FileNotFoundError, NotADirectoryError):
                 return []
+        for entry in found:
+            if entry.is_symlink():
+                raise _linked(joined(folder, entry.name))
+        return found
 
     @contextmanager
     def _temporary(self, full: str, data: bytes) -> Iterator[str]:
@@ -199,6 +212,14 @@ class LocalStorage:
         with open(os.path.join(folder, f".{name}.lock.tmp"), "wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def _linked(path: str) -> CorruptTableError:
+    return CorruptTableError(
+        "there is a link inside the table, which may lead anywhere: put what it points to in its place,"
+        " or remove it",
+        path=path,
+    )
 
 
 def _make_way(full: str) -> None:

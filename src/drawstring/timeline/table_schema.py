@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from drawstring.base.errors import CorruptTableError
+from drawstring.base.errors import CorruptTableError, DrawstringError
 from drawstring.config.table import TableConfig
 from drawstring.formats.parquet import parquet_schema
 from drawstring.model.files import BaseFile, FileStatus
@@ -17,6 +17,7 @@ from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
 from drawstring.schema.meta import without_meta
 from drawstring.schema.names import record_name
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.properties_store import PROPERTIES_PATH
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 
@@ -58,7 +59,22 @@ def table_schema(
 ) -> pa.Schema:
     """Return the columns of a table without meta columns; arguments as `table_schema_json`."""
     schema_json = table_schema_json(storage, store, timeline, config, as_of)
-    return pa.schema([]) if schema_json is None else without_meta(avro_to_arrow(schema_json))
+    if schema_json is None:
+        return pa.schema([])
+    try:
+        return without_meta(avro_to_arrow(schema_json))
+    except DrawstringError as error:
+        raise _at_source(error, schema_json, store, timeline) from error
+
+
+def _at_source(
+    error: DrawstringError, schema_json: str, store: TimelineStore, timeline: Timeline
+) -> DrawstringError:
+    """Say which file a schema that cannot be read stands in: a commit, else the properties."""
+    for instant in timeline.writes():
+        if store.commit_metadata(instant).schema_json == schema_json:
+            return error.at(instant=instant.requested, path=store.path(instant))
+    return error.at(path=PROPERTIES_PATH)
 
 
 def _base_path(store: TimelineStore, instant: Instant) -> str | None:

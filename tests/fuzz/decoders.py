@@ -1,0 +1,110 @@
+"""Every decoder with real files to damage: the decoder takes bytes and reads all that they hold."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from drawstring.config.properties import decode_properties
+from drawstring.config.table import table_config
+from drawstring.formats.avro import decode_datums
+from drawstring.formats.bloom import DYNAMIC, BloomFilter
+from drawstring.formats.hfile import HFileReader, read_hfile_records
+from drawstring.formats.log_inline import BlockType, decode_deletes, scan_blocks
+from drawstring.formats.metadata import (
+    clustering_groups,
+    decode_commit,
+    decode_compaction_plan,
+    decode_rollback,
+    decode_rollback_plan,
+)
+from tests.formats.hfiles import NONE, Form, hfile
+
+FORMATS = Path(__file__).parents[1] / "formats"
+GOLDEN = Path(__file__).parents[1] / "golden/tables"
+
+Decode = Callable[[bytes], None]
+
+
+def read_log(data: bytes) -> None:
+    """Read all blocks of a log file."""
+    file = pa.BufferReader(data)
+    for block in scan_blocks(file, len(data)):
+        content = data[block.content_offset : block.content_offset + block.content_bytes]
+        if block.kind is BlockType.DELETE:
+            decode_deletes(content)
+        elif block.kind is BlockType.HFILE_DATA and block.schema_json is not None:
+            read_hfile(content, block.schema_json)
+        elif block.kind in (BlockType.AVRO_DATA, BlockType.CDC_DATA) and block.schema_json is not None:
+            decode_datums(content, block.schema_json)
+
+
+def read_hfile(data: bytes, schema_json: str | None = None) -> None:
+    """Read an HFile, look up a key that it may have, read its meta blocks and records."""
+    reader = HFileReader(pa.BufferReader(data), len(data))
+    reader.meta("bloomFilter")
+    list(reader.seek(["a", "k050", "__all_partitions__"]))
+    entries = list(reader.scan())
+    schema = schema_json or reader.schema_json
+    if schema:
+        list(read_hfile_records(entries, schema))
+
+
+def read_bloom(data: bytes) -> None:
+    """Read a bloom filter and ask it."""
+    bloom = BloomFilter.decode(data.decode("latin-1"), DYNAMIC)
+    bloom.contains(pa.array(["a", "id:1"]))
+
+
+def read_kryo(data: bytes) -> None:
+    """Read a delete block of version 1 or 2 with its true length."""
+    decode_deletes(b"\0\0\0\x02" + len(data).to_bytes(4, "big") + data)
+
+
+def seeds() -> Iterator[tuple[str, Decode, bytes]]:
+    """Yield kind, decoder and bytes of each file to damage."""
+    by_ending: dict[str, Decode] = {
+        ".log": read_log,
+        ".cdc": read_log,
+        "commit": lambda data: void(decode_commit(data)),
+        ".inflight": lambda data: void(decode_commit(data)),
+        "compaction.requested": lambda data: void(decode_compaction_plan(data)),
+        "clustering.requested": lambda data: void(clustering_groups(data)),
+        "overwrite.requested": lambda data: void(clustering_groups(data)),
+        "rollback.requested": lambda data: void(decode_rollback_plan(data, "file:///table")),
+        ".rollback": lambda data: void(decode_rollback(data, "file:///table")),
+    }
+    for path in sorted((FORMATS / "data").iterdir()):
+        for ending, decode in by_ending.items():
+            if path.name.endswith(ending):
+                yield path.name, decode, path.read_bytes()
+    for name, text in json.loads((FORMATS / "kryo_vectors.json").read_text()).items():
+        yield f"kryo {name}", read_kryo, bytes.fromhex(text)
+    yield "plain hfile", read_hfile, hfile([(f"k{at:03d}", b"v" * at) for at in range(90)], Form(codec=NONE))
+    leaves = Form(codec=NONE, with_leaves=True)
+    yield "hfile with leaves", read_hfile, hfile([(f"k{at:03d}", b"v") for at in range(90)], leaves)
+    yield from _golden_seeds()
+
+
+def _golden_seeds() -> Iterator[tuple[str, Decode, bytes]]:
+    with zipfile.ZipFile(GOLDEN / "v9_mdt_compacted.zip") as packed:
+        names = [name for name in packed.namelist() if not name.endswith((".crc", "/"))]
+        for name in names:
+            short = name.rpartition("/")[2]
+            if short.endswith(".hfile"):
+                yield short, read_hfile, packed.read(name)
+            elif "/metadata/" in name and ".log." in short:
+                yield short, read_log, packed.read(name)
+            elif short == "hoodie.properties":
+                yield name, lambda data: void(table_config(decode_properties(data))), packed.read(name)
+    bloom = BloomFilter.build(pa.array([f"id:{at}" for at in range(50)]), 10)
+    yield "bloom", read_bloom, bloom.encode().encode()
+
+
+def void(result: object) -> None:
+    """Drop what a decoder returned."""
+    del result

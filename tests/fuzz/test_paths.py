@@ -1,0 +1,184 @@
+"""Metadata and links that lead out of the table are refused, and the files there stay unread."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drawstring.base.clock import SteppingClock
+from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.formats.metadata import decode_compaction_plan
+from drawstring.query.facts import load_facts
+from drawstring.query.incremental import incremental_scan
+from drawstring.query.snapshot import snapshot_scan
+from drawstring.storage import open_storage
+from tests.fuzz.tables import GOLDEN
+
+OUTSIDE = ("../../outside.parquet", "/etc/passwd", "a/../../b.parquet", "./x.parquet")
+
+
+def unpack(name: str, folder: Path) -> Path:
+    with zipfile.ZipFile(GOLDEN / f"{name}.zip") as packed:
+        packed.extractall(folder)
+    return folder / name
+
+
+def read(root: Path) -> int:
+    """Read the table in every way; return how many rows it has."""
+    facts = load_facts(open_storage(root), SteppingClock())
+    incremental_scan(facts, start="earliest").to_arrow()
+    return snapshot_scan(facts).to_arrow().num_rows
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Unpack a small table of version 6, whose commits are JSON."""
+    root = unpack("v6_mor_soft_delete", tmp_path)
+    for path in root.rglob("*.crc"):
+        path.unlink()
+    return root
+
+
+def newest_commit(table: Path) -> Path:
+    return max(table.glob(".hoodie/*.deltacommit"))
+
+
+def changed(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("outside", OUTSIDE)
+@pytest.mark.parametrize("field", ["path", "baseFile", "logFiles"])
+def test_a_commit_that_names_a_file_outside_is_corrupt(table: Path, outside: str, field: str) -> None:
+    commit = newest_commit(table)
+    value = [outside] if field == "logFiles" else outside
+    changed(
+        commit,
+        lambda content: [
+            stat.update({field: value})
+            for stats in content["partitionToWriteStats"].values()
+            for stat in stats
+        ]
+        and None,
+    )
+
+    with pytest.raises(CorruptTableError, match="leads out of the table") as caught:
+        read(table)
+    assert caught.value.path == f".hoodie/{commit.name}"
+
+
+@pytest.mark.parametrize("outside", ["../..", "/etc", "a/.."])
+def test_a_commit_of_a_partition_outside_is_corrupt(table: Path, outside: str) -> None:
+    changed(
+        newest_commit(table),
+        lambda content: content.update(
+            {"partitionToWriteStats": {outside: next(iter(content["partitionToWriteStats"].values()))}}
+        ),
+    )
+
+    with pytest.raises(CorruptTableError, match="leads out of the table"):
+        read(table)
+
+
+def test_a_plan_to_compact_a_partition_outside_is_corrupt(tmp_path: Path) -> None:
+    root = unpack("v8_mor_compaction_pending", tmp_path)
+    (plan,) = root.rglob("*.compaction.requested")
+    data = plan.read_bytes()
+    partition = decode_compaction_plan(data).operations[0].partition.encode()
+    outside = (b"../" * len(partition))[: len(partition)]
+
+    with pytest.raises(CorruptTableError, match="leads out of the table"):
+        decode_compaction_plan(data.replace(partition, outside))
+
+
+def linked_file(table: Path) -> Path:
+    path = next(path for path in sorted(table.rglob("*.parquet")))
+    shutil.move(path, table.parent / "outside.parquet")
+    path.symlink_to(table.parent / "outside.parquet")
+    return path
+
+
+def linked_log(table: Path) -> Path:
+    path = next(path for path in sorted(table.rglob("*.log.*")))
+    shutil.move(path, table.parent / "outside.log")
+    path.symlink_to(table.parent / "outside.log")
+    return path
+
+
+def linked_partition(table: Path) -> Path:
+    path = next(path for path in sorted(table.rglob(".hoodie_partition_metadata"))).parent
+    shutil.move(path, table.parent / "outside")
+    path.symlink_to(table.parent / "outside")
+    return path
+
+
+def linked_commit(table: Path) -> Path:
+    path = newest_commit(table)
+    shutil.move(path, table.parent / "outside.commit")
+    path.symlink_to(table.parent / "outside.commit")
+    return path
+
+
+def endless_folder(table: Path) -> Path:
+    for name in ("one", "two"):
+        (table / name).symlink_to(table)
+    return table / "one"
+
+
+@pytest.mark.parametrize("link", [linked_file, linked_log, linked_partition, linked_commit, endless_folder])
+def test_a_link_inside_a_table_is_refused(table: Path, link: Callable[[Path], Path]) -> None:
+    assert read(table) > 0
+    path = link(table)
+
+    with pytest.raises(CorruptTableError, match="link") as caught:
+        read(table)
+    assert caught.value.path == str(path.relative_to(table))
+
+
+def test_linked_properties_are_refused(table: Path) -> None:
+    path = table / ".hoodie/hoodie.properties"
+    shutil.move(path, table.parent / "outside.properties")
+    path.symlink_to(table.parent / "outside.properties")
+
+    with pytest.raises(CorruptTableError, match="link"):
+        read(table)
+
+
+def test_a_linked_folder_is_not_written_or_deleted_through(table: Path) -> None:
+    (table.parent / "outside").mkdir()
+    (table.parent / "outside/kept").write_text("kept")
+    (table / "link").symlink_to(table.parent / "outside")
+    storage = open_storage(table)
+
+    for action in (
+        lambda: storage.put("link/new", b"x"),
+        lambda: storage.delete(["link/kept"]),
+        lambda: storage.delete_tree("link"),
+        lambda: storage.read("link/kept"),
+        lambda: storage.open("link/kept"),
+    ):
+        with pytest.raises(CorruptTableError, match="link"):
+            action()
+    assert [path.name for path in (table.parent / "outside").iterdir()] == ["kept"]
+
+
+def test_the_root_of_a_table_may_be_a_link(table: Path) -> None:
+    (table.parent / "here").symlink_to(table)
+
+    assert read(table.parent / "here") == read(table)
+
+
+def test_paths_with_dots_are_refused_by_the_storage(table: Path) -> None:
+    storage = open_storage(table)
+
+    for path in ("../x", "/etc/passwd", "a//b", "a/./b", "x\0"):
+        with pytest.raises(InvalidError):
+            storage.read(path)
