@@ -61,9 +61,7 @@ def entries(pairs: Sequence[tuple[str, bytes]], form: Form) -> bytes:
 
 
 def root_index(places: list[tuple[bytes, int, int]]) -> bytes:
-    return b"".join(
-        struct.pack(">qi", offset, size) + vint(len(key)) + key for key, offset, size in places
-    )
+    return b"".join(struct.pack(">qi", offset, size) + vint(len(key)) + key for key, offset, size in places)
 
 
 def leaf_index(places: list[tuple[bytes, int, int]]) -> bytes:
@@ -100,7 +98,10 @@ def hfile(pairs: Sequence[tuple[str, bytes]], form: Form | None = None) -> bytes
     opened = len(file)
     put(b"IDXROOT2", root_index(places))
     put(b"IDXROOT2", root_index(metas))
-    info = {b"KEY_VALUE_VERSION": struct.pack(">i", int(form.with_timestamps)), b"schema": form.schema.encode()}
+    info = {
+        b"KEY_VALUE_VERSION": struct.pack(">i", int(form.with_timestamps)),
+        b"schema": form.schema.encode(),
+    }
     body = b"".join(message({1: message({1: key, 2: value})}) for key, value in info.items())
     put(b"FILEINF2", b"PBUF" + varint(len(body)) + body)
     counted = len(pairs) if form.counted is None else form.counted

@@ -16,8 +16,8 @@ from tests.fuzz.damage import damaged
 
 GOLDEN = Path(__file__).parents[1] / "golden/tables"
 NAMES = (
-    "v9_types_mor_avro",
-    "v6_types_mor_avro",
+    "v9_evo_add_mor",
+    "v6_mor_avro",
     "v9_mor_parquet_log",
     "v6_mor_rollback",
     "v9_mor_log_compaction",

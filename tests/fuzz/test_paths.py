@@ -62,12 +62,14 @@ def test_a_commit_that_names_a_file_outside_is_corrupt(table: Path, outside: str
     value = [outside] if field == "logFiles" else outside
     changed(
         commit,
-        lambda content: [
-            stat.update({field: value})
-            for stats in content["partitionToWriteStats"].values()
-            for stat in stats
-        ]
-        and None,
+        lambda content: (
+            [
+                stat.update({field: value})
+                for stats in content["partitionToWriteStats"].values()
+                for stat in stats
+            ]
+            and None
+        ),
     )
 
     with pytest.raises(CorruptTableError, match="leads out of the table") as caught:

@@ -12,7 +12,9 @@ _LEAST_BYTES = {"null": 0, "float": 4, "double": 8}
 
 
 def check_bounded(schema: Any) -> None:
-    """Refuse a schema that refers to itself, that few bytes could stand for endless items of, or
+    """Refuse a schema whose values could outgrow the bytes that they are read from.
+
+    That is one whose arrays could hold endless items in no bytes, one that refers to itself, or one
     that unfolds to very many types.
 
     Args:

@@ -134,7 +134,9 @@ class _Columns:
 
     named: dict[str, Any] = field(default_factory=dict)
 
-    def fields_of(self, record: dict[str, Any], fields: list[pa.Field], space: str = "") -> tuple[Column, ...]:
+    def fields_of(
+        self, record: dict[str, Any], fields: list[pa.Field], space: str = ""
+    ) -> tuple[Column, ...]:
         inner = full_name(record, space).rpartition(".")[0]
         return tuple(
             self.of(avro["type"], each.type, inner)
@@ -145,7 +147,9 @@ class _Columns:
         if isinstance(avro, list):
             return self.union(avro, kind, space)
         if isinstance(avro, str):
-            return _primitive(avro, kind) or self.of(self.named[full_name({"name": avro}, space)], kind, space)
+            return _primitive(avro, kind) or self.of(
+                self.named[full_name({"name": avro}, space)], kind, space
+            )
         name = avro["type"]
         if name in ("record", "enum", "fixed"):
             self.named[full_name(avro, space)] = avro

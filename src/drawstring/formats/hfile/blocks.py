@@ -1,14 +1,14 @@
 """Blocks of an HFile. All numbers are big-endian.
 
-     8  magic              what the block holds
-     4  stored bytes       that follow this head: the payload and its checksums
-     4  plain bytes        of the payload
-     8  previous block     not used
-     1  checksum type      0 none, 1 CRC32, 2 CRC32C
-     4  bytes a checksum   covers
-     4  payload's end      from the start of the block
-     *  payload            compressed as a whole
-     *  checksums          4 bytes each
+8  magic              what the block holds
+4  stored bytes       that follow this head: the payload and its checksums
+4  plain bytes        of the payload
+8  previous block     not used
+1  checksum type      0 none, 1 CRC32, 2 CRC32C
+4  bytes a checksum   covers
+4  payload's end      from the start of the block
+*  payload            compressed as a whole
+*  checksums          4 bytes each
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Entries of a data block. Numbers are big-endian.
 
-     4  key length
-     4  value length
-        key: int16 row length, row, int8 family length (0), int64 timestamp, int8 type (4, put)
-     *  value
-     *  memory store timestamp, a vint, when the file information asks for it
+4  key length
+4  value length
+   key: int16 row length, row, int8 family length (0), int64 timestamp, int8 type (4, put)
+*  value
+*  memory store timestamp, a vint, when the file information asks for it
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -72,7 +73,7 @@ def decode_inner(data: bytes) -> list[IndexEntry]:
     bounds = (base + places).tolist()
     return [
         IndexEntry(data[start + _ENTRY.size : stop], _ENTRY.unpack_from(data, start)[0])
-        for start, stop in zip(bounds[:-1], bounds[1:], strict=True)
+        for start, stop in pairwise(bounds)
     ]
 
 
