@@ -73,7 +73,11 @@ def as_hfile(block: LogBlock, content: bytes) -> tuple[BlockType, bytes]:
 def text(value: str) -> bytes:
     data = value.encode()
     first = len(value) + 1
-    return bytes([0x80 | first & 0x3F | 0x40 * (first > 63)]) + (varint(first >> 6) if first > 63 else b"") + data
+    return (
+        bytes([0x80 | first & 0x3F | 0x40 * (first > 63)])
+        + (varint(first >> 6) if first > 63 else b"")
+        + data
+    )
 
 
 def as_kryo(block: LogBlock, content: bytes) -> tuple[BlockType, bytes]:
@@ -95,7 +99,9 @@ def as_kryo(block: LogBlock, content: bytes) -> tuple[BlockType, bytes]:
     for key, value in zip(deletes.keys.to_pylist(), ordering.to_pylist(), strict=True):
         zigzag = varint((value or 0) << 1)
         payload += of_class(f"{model}DeleteRecord") + b"\x01" + of_class(f"{model}HoodieKey") + b"\x01"
-        payload += b"\x01" + text("p") + b"\x01" + text(key) + (b"\x02" if value is None else b"\x09") + zigzag
+        payload += (
+            b"\x01" + text("p") + b"\x01" + text(key) + (b"\x02" if value is None else b"\x09") + zigzag
+        )
     return BlockType.DELETE, struct.pack(">ii", 2, len(payload)) + payload
 
 

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
+from drawstring.formats.avro_container import encode_long
 from drawstring.formats.bloom import DYNAMIC, BloomFilter
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType
@@ -215,3 +216,15 @@ def test_the_key_goes_where_a_record_left_it_empty() -> None:
 def test_a_record_that_does_not_fit_its_schema_is_corrupt() -> None:
     with pytest.raises(CorruptTableError, match="record of an HFile"):
         list(read_hfile_records(reader(hfile([("a", b"\x00\x02")])).scan(), SCHEMA))
+
+
+def test_an_endless_array_of_unions_is_corrupt() -> None:
+    schema = {
+        "type": "record",
+        "name": "r",
+        "fields": [{"name": "a", "type": {"type": "array", "items": ["null", "int", "string"]}}],
+    }
+    endless = encode_long(100_000) + b"\x00" * 100_001
+
+    with pytest.raises(CorruptTableError, match="array of unions"):
+        list(read_hfile_records(reader(hfile([("a", endless)])).scan(), json.dumps(schema)))

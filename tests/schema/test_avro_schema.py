@@ -238,3 +238,25 @@ def test_any_schema_survives_avro(fields: list[pa.Field]) -> None:
 
     assert avro_to_arrow(text) == schema
     assert arrow_to_avro(avro_to_arrow(text), "t_record", "hoodie.t") == text
+
+
+def test_a_schema_that_unfolds_without_end_is_corrupt() -> None:
+    fields: list[object] = [
+        {"name": "a", "type": {"type": "record", "name": "r0", "fields": [{"name": "x", "type": "int"}]}}
+    ]
+    for level in range(1, 60):
+        inner = [{"name": name, "type": f"r{level - 1}"} for name in "ab"]
+        fields.append({"name": f"f{level}", "type": {"type": "record", "name": f"r{level}", "fields": inner}})
+
+    with pytest.raises(CorruptTableError, match="unfolds"):
+        avro_to_arrow(json.dumps({"type": "record", "name": "top", "fields": fields}))
+
+
+def test_a_union_of_several_types_is_a_struct_for_reading_only() -> None:
+    union = {"type": "record", "name": "r", "fields": [{"name": "a", "type": ["null", "int", "string"]}]}
+
+    assert avro_to_arrow(json.dumps(union), with_unions=True) == pa.schema(
+        [pa.field("a", pa.struct([("member0", pa.int32()), ("member1", pa.string())]))]
+    )
+    with pytest.raises(UnsupportedError, match="'a'"):
+        avro_to_arrow(json.dumps(union))

@@ -21,6 +21,8 @@ from drawstring.formats.avro_datums import Array, Datums, Numbers
 from drawstring.formats.avro_single import arrow_of
 from drawstring.formats.decimals import decimals_of_bytes, decimals_of_rows
 
+_ITEMS_MAX = 10_000
+"""Items of an array that cannot go on one by one."""
 _PATIENCE = 32
 _FEW = 32
 """After so many items, fewer records than this go on one by one: numpy pays for many only."""
@@ -303,6 +305,8 @@ class ItemsColumn:
             at[rows] = cursors
 
     def _is_slow(self, step: int, rows: Array) -> bool:
+        if self.plain is None and step >= _ITEMS_MAX:
+            raise ValueError(f"an array of unions has more than {_ITEMS_MAX} items")
         return self.plain is not None and step >= _PATIENCE and len(rows) < _FEW
 
     def _steps(self, datums: Datums, at: Numbers) -> Iterator[Array]:

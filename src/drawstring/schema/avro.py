@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as pt
 
+from drawstring.base.bounds import AVRO_TYPES_MAX
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.schema.names import is_legal
@@ -72,10 +73,12 @@ def avro_to_arrow(schema_json: str, *, with_unions: bool = False) -> pa.Schema:
 
 @dataclass(slots=True)
 class _AvroTypes:
-    """Arrow types of Avro types; remembers the named ones."""
+    """Arrow types of Avro types; remembers the named ones, and how many fields they unfold to."""
 
     with_unions: bool = False
     named: dict[str, pa.DataType | None] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    size: int = 0
 
     def fields_of(self, record: dict[str, Any], column: str, namespace: str = "") -> list[pa.Field]:
         if record["type"] != "record":
@@ -83,12 +86,21 @@ class _AvroTypes:
         full = full_name(record, namespace)
         self.named[full] = None
         inner = full.rpartition(".")[0]
-        return [
+        before = self.size
+        fields = [
             self.field(each["name"], each["type"], f"{column}.{each['name']}".lstrip("."), inner)
             for each in record["fields"]
         ]
+        self.sizes[full] = self.size - before
+        return fields
+
+    def grow(self, fields: int) -> None:
+        self.size += fields
+        if self.size > AVRO_TYPES_MAX:
+            raise ValueError(f"it unfolds to more than {AVRO_TYPES_MAX} fields")
 
     def field(self, name: str, avro: Any, column: str, namespace: str) -> pa.Field:
+        self.grow(1)
         if self.with_unions and len(branches := union_branches(avro)) > 1:
             return pa.field(name, self.members(branches, column, namespace), "null" in avro)
         kind, nullable = strip_null(avro, column)
@@ -133,6 +145,7 @@ class _AvroTypes:
         known = self.named[full]
         if known is None:
             raise UnsupportedError(f"Column {column!r} has type {name!r}, which refers to itself.")
+        self.grow(self.sizes.get(full, 0))
         return known
 
 
