@@ -120,6 +120,7 @@ def test_columns_that_the_block_does_not_have_are_left_out() -> None:
 
 DAMAGES = {
     "a length beyond the end": (record("string"), encode_long(1 << 40) + b"x"),
+    "a length far beyond the end": (record("string"), encode_long(1 << 29) + b"x"),
     "a negative length": (record("string"), encode_long(-2) + b"xx"),
     "a branch that is not there": (record(["null", "int"]), b"\x04\x02"),
     "a negative branch": (record(["null", "int"]), b"\x01\x02"),

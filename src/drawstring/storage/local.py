@@ -180,13 +180,9 @@ class LocalStorage:
         with _translated(folder):
             try:
                 with os.scandir(full) as entries:
-                    found = list(entries)
+                    return list(entries)
             except (FileNotFoundError, NotADirectoryError):
                 return []
-        for entry in found:
-            if entry.is_symlink():
-                raise _linked(joined(folder, entry.name))
-        return found
 
     @contextmanager
     def _temporary(self, full: str, data: bytes) -> Iterator[str]:
