@@ -16,6 +16,7 @@ from drawstring.base.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from drawstring.config.mergers import register_merger
 from drawstring.entry import create, open
 from drawstring.model.result import CommitResult
 from drawstring.query.scan import Scan
@@ -36,4 +37,5 @@ __all__ = [
     "UnsupportedError",
     "create",
     "open",
+    "register_merger",
 ]

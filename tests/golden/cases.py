@@ -1,4 +1,4 @@
-"""The golden tables: where they are, what was read from them, and what cannot be read yet."""
+"""The golden tables: where they are, and what was read from them."""
 
 from __future__ import annotations
 
@@ -20,41 +20,6 @@ from tests.golden.compare import Row
 TABLES = Path(__file__).parent / "tables"
 NAMES = sorted(path.stem for path in TABLES.glob("*.zip"))
 
-PARTIAL_UPDATES = "partial updates"
-SCHEMA_ON_READ = "changed on read"
-
-UNSUPPORTED: dict[str, str] = {
-    "v6_mor_payload_nondefaults": PARTIAL_UPDATES,
-    "v6_mor_payload_partial": PARTIAL_UPDATES,
-    "v8_mor_merge_partial": PARTIAL_UPDATES,
-    "v8_mor_payload_partial": PARTIAL_UPDATES,
-    "v9_mor_merge_partial": PARTIAL_UPDATES,
-    "v9_mor_payload_nondefaults": PARTIAL_UPDATES,
-    "v9_mor_payload_partial": PARTIAL_UPDATES,
-    "v8_evo_on_read_mor": SCHEMA_ON_READ,
-    "v9_evo_on_read_mor": SCHEMA_ON_READ,
-}
-"""Tables that need a later feature, and words of the error that says so."""
-
-SUPPORTED_PARTS = {
-    "v6_mor_payload_nondefaults": ["read_optimized"],
-    "v6_mor_payload_partial": ["read_optimized"],
-    "v8_mor_merge_partial": ["read_optimized", "time_travel 20261121093755717"],
-    "v8_mor_payload_partial": ["read_optimized", "time_travel 20261121093745496"],
-    "v9_mor_merge_partial": ["read_optimized", "time_travel 20261121092521809"],
-    "v9_mor_payload_nondefaults": [
-        "read_optimized", "time_travel 20261121091818738", "incremental 000 20261121091819311",
-    ],
-    "v9_mor_payload_partial": ["read_optimized", "time_travel 20261121091812719"],
-    "v8_evo_on_read_mor": [
-        "time_travel 20261121094302285", "incremental 20261121094304982 20261121094305218",
-    ],
-    "v9_evo_on_read_mor": [
-        "time_travel 20261121092859881", "incremental 20261121092902218 20261121092902447",
-    ],
-}  # fmt: skip
-"""Queries on these tables that do not need it."""
-
 ENCODED_IN_INCREMENTAL = {"v6_cow_urlencode": "city", "v9_cow_urlencode": "city"}
 """Real Hudi's incremental query leaves the partition value URL-encoded, unlike its snapshot query and
 unlike the data files; drawstring returns the value itself in both."""
@@ -71,13 +36,8 @@ class Case:
 
     @property
     def name(self) -> str:
-        """For the test's id and the lists above."""
+        """For the test's id."""
         return " ".join(part for part in (self.query, self.start, self.end) if part)
-
-    @property
-    def unsupported(self) -> str | None:
-        """Words of the error that the query ends in, None when it has to work."""
-        return None if self.name in SUPPORTED_PARTS.get(self.table, ()) else UNSUPPORTED.get(self.table)
 
     def rows(self) -> list[Row]:
         """Return the expected rows."""

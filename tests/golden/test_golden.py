@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import InvalidError
 from drawstring.filegroups.reader import read_slice
 from drawstring.query.facts import TableFacts
 from drawstring.query.snapshot import snapshot_scan
-from tests.golden.cases import ENCODED_IN_INCREMENTAL, NAMES, UNSUPPORTED, Case, cases_of, expected
+from tests.golden.cases import ENCODED_IN_INCREMENTAL, NAMES, Case, cases_of, expected
 from tests.golden.compare import Row, in_order, rows_of
 
 FactsOf = Callable[[str], TableFacts]
@@ -39,12 +39,7 @@ def wanted(case: Case) -> list[Row]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.table} {case.name}")
 def test_a_query_returns_what_real_hudi_returned(case: Case, facts_of: FactsOf) -> None:
-    facts = facts_of(case.table)
-    if case.unsupported is not None:
-        with pytest.raises(UnsupportedError, match=case.unsupported):
-            case.scan(facts).to_arrow()
-        return
-    table = case.scan(facts).to_arrow()
+    table = case.scan(facts_of(case.table)).to_arrow()
     assert in_order(rows_of(table, case.shown(table))) == in_order(wanted(case))
 
 
@@ -75,7 +70,7 @@ def test_tasks_travel_to_other_processes(name: str, facts_of: FactsOf) -> None:
     assert [row for task in moved for batch in read_slice(task) for row in batch.to_pylist()] == here
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in UNSUPPORTED])
+@pytest.mark.parametrize("name", NAMES)
 def test_partition_pruning_loses_nothing(name: str, facts_of: FactsOf) -> None:
     """Ask for each partition value alone: together they are the table."""
     facts = facts_of(name)
@@ -94,6 +89,4 @@ def test_the_catalogue_names_every_table() -> None:
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| v")]
     status = {row[0]: row[-1] for row in rows}
     assert sorted(status) == NAMES
-    assert {name for name, text in status.items() if text != "all queries"} == (
-        {*UNSUPPORTED, *ENCODED_IN_INCREMENTAL}
-    )
+    assert {name for name, text in status.items() if text != "all queries"} == {*ENCODED_IN_INCREMENTAL}

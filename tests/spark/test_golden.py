@@ -9,6 +9,7 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache, reduce
+from pathlib import Path
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+import drawstring
 import drawstring.spark
 from drawstring.base.errors import UnsupportedError
 from tests.golden.cases import ENCODED_IN_INCREMENTAL, NAMES, TABLES, Case, cases_of
@@ -29,17 +31,17 @@ CHUNKS = [NAMES[start : start + TOGETHER] for start in range(0, len(NAMES), TOGE
 RootOf = Callable[[str], str]
 
 
+def unpacked(name: str, folder: Path) -> str:
+    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
+        packed.extractall(folder)
+    return str(folder / name)
+
+
 @pytest.fixture(scope="module")
 def root_of(tmp_path_factory: pytest.TempPathFactory) -> RootOf:
     root = tmp_path_factory.mktemp("golden")
 
-    @cache
-    def unpacked(name: str) -> str:
-        with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
-            packed.extractall(root / name)
-        return str(root / name / name)
-
-    return unpacked
+    return cache(lambda name: unpacked(name, root / name))
 
 
 def asked(spark: SparkSession, case: Case, path: str) -> DataFrame:
@@ -73,7 +75,7 @@ def wanted(case: Case) -> list[Row]:
 def test_queries_return_what_real_hudi_returned(
     spark: SparkSession, root_of: RootOf, names: list[str]
 ) -> None:
-    cases = [case for name in names for case in cases_of(name) if case.unsupported is None]
+    cases = [case for name in names for case in cases_of(name)]
     differing = [
         (case.table, case.name)
         for case, table in answers([(case, asked(spark, case, root_of(case.table))) for case in cases])
@@ -82,7 +84,36 @@ def test_queries_return_what_real_hudi_returned(
     assert differing == []
 
 
-def test_what_is_not_supported_is_said_by_spark_too(spark: SparkSession, root_of: RootOf) -> None:
-    case = next(case for case in cases_of("v9_mor_payload_partial") if case.unsupported)
-    with pytest.raises(UnsupportedError, match=str(case.unsupported)):
-        asked(spark, case, root_of(case.table)).collect()
+OWN_MERGER = "com.example.LongestName"
+
+
+def with_own_merger(root: str) -> str:
+    """Let a table ask for a merger of the user's own."""
+    properties = Path(root) / ".hoodie/hoodie.properties"
+    text = properties.read_text().replace("EVENT_TIME_ORDERING", "CUSTOM")
+    properties.write_text(f"{text}\nhoodie.record.merge.strategy.id={OWN_MERGER}\n")
+    return root
+
+
+def longest_name(older: pa.Table, newer: pa.Table) -> pa.Table:
+    is_longer = pc.greater(pc.utf8_length(older["name"]), pc.utf8_length(newer["name"]))
+    return newer.set_column(
+        newer.schema.get_field_index("name"), "name", pc.if_else(is_longer, older["name"], newer["name"])
+    )
+
+
+def test_a_merger_that_nobody_registered_is_asked_for_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    root = with_own_merger(unpacked("v9_mor_event_time", tmp_path))
+    with pytest.raises(UnsupportedError, match=f"register_merger\\('{OWN_MERGER}'"):
+        drawstring.spark.read(spark, root).collect()
+
+
+def test_a_registered_merger_runs_in_the_workers(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("drawstring.config.mergers._mergers", {})
+    root = with_own_merger(unpacked("v9_mor_event_time", tmp_path))
+    drawstring.register_merger(OWN_MERGER, longest_name)
+    found = drawstring.spark.read(spark, root).toArrow()
+    here = drawstring.open(root).scan().to_arrow()
+    assert in_order(rows_of(found)) == in_order(rows_of(here))

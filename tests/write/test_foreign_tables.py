@@ -35,7 +35,6 @@ REFUSED = {
 BUCKETED = ("idx_bucket_cow", "idx_bucket_hash_field", "mor_log_only")
 """Tables that were written with the bucket index, which their properties do not say."""
 
-OTHERWISE = ("cow_empty_table", "clustering_pending", "merge_partial", "idx_bucket_partition_level")
 """Tables that have tests of their own."""
 
 

@@ -8,7 +8,7 @@ Merge Modes).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -20,6 +20,13 @@ OVERWRITE_PAYLOAD: Final = PAYLOAD_PACKAGE + "OverwriteWithLatestAvroPayload"
 EVENT_TIME_PAYLOAD: Final = PAYLOAD_PACKAGE + "DefaultHoodieRecordPayload"
 COMMIT_TIME_STRATEGY: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
 EVENT_TIME_STRATEGY: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
+PAYLOAD_STRATEGY: Final = "00000000-0000-0000-0000-000000000000"
+"""The strategy id of all tables that merge by a payload class."""
+DELETE_FIELD: Final = "hoodie.payload.delete.field"
+DELETE_MARKER: Final = "hoodie.payload.delete.marker"
+UNAVAILABLE_VALUE: Final = "hoodie.write.partial.update.unavailable.value"
+MYSQL_SEQUENCE: Final = "_event_seq"
+"""`<binlog file>.<position>`: what the MySQL payload class of versions 6 and 8 orders by."""
 
 
 class MergeMode(StrEnum):
@@ -28,6 +35,22 @@ class MergeMode(StrEnum):
     COMMIT_TIME_ORDERING = "COMMIT_TIME_ORDERING"
     EVENT_TIME_ORDERING = "EVENT_TIME_ORDERING"
     CUSTOM = "CUSTOM"
+
+
+class PayloadRule(StrEnum):
+    """What a payload class does otherwise than the merge mode of version 9 that follows from it.
+
+    Tables of versions 6 and 8 that name such a class run its code. All of them let a delete block win
+    over everything before it.
+    """
+
+    PLAIN = "PLAIN"
+    LATE_STAMP = "LATE_STAMP"
+    """A late version that patches the winner stamps it with its own meta columns."""
+    LATE_IDLE = "LATE_IDLE"
+    """A late version patches nothing."""
+    FIRST_OF_TIES = "FIRST_OF_TIES"
+    """Of two versions with the same ordering value the earlier wins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +62,22 @@ class MergeRule:
         partial_update_mode: how the winner is patched from the loser, None for not at all.
         properties: merge properties without their prefix.
         ordering_fields: columns that the payload class fixes, empty for none.
+        payload: how the class differs from that, where its code runs; None where it does not.
     """
 
     mode: MergeMode
     partial_update_mode: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     ordering_fields: tuple[str, ...] = ()
+    payload: PayloadRule | None = None
 
 
 def _deletes_by(column: str, marker: str, **more: str) -> dict[str, str]:
-    return {"hoodie.payload.delete.field": column, "hoodie.payload.delete.marker": marker, **more}
+    return {DELETE_FIELD: column, DELETE_MARKER: marker, **more}
 
 
 _DEBEZIUM_DELETES: Final = ("_change_operation_type", "d")
-_UNAVAILABLE: Final = {"hoodie.write.partial.update.unavailable.value": "__debezium_unavailable_value"}
+_UNAVAILABLE: Final = {UNAVAILABLE_VALUE: "__debezium_unavailable_value"}
 _COMMIT_TIME: Final = MergeMode.COMMIT_TIME_ORDERING
 _EVENT_TIME: Final = MergeMode.EVENT_TIME_ORDERING
 
@@ -70,7 +95,27 @@ PAYLOAD_RULES: Final[Mapping[str, MergeRule]] = {
         _EVENT_TIME, "FILL_UNAVAILABLE", _deletes_by(*_DEBEZIUM_DELETES, **_UNAVAILABLE), ("_event_lsn",)
     ),
 }
-"""By simple class name."""
+"""In terms of version 9, by simple class name."""
+
+_PAYLOAD_CODE: Final[Mapping[str, MergeRule]] = {
+    "PartialUpdateAvroPayload": replace(
+        PAYLOAD_RULES["PartialUpdateAvroPayload"], payload=PayloadRule.LATE_STAMP
+    ),
+    "OverwriteNonDefaultsWithLatestAvroPayload": replace(
+        PAYLOAD_RULES["OverwriteNonDefaultsWithLatestAvroPayload"], payload=PayloadRule.PLAIN
+    ),
+    "AWSDmsAvroPayload": replace(PAYLOAD_RULES["AWSDmsAvroPayload"], payload=PayloadRule.PLAIN),
+    "MySqlDebeziumAvroPayload": replace(
+        PAYLOAD_RULES["MySqlDebeziumAvroPayload"],
+        payload=PayloadRule.PLAIN,
+        ordering_fields=(MYSQL_SEQUENCE,),
+    ),
+    "PostgresDebeziumAvroPayload": replace(
+        PAYLOAD_RULES["PostgresDebeziumAvroPayload"], payload=PayloadRule.LATE_IDLE
+    ),
+    "FirstValueAvroPayload": MergeRule(_EVENT_TIME, payload=PayloadRule.FIRST_OF_TIES),
+}
+"""What the code of a class does, where a table runs it: versions 6 and 8, or merge mode CUSTOM."""
 
 STRATEGY_MODES: Final[Mapping[str, MergeMode]] = {
     COMMIT_TIME_STRATEGY: _COMMIT_TIME,
@@ -80,7 +125,11 @@ STRATEGY_MODES: Final[Mapping[str, MergeMode]] = {
 
 def payload_rule(payload_class: str) -> MergeRule | None:
     """Return the rule of a payload class, or None for one that is not known."""
-    return PAYLOAD_RULES.get(payload_class.rpartition(".")[2])
+    return PAYLOAD_RULES.get(_simple_name(payload_class))
+
+
+def _simple_name(class_name: str) -> str:
+    return class_name.rpartition(".")[2]
 
 
 def asked_mode(name: str | None, payload_class: str | None) -> MergeMode | None:
@@ -111,17 +160,15 @@ def merge_rule(properties: Mapping[str, str], version: int, ordering_fields: tup
         CorruptTableError: a merge mode that does not exist.
     """
     mode = _stored_mode(properties)
-    by_payload = _payload_of(properties)
-    if version >= 9:
-        rule = MergeRule(
-            mode or _inferred(properties, by_payload, ordering_fields, version).mode,
-            properties.get("hoodie.table.partial.update.mode") or None,
-            _merge_properties(properties),
-        )
-    elif mode is not None and mode is not MergeMode.CUSTOM:
-        rule = MergeRule(mode)
+    if mode is None or mode is MergeMode.CUSTOM:
+        rule = _inferred(properties, _payload_of(properties), ordering_fields, version)
     else:
-        rule = _inferred(properties, by_payload, ordering_fields, version)
+        rule = MergeRule(mode)
+    if version >= 9:
+        partial = properties.get("hoodie.table.partial.update.mode") or rule.partial_update_mode
+        rule = replace(
+            rule, partial_update_mode=partial, properties={**rule.properties, **_merge_properties(properties)}
+        )
     return _without_idle_ordering(rule, ordering_fields)
 
 
@@ -164,7 +211,7 @@ def _payload_of(properties: Mapping[str, str]) -> MergeRule | None:
     payload = properties.get("hoodie.compaction.payload.class")
     if not payload:
         return None
-    return payload_rule(payload) or MergeRule(MergeMode.CUSTOM)
+    return _PAYLOAD_CODE.get(_simple_name(payload)) or payload_rule(payload) or MergeRule(MergeMode.CUSTOM)
 
 
 def _inferred(
@@ -198,5 +245,5 @@ def _merge_properties(properties: Mapping[str, str]) -> dict[str, str]:
 def _without_idle_ordering(rule: MergeRule, ordering_fields: tuple[str, ...]) -> MergeRule:
     """Order by commit time where event time is asked for but no column tells it."""
     if rule.mode is _EVENT_TIME and not (ordering_fields or rule.ordering_fields):
-        return MergeRule(_COMMIT_TIME, rule.partial_update_mode, rule.properties)
+        return replace(rule, mode=_COMMIT_TIME)
     return rule

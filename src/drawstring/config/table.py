@@ -20,12 +20,14 @@ from drawstring.config.kinds import (
     generator_of_type,
     split_list,
 )
-from drawstring.config.merging import MergeMode, merge_rule
+from drawstring.config.mergers import RecordMerger
+from drawstring.config.merging import PAYLOAD_STRATEGY, MergeMode, PayloadRule, merge_rule
 from drawstring.config.properties import table_checksum
 
 __all__ = [
     "KeyGeneratorType",
     "MergeMode",
+    "PayloadRule",
     "TableConfig",
     "TableType",
     "new_table_properties",
@@ -48,6 +50,8 @@ class TableConfig:
         ordering_fields: columns that say which version of a record is newer.
         merge_mode, partial_update_mode, merge_properties: how versions of a record merge.
         payload_class: the payload class as stored, None when there is none.
+        payload_rule: what its code does otherwise than the three above say, None where it does not run.
+        merger: the registered merger of merge mode CUSTOM, None when there is none.
         key_generator: kind of key generator.
         hive_style: whether partition folders are named `column=value`.
         url_encode: whether partition values are URL-encoded in paths.
@@ -76,6 +80,8 @@ class TableConfig:
     ordering_fields: tuple[str, ...] = ()
     merge_mode: MergeMode = MergeMode.COMMIT_TIME_ORDERING
     payload_class: str | None = None
+    payload_rule: PayloadRule | None = None
+    merger: RecordMerger | None = field(default=None, hash=False, compare=False, repr=False)
     partial_update_mode: str | None = None
     merge_properties: Mapping[str, str] = field(default_factory=dict, hash=False)
     key_generator: KeyGeneratorType = KeyGeneratorType.SIMPLE
@@ -105,6 +111,16 @@ class TableConfig:
     def history_folder(self) -> str:
         """Folder of the archived timeline, relative to the table."""
         return f"{self.timeline_folder}/{self.history_path}"
+
+    @property
+    def merger_names(self) -> tuple[str, ...]:
+        """What a merger for the table may be registered by: strategy id, payload class in full and short."""
+        strategy = self.properties.get("hoodie.record.merge.strategy.id") or self.properties.get(
+            "hoodie.compaction.record.merger.strategy"
+        )
+        payload = self.payload_class or ""
+        names = (None if strategy == PAYLOAD_STRATEGY else strategy, payload, payload.rpartition(".")[2])
+        return tuple(dict.fromkeys(name for name in names if name))
 
     @property
     def is_merge_on_read(self) -> bool:
@@ -142,8 +158,8 @@ def table_config(properties: Mapping[str, str]) -> TableConfig:
         merge_mode=rule.mode,
         partial_update_mode=rule.partial_update_mode,
         merge_properties=rule.properties,
-        payload_class=properties.get("hoodie.compaction.payload.class")
-        or properties.get("hoodie.table.legacy.payload.class"),
+        payload_rule=rule.payload,
+        payload_class=_payload_class(properties),
         key_generator=_key_generator(properties, record_key_fields, partition_fields),
         hive_style=_flag(properties, "hoodie.datasource.write.hive_style_partitioning"),
         url_encode=_flag(properties, "hoodie.datasource.write.partitionpath.urlencode"),
@@ -162,6 +178,11 @@ def table_config(properties: Mapping[str, str]) -> TableConfig:
         bucket_hash_fields=split_list(properties.get("hoodie.bucket.index.hash.field")) or record_key_fields,
         properties=dict(properties),
     )
+
+
+def _payload_class(properties: Mapping[str, str]) -> str | None:
+    current = properties.get("hoodie.compaction.payload.class")
+    return current or properties.get("hoodie.table.legacy.payload.class")
 
 
 def _required(properties: Mapping[str, str], key: str) -> str:

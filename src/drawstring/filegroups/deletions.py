@@ -9,7 +9,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.config.table import TableConfig
+from drawstring.config.merging import DELETE_FIELD, DELETE_MARKER
+from drawstring.config.table import MergeMode, PayloadRule, TableConfig
 from drawstring.schema.meta import IS_DELETED_COLUMN, OPERATION_COLUMN
 
 _DELETE_OPERATIONS = pa.array(["D", "-U"])
@@ -17,8 +18,8 @@ _DELETE_OPERATIONS = pa.array(["D", "-U"])
 
 def marker_of(config: TableConfig) -> tuple[str, str] | None:
     """Return the column and the text in it that mark a delete, when the table has such a pair."""
-    column = config.merge_properties.get("hoodie.payload.delete.field")
-    text = config.merge_properties.get("hoodie.payload.delete.marker")
+    column = config.merge_properties.get(DELETE_FIELD)
+    text = config.merge_properties.get(DELETE_MARKER)
     return (column, text) if column and text else None
 
 
@@ -40,9 +41,26 @@ def deleted(rows: pa.Table, config: TableConfig) -> pa.ChunkedArray | None:
         marks.append(pc.is_in(rows.column(OPERATION_COLUMN), _DELETE_OPERATIONS))
     marker = marker_of(config)
     if marker is not None and marker[0] in rows.column_names:
-        marks.append(pc.equal(rows.column(marker[0]).cast(pa.string()), marker[1]))
+        marks.append(_equals(rows.column(marker[0]).cast(pa.string()), marker[1], config))
     result = None
     for mark in marks:
         mark = mark.fill_null(False)
         result = mark if result is None else pc.or_(result, mark)
     return result
+
+
+def _equals(column: pa.ChunkedArray, text: str, config: TableConfig) -> pa.ChunkedArray:
+    """Compare with the marker: payload classes ignore its case, version 9 does not."""
+    if config.payload_rule is None:
+        return pc.equal(column, text)
+    return pc.equal(pc.utf8_lower(column), text.lower())
+
+
+def block_deletes_always_win(config: TableConfig) -> bool:
+    """Tell whether keys in delete blocks are deleted whatever their ordering value: by code they are."""
+    return config.payload_rule is not None or config.merge_mode is MergeMode.CUSTOM
+
+
+def row_deletes_always_win(config: TableConfig) -> bool:
+    """Tell whether records that are marked as deletes delete whatever their ordering value."""
+    return config.payload_rule is PayloadRule.LATE_STAMP

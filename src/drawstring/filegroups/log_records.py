@@ -5,17 +5,17 @@ blocks in merge order ── read the columns needed ──> rows, oldest first 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import CorruptTableError, DrawstringError, UnsupportedError
-from drawstring.config.table import MergeMode, TableConfig
-from drawstring.filegroups.deletions import deleted
+from drawstring.config.table import TableConfig
+from drawstring.filegroups.deletions import block_deletes_always_win, deleted, row_deletes_always_win
 from drawstring.filegroups.log_blocks import PlacedBlock, blocks_to_merge, torn_blocks
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.avro import decode_datums
@@ -23,9 +23,12 @@ from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, LogBlock, decode_deletes, read_content, scan_blocks
 from drawstring.formats.parquet import read_parquet_bytes
 from drawstring.keygen.keys import KeyGenerator
-from drawstring.merge.order import Array, winners, wins_over
+from drawstring.merge.choose import merger_of
+from drawstring.merge.order import Array, number_keys, repeated_deletes, wins_over
+from drawstring.merge.versions import Merger, Versions, flat, ordering_fields, ordering_of
 from drawstring.model.files import FileSlice, LogFile
 from drawstring.schema.evolve import conform
+from drawstring.schema.history import Renames, SchemaHistory
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
 
@@ -37,31 +40,25 @@ class LogRecords:
     """The surviving log record of each key.
 
     Attributes:
-        rows: the columns read; null for deletes but for key and ordering columns.
-        keys: record key of each row.
-        ordering: ordering columns of the rows, empty for commit-time ordering.
-        is_delete: whether a row deletes its key.
-        is_commit_delete: whether it does so whatever the base record's ordering value.
+        versions: one for each key.
+        merger: what merged them, and lays them over the base records.
     """
 
-    rows: pa.Table
-    keys: pa.Array
-    ordering: tuple[pa.Array, ...]
-    is_delete: Array
-    is_commit_delete: Array
+    versions: Versions
+    merger: Merger
 
     def beats(self, base_ordering: Sequence[pa.Array], numbers: Array) -> Array:
-        """Tell whether log records win over base records of the same keys.
+        """Tell whether log records win over base records of the same keys, whole.
 
         Args:
-            base_ordering: ordering columns of the base records.
+            base_ordering: what the base records are ordered by.
             numbers: the row here that goes with each.
         """
-        if not self.ordering:
+        if not self.versions.ordering:
             return np.ones(len(numbers), dtype=bool)
         taken = pa.array(numbers)
-        newer = [column.take(taken) for column in self.ordering]
-        return np.asarray(wins_over(newer, base_ordering) | self.is_commit_delete[numbers])
+        newer = [column.take(taken) for column in self.versions.ordering]
+        return np.asarray(wins_over(newer, base_ordering) | self.versions.is_commit_delete[numbers])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +70,14 @@ class LogReading:
         config: the table.
         schema: columns to read, all nullable: those asked for, key, ordering and delete columns.
         instants: which blocks count.
+        history: versions of the schema, for a table that evolved it on read.
     """
 
     storage: Storage
     config: TableConfig
     schema: pa.Schema
     instants: InstantRange
+    history: SchemaHistory | None = None
 
     @property
     def ordering_fields(self) -> tuple[str, ...]:
@@ -95,25 +94,34 @@ def read_log_records(reading: LogReading, file_slice: FileSlice) -> LogRecords:
     """
     pieces = list(_pieces(reading, file_slice))
     rows = pa.concat_tables([piece.rows for piece in pieces] or [reading.schema.empty_table()])
-    keys = pa.chunked_array([key for piece in pieces for key in piece.keys.chunks], pa.string())
-    is_delete = _joined([piece.is_delete for piece in pieces])
+    keys = flat(pa.chunked_array([key for piece in pieces for key in piece.keys.chunks], pa.string()))
+    codes, distinct = number_keys(keys)
     is_commit_delete = _joined([piece.is_commit_delete for piece in pieces])
-    ordering = [rows.column(name) for name in reading.ordering_fields]
-    kept = winners(keys, ordering, is_commit_delete)
-    taken = pa.array(kept)
-    merged = rows.take(taken)
-    return LogRecords(
-        merged,
-        keys.take(taken).combine_chunks(),
-        tuple(merged.column(name).combine_chunks() for name in reading.ordering_fields),
-        is_delete[kept],
-        is_commit_delete[kept],
+    is_of_block = _joined([np.full(piece.rows.num_rows, piece.is_delete_block) for piece in pieces])
+    versions = Versions(
+        rows,
+        keys,
+        ordering_of(rows, reading.config),
+        _joined([piece.is_delete for piece in pieces]),
+        is_commit_delete | repeated_deletes(codes, is_of_block, is_commit_delete),
+        _silent(pieces),
     )
+    schemas = [piece.schema_json for piece in pieces if piece.schema_json]
+    merger = merger_of(
+        reading.config,
+        is_partial=any(piece.is_partial for piece in pieces),
+        schema_json=schemas[-1] if schemas else None,
+    )
+    return LogRecords(merger.merge(versions, codes, distinct), merger)
 
 
-def ordering_fields(config: TableConfig) -> tuple[str, ...]:
-    """Return the columns that decide which version of a record wins; none for commit-time ordering."""
-    return config.ordering_fields if config.merge_mode is MergeMode.EVENT_TIME_ORDERING else ()
+def _silent(pieces: Sequence[_Piece]) -> dict[str, Array]:
+    """Return which rows say nothing about columns that only some blocks have."""
+    names = {name for piece in pieces for name in piece.silent}
+    return {
+        name: _joined([np.full(piece.rows.num_rows, name in piece.silent) for piece in pieces])
+        for name in sorted(names)
+    }
 
 
 def record_keys(rows: pa.Table | pa.RecordBatch, config: TableConfig) -> pa.ChunkedArray | pa.Array:
@@ -128,12 +136,21 @@ def record_keys(rows: pa.Table | pa.RecordBatch, config: TableConfig) -> pa.Chun
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """The records of one block."""
+    """The records of one block.
+
+    Attributes:
+        silent: columns that a partial block does not have.
+        schema_json: Avro schema of a data block.
+    """
 
     rows: pa.Table
     keys: pa.ChunkedArray
     is_delete: Array
     is_commit_delete: Array
+    is_delete_block: bool = False
+    is_partial: bool = False
+    silent: frozenset[str] = frozenset()
+    schema_json: str | None = None
 
 
 def _joined(parts: list[Array]) -> Array:
@@ -147,7 +164,7 @@ def _pieces(reading: LogReading, file_slice: FileSlice) -> Iterator[_Piece]:
         _check_whole(reading, placed)
         for each in blocks_to_merge(placed, reading.instants):
             with _about(each.file, each.instant):
-                yield _piece(reading, each.block, read_content(opened[each.file], each.block))
+                yield _piece(reading, each, read_content(opened[each.file], each.block))
 
 
 def _check_whole(reading: LogReading, placed: Sequence[PlacedBlock]) -> None:
@@ -196,28 +213,35 @@ def _scan(log: LogFile, file: pa.NativeFile) -> list[LogBlock]:
         return scan_blocks(file, size)
 
 
-def _piece(reading: LogReading, block: LogBlock, content: bytes) -> _Piece:
-    if block.is_partial:
-        raise UnsupportedError(
-            "log blocks with partial updates (MERGE INTO) cannot be read yet: compact first"
-        )
+def _piece(reading: LogReading, placed: PlacedBlock, content: bytes) -> _Piece:
+    block = placed.block
     if block.kind is BlockType.DELETE:
         return _delete_piece(reading, content)
-    return _data_piece(reading, pa.Table.from_batches(_rows(reading, block, content), reading.schema))
+    renames = reading.history.renames(placed.instant) if reading.history else None
+    batches = _rows(reading, block, content, renames)
+    rows = pa.Table.from_batches([conform(batch, reading.schema) for batch in batches], reading.schema)
+    piece = replace(_data_piece(reading, rows), schema_json=block.schema_json)
+    if not block.is_partial:
+        return piece
+    given = {name for batch in batches for name in batch.schema.names}
+    return replace(piece, is_partial=True, silent=frozenset(reading.schema.names) - given)
 
 
-def _rows(reading: LogReading, block: LogBlock, content: bytes) -> list[pa.RecordBatch]:
-    """Return the records of a data block, only the columns needed."""
+def _rows(
+    reading: LogReading, block: LogBlock, content: bytes, renames: Renames | None
+) -> list[pa.RecordBatch]:
+    """Return the records of a data block with the columns needed, as far as it has them."""
+    names = reading.schema.names if renames is None else renames.stored_names(reading.schema.names)
     if block.kind is BlockType.PARQUET_DATA:
-        batches: Iterable[pa.RecordBatch] = read_parquet_bytes(content, reading.schema.names)
+        batches = list(read_parquet_bytes(content, names))
     elif block.schema_json is None:
         raise CorruptTableError(f"the log block at byte {block.offset} has no schema: restore the file")
     elif block.kind is BlockType.AVRO_DATA:
-        batches = decode_datums(content, block.schema_json, columns=reading.schema.names)
+        batches = decode_datums(content, block.schema_json, columns=names)
     else:
         entries = HFileReader(pa.BufferReader(content), len(content)).scan()
-        batches = read_hfile_records(entries, block.schema_json, reading.schema.names)
-    return [conform(batch, reading.schema) for batch in batches]
+        batches = list(read_hfile_records(entries, block.schema_json, names))
+    return batches if renames is None else [renames.applied(batch) for batch in batches]
 
 
 def _data_piece(reading: LogReading, rows: pa.Table) -> _Piece:
@@ -232,6 +256,8 @@ def _data_piece(reading: LogReading, rows: pa.Table) -> _Piece:
         nothing = np.zeros(rows.num_rows, dtype=bool)
         return _Piece(rows, keys, nothing, nothing)
     is_delete = marks.to_numpy()
+    if row_deletes_always_win(reading.config):
+        return _Piece(rows, keys, is_delete, is_delete)
     ordering = [rows.column(name) for name in reading.ordering_fields]
     return _Piece(rows, keys, is_delete, is_delete & without_ordering(ordering, rows.num_rows))
 
@@ -241,7 +267,9 @@ def _delete_piece(reading: LogReading, content: bytes) -> _Piece:
     count = len(deletes.keys)
     columns = {KEY_COLUMN: deletes.keys}
     is_commit_delete = deletes.is_commit_time.to_numpy(zero_copy_only=False)
-    if deletes.ordering is not None and reading.ordering_fields:
+    if block_deletes_always_win(reading.config):
+        is_commit_delete = np.ones(count, dtype=bool)
+    elif deletes.ordering is not None and reading.ordering_fields:
         columns |= zip(reading.ordering_fields, _delete_ordering(reading, deletes.ordering), strict=True)
     rows = pa.table(
         [
@@ -250,7 +278,8 @@ def _delete_piece(reading: LogReading, content: bytes) -> _Piece:
         ],
         schema=reading.schema,
     )
-    return _Piece(rows, pa.chunked_array([deletes.keys]), np.ones(count, dtype=bool), is_commit_delete)
+    keys, is_delete = pa.chunked_array([deletes.keys]), np.ones(count, dtype=bool)
+    return _Piece(rows, keys, is_delete, is_commit_delete, is_delete_block=True)
 
 
 def _delete_ordering(reading: LogReading, ordering: pa.Array) -> list[pa.Array]:

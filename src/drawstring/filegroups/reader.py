@@ -18,18 +18,15 @@ import pyarrow.compute as pc
 
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.errors import DrawstringError, UnsupportedError
+from drawstring.config.table import MergeMode
 from drawstring.filegroups.deletions import delete_columns
-from drawstring.filegroups.log_records import (
-    LogReading,
-    LogRecords,
-    ordering_fields,
-    read_log_records,
-    record_keys,
-)
-from drawstring.filegroups.mergeable import check_mergeable
+from drawstring.filegroups.log_records import LogReading, LogRecords, read_log_records, record_keys
 from drawstring.filegroups.tasks import ReadTask, nullable
 from drawstring.formats.parquet import read_parquet, where_columns
 from drawstring.formats.partition_match import typed
+from drawstring.merge.choose import WholeMerger, check_mergeable
+from drawstring.merge.order import Array
+from drawstring.merge.versions import Versions, ordering_fields, ordering_of
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage import open_spec
@@ -57,10 +54,14 @@ def read_slice(task: ReadTask) -> Iterator[pa.RecordBatch]:
 
 
 def _read(task: ReadTask) -> Iterator[pa.RecordBatch]:
-    if not task.file_slice.logs:
+    if task.file_slice.logs:
+        rows = SliceMerge(task).batches()
+    elif task.base_renames is None:
         yield from _read_base(open_spec(task.storage), task)
         return
-    for batch in SliceMerge(task).batches():
+    else:
+        rows = _base_rows(open_spec(task.storage), task, nullable(task.schema, tuple(_needed(task))))
+    for batch in rows:
         yield from _finish(batch, task)
 
 
@@ -82,10 +83,22 @@ def _read_base(storage: Storage, task: ReadTask) -> Iterator[pa.RecordBatch]:
         yield conform(with_values(batch, task.partition_values, output), output)
 
 
+def _base_rows(storage: Storage, task: ReadTask, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield some columns of all rows of the base file, of none when there is no base file."""
+    path, renames = base_path(task), task.base_renames
+    if path is None:
+        return
+    names = schema.names if renames is None else renames.stored_names(schema.names)
+    for batch in read_parquet(storage, path, columns=names, where=task.in_range):
+        yield conform(batch if renames is None else renames.applied(batch), schema)
+
+
 def _needed(task: ReadTask) -> list[str]:
     """Return the columns that merging, filtering and the result need."""
     config = task.config
     condition = task.condition
+    if config.merge_mode is MergeMode.CUSTOM and task.file_slice.logs:
+        return list(task.schema.names)
     names = [
         *task.columns,
         *([] if condition is None else where_columns(condition, task.schema)),
@@ -102,7 +115,7 @@ class SliceMerge:
         task: what to read.
 
     Raises:
-        UnsupportedError: the table's records merge in a way that this release does not know.
+        UnsupportedError: the table's records merge in a way that is not known.
     """
 
     def __init__(self, task: ReadTask) -> None:
@@ -112,41 +125,63 @@ class SliceMerge:
         self._schema = nullable(task.schema, tuple(_needed(task)))
         more = [name for name in delete_columns(task.config, task.schema) if name not in self._schema.names]
         log_schema = nullable(task.schema, (*self._schema.names, *more))
-        self._log = read_log_records(
-            LogReading(self._storage, task.config, log_schema, task.instants), task.file_slice
-        )
-        self._won = np.ones(len(self._log.keys), dtype=bool)
+        reading = LogReading(self._storage, task.config, log_schema, task.instants, task.history)
+        self._log = read_log_records(reading, task.file_slice)
+        self._won = np.ones(len(self._log.versions.keys), dtype=bool)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the merged rows, with the columns that merging and the result need."""
-        path = base_path(self._task)
-        if path is not None:
-            in_range = self._task.in_range
-            for batch in read_parquet(self._storage, path, columns=self._schema.names, where=in_range):
-                keep, beaten = _merge(conform(batch, self._schema), self._log, self._task)
-                self._won[beaten] = False
-                yield keep
-        alive = self._won & ~self._log.is_delete
-        rows = self._log.rows.select(self._schema.names).filter(pa.array(alive))
+        versions = self._log.versions
+        lay_over = _choose if isinstance(self._log.merger, WholeMerger) else _patch
+        for batch in _base_rows(self._storage, self._task, self._schema):
+            merged, done = lay_over(batch, self._log, self._task)
+            self._won[done] = False
+            yield from merged
+        alive = self._won & ~versions.is_delete
+        rows = versions.rows.select(self._schema.names).filter(pa.array(alive))
         yield from rows.to_batches(max_chunksize=BATCH_ROWS)
 
     def deleted_keys(self) -> pa.Array:
         """Return the record keys that a log file deleted; ask once the batches are through."""
-        return self._log.keys.filter(pa.array(self._won & self._log.is_delete))
+        versions = self._log.versions
+        return versions.keys.filter(pa.array(self._won & versions.is_delete))
 
 
-def _merge(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[pa.RecordBatch, Any]:
+def _choose(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[list[pa.RecordBatch], Any]:
     """Return the base rows that stay, and the numbers of the log records that lost to them."""
-    places = pc.index_in(record_keys(batch, task.config), value_set=log.keys)
-    if places.null_count == len(places):
-        return batch, []
-    rows = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
-    numbers = places.drop_null().to_numpy(zero_copy_only=False)
-    columns = [batch.column(name) for name in ordering_fields(task.config)]
-    wins = log.beats([column.take(pa.array(rows)) for column in columns], numbers)
+    rows, numbers = _matches(batch, log, task)
+    if not len(rows):
+        return [batch], []
+    wins = log.beats(ordering_of(batch.take(pa.array(rows)), task.config), numbers)
     keep = np.ones(batch.num_rows, dtype=bool)
     keep[rows[wins]] = False
-    return batch.filter(pa.array(keep)), numbers[~wins]
+    return [batch.filter(pa.array(keep))], numbers[~wins]
+
+
+def _patch(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[list[pa.RecordBatch], Any]:
+    """Return the base rows with the log records merged in, and the numbers of those that are done with."""
+    rows, numbers = _matches(batch, log, task)
+    count = len(rows)
+    if not count:
+        return [batch], []
+    matched = pa.Table.from_batches([batch.take(pa.array(rows))])
+    nothing = np.zeros(count, dtype=bool)
+    newer = log.versions.take(numbers)
+    older = Versions(matched, newer.keys, ordering_of(matched, task.config), nothing, nothing)
+    codes = np.tile(np.arange(count, dtype=np.int64), 2)
+    merged = log.merger.merge(older.followed_by(newer), codes, count)
+    keep = np.ones(batch.num_rows, dtype=bool)
+    keep[rows] = False
+    patched = merged.rows.filter(pa.array(~merged.is_delete)).combine_chunks()
+    done = numbers[~(merged.is_delete & newer.is_delete)]
+    return [batch.filter(pa.array(keep)), *patched.to_batches()], done
+
+
+def _matches(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[Array, Array]:
+    """Return the base rows that have a log record, and the numbers of these."""
+    places = pc.index_in(record_keys(batch, task.config), value_set=log.versions.keys)
+    rows = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
+    return rows, places.drop_null().to_numpy(zero_copy_only=False)
 
 
 def _finish(batch: pa.RecordBatch, task: ReadTask) -> Iterator[pa.RecordBatch]:

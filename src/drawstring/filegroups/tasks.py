@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from drawstring.config.table import TableConfig
 from drawstring.model.files import FileSlice
+from drawstring.schema.history import Renames, SchemaHistory
 from drawstring.schema.meta import COMMIT_TIME
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
@@ -59,6 +60,7 @@ class ReadTask:
         instants: which log blocks count.
         commit_times: yield only records of these commits (incremental queries); None for all.
         partition_values: value by partition column, as the path tells; these are not read.
+        history: versions of the schema, for a table that evolved it on read.
     """
 
     storage: StorageSpec
@@ -70,6 +72,13 @@ class ReadTask:
     instants: InstantRange = field(default_factory=lambda: InstantRange(frozenset()))
     commit_times: tuple[str, ...] | None = None
     partition_values: Mapping[str, Any] = field(default_factory=dict)
+    history: SchemaHistory | None = None
+
+    @property
+    def base_renames(self) -> Renames | None:
+        """Where the columns stand in the base file; None for under their names."""
+        base = self.file_slice.base
+        return None if self.history is None or base is None else self.history.renames(base.instant)
 
     @property
     def output_schema(self) -> pa.Schema:

@@ -40,7 +40,23 @@ def winners(
     Returns:
         int64 row numbers, ascending.
     """
-    codes, distinct = _codes(keys)
+    codes, distinct = number_keys(keys)
+    return winning_rows(codes, distinct, ordering, is_commit_delete)
+
+
+def winning_rows(
+    codes: Array,
+    distinct: int,
+    ordering: Sequence[pa.Array | pa.ChunkedArray] | None = None,
+    is_commit_delete: Array | None = None,
+) -> Array:
+    """Return which rows survive, as `winners` does.
+
+    Args:
+        codes: number of each row's key, in log order.
+        distinct: how many keys there are.
+        ordering, is_commit_delete: as for `winners`.
+    """
     rows = np.arange(len(codes), dtype=np.int64)
     if ordering:
         candidates = _greatest(codes, distinct, rows, rank(ordering), is_commit_delete)
@@ -48,6 +64,28 @@ def winners(
     last = np.empty(distinct, dtype=np.int64)
     last[codes] = rows
     return np.sort(last)
+
+
+def repeated_deletes(codes: Array, is_of_block: Array, is_commit_delete: Array) -> Array:
+    """Tell which deletes of delete blocks meet a commit-time delete: that one stays in their place.
+
+    Args:
+        codes: number of each row's key, in log order.
+        is_of_block: whether a row stands in a delete block.
+        is_commit_delete: whether it is a delete without ordering value.
+    """
+    dated = is_of_block & ~is_commit_delete
+    if not (dated.any() and is_commit_delete.any()):
+        return np.zeros(len(codes), dtype=bool)
+    order = np.argsort(codes, kind="stable")
+    numbers = np.arange(len(codes), dtype=np.int64)
+    sorted_codes = codes[order]
+    others = np.where(dated[order], -1, numbers)
+    others[np.searchsorted(sorted_codes, sorted_codes)] = numbers[np.searchsorted(sorted_codes, sorted_codes)]
+    meets = order[np.maximum.accumulate(others)]
+    repeated = np.zeros(len(codes), dtype=bool)
+    repeated[order] = dated[order] & is_commit_delete[meets]
+    return repeated
 
 
 def wins_over(newer: Sequence[pa.Array], older: Sequence[pa.Array]) -> Array:
@@ -81,8 +119,8 @@ def rank(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Array:
     return ranks
 
 
-def _codes(keys: pa.Array | pa.ChunkedArray) -> tuple[Array, int]:
-    """Number the keys: equal keys have equal numbers, from 0."""
+def number_keys(keys: pa.Array | pa.ChunkedArray) -> tuple[Array, int]:
+    """Number the keys: equal keys have equal numbers, from 0; return also how many there are."""
     encoded = pc.dictionary_encode(_flat(keys))
     return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError
-from drawstring.filegroups.mergeable import check_mergeable
 from drawstring.filegroups.tasks import InstantRange, ReadTask, nullable
 from drawstring.formats.avro import decode_container
+from drawstring.merge.choose import check_mergeable
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.query.facts import TableFacts
@@ -22,7 +22,8 @@ from drawstring.query.names import check_columns
 from drawstring.query.predicate import Where, parse_where
 from drawstring.query.pruning import Partition, partitions_to_read
 from drawstring.query.scan import Scan
-from drawstring.query.support import check_readable, check_same_columns, visible_schema
+from drawstring.query.support import check_readable, schema_history, visible_schema
+from drawstring.schema.history import SchemaHistory
 from drawstring.timeline.instants import as_instant_time
 
 
@@ -57,7 +58,7 @@ def snapshot_scan(
         time = as_instant_time(as_of, facts.config.timezone)
         check_not_cleaned(facts, time)
         facts = _with_schema_of(facts, time)
-    query = query_of(facts, columns, where, InstantRange.of(facts.timeline, time))
+    query = query_of(facts, columns, where, InstantRange.of(facts.timeline, time), time)
     tasks = partial(snapshot_tasks, query, read_optimized=read_optimized)
     return Scan(query.output, tasks, threads, facts.storage.spec.uri)
 
@@ -72,6 +73,7 @@ class Query:
         columns: columns of the result.
         where: the condition.
         instants: which log blocks count.
+        history: versions of the schema, for a table that evolved it on read.
     """
 
     facts: TableFacts
@@ -79,6 +81,7 @@ class Query:
     columns: tuple[str, ...]
     where: pc.Expression | None
     instants: InstantRange
+    history: SchemaHistory | None
 
     @property
     def output(self) -> pa.Schema:
@@ -86,7 +89,13 @@ class Query:
         return nullable(self.schema, self.columns)
 
 
-def query_of(facts: TableFacts, columns: Sequence[str] | None, where: Where, instants: InstantRange) -> Query:
+def query_of(
+    facts: TableFacts,
+    columns: Sequence[str] | None,
+    where: Where,
+    instants: InstantRange,
+    schema_time: str | None = None,
+) -> Query:
     """Check what a query wants against a table.
 
     Args:
@@ -94,6 +103,7 @@ def query_of(facts: TableFacts, columns: Sequence[str] | None, where: Where, ins
         columns: columns in the order wanted; None for all.
         where: SQL text or an Arrow expression; None for all rows.
         instants: which log blocks count.
+        schema_time: the time whose schema `facts` tell; None for now.
 
     Raises:
         InvalidError: an unknown column or a bad condition.
@@ -103,7 +113,8 @@ def query_of(facts: TableFacts, columns: Sequence[str] | None, where: Where, ins
     schema = visible_schema(facts)
     wanted = tuple(schema.names if columns is None else dict.fromkeys(columns))
     check_columns(wanted, schema)
-    return Query(facts, schema, wanted, parse_where(where, schema), instants)
+    history = schema_history(facts, schema_time)
+    return Query(facts, schema, wanted, parse_where(where, schema), instants, history)
 
 
 def snapshot_tasks(query: Query, *, read_optimized: bool = False) -> list[ReadTask]:
@@ -122,12 +133,11 @@ def task_of(query: Query, partition: Partition, file_slice: FileSlice) -> ReadTa
     """Return the task that reads a slice for a query.
 
     Raises:
-        UnsupportedError: its records merge, or its columns map, in a way that this release does not know.
+        UnsupportedError: its records merge in a way that is not known.
     """
     facts = query.facts
     if file_slice.logs:
         check_mergeable(facts.config)
-    check_same_columns(facts, file_slice, query.instants.as_of)
     return ReadTask(
         facts.storage.spec,
         facts.config,
@@ -138,6 +148,7 @@ def task_of(query: Query, partition: Partition, file_slice: FileSlice) -> ReadTa
         query.instants,
         None,
         partition.values,
+        query.history,
     )
 
 

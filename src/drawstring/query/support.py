@@ -6,12 +6,13 @@ import json
 
 import pyarrow as pa
 
-from drawstring.base.errors import CorruptTableError, UnsupportedError
+from drawstring.base.errors import CorruptTableError, DrawstringError, UnsupportedError
 from drawstring.config.table import KeyGeneratorType, TableConfig
-from drawstring.model.files import FileSlice
 from drawstring.query.facts import TableFacts
+from drawstring.schema.history import SchemaHistory, decode_history
 
 _SCHEMA_ON_READ = "latest_schema"
+SCHEMA_FOLDER = ".hoodie/.schema"
 
 
 def check_readable(config: TableConfig) -> None:
@@ -62,29 +63,35 @@ def _with_text(schema: pa.Schema, name: str) -> pa.Schema:
     return schema.set(place, pa.field(name, pa.string()))
 
 
-def check_same_columns(facts: TableFacts, file_slice: FileSlice, as_of: str | None) -> None:
-    """Check that the columns of a slice's files can be found by their names.
+def schema_history(facts: TableFacts, as_of: str | None = None) -> SchemaHistory | None:
+    """Return the versions of a schema that was evolved on read; None for a table without them.
 
-    They cannot when the table evolves its schema on read and a file is older than the last change.
+    Args:
+        facts: the table.
+        as_of: the latest requested time that counts; None for all.
 
     Raises:
-        UnsupportedError: this is so.
+        CorruptTableError: the history is missing or damaged.
     """
-    changed = _schema_version(facts, as_of)
-    if changed is None:
-        return
-    instants = [log.instant for log in file_slice.logs]
-    if file_slice.base is not None:
-        instants.append(file_slice.base.instant)
-    if min(instants) < changed:
-        raise UnsupportedError(
-            f"the schema was changed on read at {changed} and there are older files: reading them is not"
-            " available yet; compact or rewrite the table first"
+    asked = _schema_version(facts, as_of)
+    if asked is None:
+        return None
+    path = _history_path(facts)
+    if path is None:
+        raise CorruptTableError(
+            f"the schema was changed on read at {asked} and its history is gone: restore {SCHEMA_FOLDER}"
         )
+    try:
+        versions = decode_history(facts.storage.read(path).decode())
+    except (DrawstringError, UnicodeDecodeError) as error:
+        raise CorruptTableError(f"the schema history is damaged: {error}", path=path) from error
+    if asked not in versions:
+        raise CorruptTableError(f"the schema history lacks version {asked}: restore it", path=path)
+    return SchemaHistory(versions, asked)
 
 
-def _schema_version(facts: TableFacts, as_of: str | None) -> str | None:
-    """Return the instant of the last schema change on read, None for a table without any."""
+def _schema_version(facts: TableFacts, as_of: str | None) -> int | None:
+    """Return the version that the schema has by the newest write, None when that names none."""
     writes = [i for i in facts.timeline.writes() if as_of is None or i.requested <= as_of]
     for instant in reversed(writes):
         extra = facts.store.commit_metadata(instant).extra
@@ -95,8 +102,21 @@ def _schema_version(facts: TableFacts, as_of: str | None) -> str | None:
     return None
 
 
-def _version_in(text: str) -> str:
+def _version_in(text: str) -> int:
     try:
-        return str(json.loads(text)["version_id"])
+        return int(json.loads(text)["version_id"])
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptTableError(f"{_SCHEMA_ON_READ} of a commit cannot be read: {error}") from error
+
+
+def _history_path(facts: TableFacts) -> str | None:
+    """Return the path of the newest history that a completed write left."""
+    completed = {instant.requested for instant in facts.timeline.writes()}
+    start = facts.timeline.start
+    found = []
+    for status in facts.storage.list_files(SCHEMA_FOLDER):
+        stem, _, kind = status.name.partition(".")
+        instant = stem.partition("_")[0]
+        if kind == "schemacommit" and (instant in completed or (start is not None and instant < start)):
+            found.append((instant, status.path))
+    return max(found)[1] if found else None

@@ -176,30 +176,31 @@ def _check_nested(field: pa.Field, part: pa.Array, parent: pa.StructArray, colum
 def _fit_list(array: pa.Array, kind: pa.ListType, column: str) -> pa.Array:
     if not pt.is_list(array.type):
         array = _cast(array, pa.list_(array.type.value_type), column)
-    offsets, values = _own_items(array.offsets, array.values)
+    offsets, values = own_items(array.offsets, array.values)
     items = _fit(values, kind.value_type, f"{column}.item")
-    return pa.ListArray.from_arrays(offsets, items, type=kind, mask=_mask(array))
+    return pa.ListArray.from_arrays(offsets, items, type=kind, mask=null_mask(array))
 
 
 def _fit_map(array: pa.MapArray, kind: pa.MapType, column: str) -> pa.Array:
-    offsets, keys = _own_items(array.offsets, array.keys)
-    _, values = _own_items(array.offsets, array.items)
+    offsets, keys = own_items(array.offsets, array.keys)
+    _, values = own_items(array.offsets, array.items)
     return pa.MapArray.from_arrays(
         offsets,
         _fit(keys, kind.key_type, f"{column}.key"),
         _fit(values, kind.item_type, f"{column}.value"),
         type=kind,
-        mask=_mask(array),
+        mask=null_mask(array),
     )
 
 
-def _own_items(offsets: pa.Array, items: pa.Array) -> tuple[pa.Array, pa.Array]:
+def own_items(offsets: pa.Array, items: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Return offsets from 0 and the items that they cover; a slice carries the items of others."""
     first, last = offsets[0].as_py(), offsets[-1].as_py()
     return pc.subtract(offsets, pa.scalar(first, offsets.type)), items.slice(first, last - first)
 
 
-def _mask(array: pa.Array) -> pa.BooleanArray | None:
+def null_mask(array: pa.Array) -> pa.BooleanArray | None:
+    """Return which values of an array are null, None for none."""
     return array.is_null() if array.null_count else None
 
 

@@ -192,6 +192,7 @@ def _is_plain(task: ReadTask) -> bool:
     return (
         is_parquet
         and not logs
+        and task.base_renames is None
         and task.config.populate_meta_fields
         and not task.config.drop_partition_columns
     )

@@ -10,12 +10,13 @@ file missing or half-written takes the backup (specification: Table Configuratio
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.config.mergers import registered_merger
 from drawstring.config.properties import decode_properties, encode_properties, table_checksum
-from drawstring.config.table import TableConfig, table_config
+from drawstring.config.table import MergeMode, TableConfig, table_config
 from drawstring.storage.protocol import Storage
 
 PROPERTIES_PATH = ".hoodie/hoodie.properties"
@@ -33,14 +34,17 @@ class _Stored:
 
 
 def load_config(storage: Storage) -> TableConfig:
-    """Return the configuration of a table.
+    """Return the configuration of a table, with the merger that is registered for it.
 
     Raises:
         InvalidError: there is no table at this place.
         CorruptTableError: neither the properties nor their backup can be read.
         UnsupportedError: the table's version is not known.
     """
-    return table_config(_load(storage).properties)
+    config = table_config(_load(storage).properties)
+    if config.merge_mode is not MergeMode.CUSTOM:
+        return config
+    return replace(config, merger=registered_merger(*config.merger_names))
 
 
 def save_properties(storage: Storage, properties: Mapping[str, str], clock: Clock) -> None:

@@ -1,0 +1,81 @@
+"""Merging by a user's own code: each round lays the next version of every key over what there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.config.mergers import RecordMerger
+from drawstring.merge.order import Array
+from drawstring.merge.versions import Versions
+from drawstring.schema.meta import IS_DELETED_COLUMN
+
+
+@dataclass(frozen=True, slots=True)
+class CustomMerger:
+    """Merges versions with a registered function.
+
+    Attributes:
+        function: makes one record of two.
+        name: that it is registered by, for errors.
+    """
+
+    function: RecordMerger
+    name: str
+
+    def merge(self, versions: Versions, codes: Array, distinct: int) -> Versions:
+        """Lay the versions of each key over each other."""
+        order = np.argsort(codes, kind="stable")
+        firsts = np.searchsorted(codes[order], np.arange(distinct))
+        counts = np.bincount(codes, minlength=distinct)
+        pieces, held = [versions.rows], versions.rows.num_rows
+        at, is_delete = order[firsts], versions.is_delete[order[firsts]]
+        for number in range(1, int(counts.max(initial=1))):
+            keys = np.flatnonzero(counts > number)
+            newer = order[firsts[keys] + number]
+            both = ~is_delete[keys] & ~versions.is_delete[newer]
+            is_delete[keys], old = versions.is_delete[newer], at[keys]
+            at[keys] = newer
+            if both.any():
+                table = pa.concat_tables(pieces)
+                merged, gone = self._merged(
+                    table.take(pa.array(old[both])), table.take(pa.array(newer[both]))
+                )
+                at[keys[both]] = held + np.arange(merged.num_rows)
+                is_delete[keys[both]] = gone
+                pieces.append(merged)
+                held += merged.num_rows
+        nothing = np.zeros(distinct, dtype=bool)
+        rows = pa.concat_tables(pieces).take(pa.array(at))
+        return Versions(rows, versions.keys.take(pa.array(order[firsts])), (), is_delete, nothing)
+
+    def _merged(self, older: pa.Table, newer: pa.Table) -> tuple[pa.Table, Array]:
+        """Return what the function makes of pairs, and which of the results are deletes."""
+        try:
+            merged = self.function(older, newer)
+        except DrawstringError:
+            raise
+        except Exception as error:
+            raise InvalidError(f"the merger {self.name!r} failed: {type(error).__name__}: {error}") from error
+        if not isinstance(merged, pa.Table) or merged.num_rows != newer.num_rows:
+            what = f"{merged.num_rows} rows" if isinstance(merged, pa.Table) else f"a {type(merged).__name__}"
+            raise InvalidError(
+                f"the merger {self.name!r} returned {what} for {newer.num_rows} pairs:"
+                " return a pyarrow.Table with one row for each, in the same order"
+            )
+        gone = np.zeros(merged.num_rows, dtype=bool)
+        if IS_DELETED_COLUMN in merged.column_names:
+            gone = merged.column(IS_DELETED_COLUMN).fill_null(False).to_numpy()
+        return self._fitted(merged, newer.schema), gone
+
+    def _fitted(self, merged: pa.Table, schema: pa.Schema) -> pa.Table:
+        missing = [name for name in schema.names if name not in merged.column_names]
+        if missing:
+            raise InvalidError(f"the merger {self.name!r} returned no column {', '.join(missing)}")
+        try:
+            return merged.select(schema.names).cast(schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+            raise InvalidError(f"the merger {self.name!r} returned other types: {error}") from error

@@ -1,0 +1,119 @@
+"""Versions of records as values, and the protocol of what lays them over each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.config.merging import MYSQL_SEQUENCE
+from drawstring.config.table import MergeMode, TableConfig
+from drawstring.merge.order import Array
+
+_SEQUENCE = r"^(?P<file>[0-9]+)\.(?P<position>[0-9]+)$"
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Versions of records, older ones of a key before newer ones.
+
+    Attributes:
+        rows: the columns read; null for deletes but for key and ordering columns.
+        keys: record key of each row.
+        ordering: what decides by event time, the most significant first; empty for commit time.
+        is_delete: whether a row deletes its key.
+        is_commit_delete: whether it does so whatever the ordering value of what was before.
+        silent: by column, which rows say nothing about it; columns that all rows speak about are not
+            in here.
+    """
+
+    rows: pa.Table
+    keys: pa.Array
+    ordering: tuple[pa.Array, ...]
+    is_delete: Array
+    is_commit_delete: Array
+    silent: Mapping[str, Array] = field(default_factory=dict)
+
+    def take(self, numbers: Array) -> Versions:
+        """Return some of the versions, by number of the row."""
+        taken = pa.array(numbers)
+        return Versions(
+            self.rows.take(taken),
+            self.keys.take(taken),
+            tuple(column.take(taken) for column in self.ordering),
+            self.is_delete[numbers],
+            self.is_commit_delete[numbers],
+            {name: rows[numbers] for name, rows in self.silent.items()},
+        )
+
+    def followed_by(self, newer: Versions) -> Versions:
+        """Return these versions and after them the newer ones, with the columns of these."""
+        names = self.rows.column_names
+        nothing, more = np.zeros(len(self.keys), dtype=bool), np.zeros(len(newer.keys), dtype=bool)
+        return Versions(
+            pa.concat_tables([self.rows, newer.rows.select(names).cast(self.rows.schema)]),
+            pa.concat_arrays([self.keys, newer.keys]),
+            tuple(
+                pa.concat_arrays([old.cast(new.type), new])
+                for old, new in zip(self.ordering, newer.ordering, strict=True)
+            ),
+            np.concatenate([self.is_delete, newer.is_delete]),
+            np.concatenate([self.is_commit_delete, newer.is_commit_delete]),
+            {
+                name: np.concatenate([self.silent.get(name, nothing), newer.silent.get(name, more)])
+                for name in {*self.silent, *newer.silent}
+                if name in names
+            },
+        )
+
+
+class Merger(Protocol):
+    """Makes one version of several."""
+
+    def merge(self, versions: Versions, codes: Array, distinct: int) -> Versions:
+        """Lay the versions of each key over each other.
+
+        Args:
+            versions: of records, older ones of a key before newer ones.
+            codes: for each of them the number of its key, from 0.
+            distinct: how many keys there are.
+
+        Returns:
+            One version for each key, in the order of the numbers; deletes are among them.
+        """
+        ...
+
+
+def ordering_fields(config: TableConfig) -> tuple[str, ...]:
+    """Return the columns that decide which version of a record wins; none for commit-time ordering."""
+    return config.ordering_fields if config.merge_mode is MergeMode.EVENT_TIME_ORDERING else ()
+
+
+def ordering_of(rows: pa.Table | pa.RecordBatch, config: TableConfig) -> tuple[pa.Array, ...]:
+    """Return what decides which row wins by event time, the most significant first; empty for commit time.
+
+    Args:
+        rows: with the ordering columns of the table.
+        config: the table.
+    """
+    names = ordering_fields(config)
+    columns = [flat(rows.column(name)) for name in names]
+    if names == (MYSQL_SEQUENCE,) and config.payload_rule is not None:
+        return _sequence(columns[0])
+    return tuple(columns)
+
+
+def flat(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array."""
+    combined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+
+
+def _sequence(column: pa.Array) -> tuple[pa.Array, ...]:
+    """Take `<binlog file>.<position>` apart into numbers; what is none of these is null."""
+    parts: Sequence[pa.Array] = pc.extract_regex(column, _SEQUENCE).flatten()
+    return tuple(part.cast(pa.int64()) for part in parts)
