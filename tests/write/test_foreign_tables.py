@@ -27,7 +27,6 @@ REFUSED = {
     "cow_custom_keygen": "has key generator CUSTOM",
     "drop_partition_columns": "drops its partition columns",
     "idx_consistent": "has a consistent hashing index",
-    "mor_payload": r"merges column by column|merges by custom code|deletes by a custom column",
     "evo_on_read": "had its schema changed on read",
 }
 """By part of a name: what the error says."""
@@ -35,6 +34,7 @@ REFUSED = {
 BUCKETED = ("idx_bucket_cow", "idx_bucket_hash_field", "mor_log_only")
 """Tables that were written with the bucket index, which their properties do not say."""
 
+OTHERWISE = ("cow_empty_table", "clustering_pending", "idx_bucket_partition_level")
 """Tables that have tests of their own."""
 
 
@@ -155,18 +155,6 @@ def test_file_groups_in_a_pending_clustering_are_not_touched(name: str, tmp_path
     fresh = renamed(table, rows.slice(0, 2))
     table.upsert(fresh)
     assert sorted(plain(data(table))) == sorted(plain(rows, fresh))
-
-
-@pytest.mark.parametrize("name", ["v8_mor_merge_partial", "v9_mor_merge_partial"])
-def test_a_log_with_partial_updates_stops_a_write_that_has_to_read_it(name: str, tmp_path: Path) -> None:
-    table = golden(name, tmp_path)
-    rows = table.scan(read_optimized=True).to_arrow().drop_columns(META_COLUMNS)
-    with pytest.raises(UnsupportedError, match="partial updates"):
-        table.upsert(rows)
-    with pytest.raises(UnsupportedError, match="partial updates"):
-        table.compact()
-    again = table.scan(read_optimized=True).to_arrow().drop_columns(META_COLUMNS)
-    assert sorted(plain(again)) == sorted(plain(rows))
 
 
 @pytest.mark.parametrize("name", ["v6_mdt_cow", "v9_mdt_cow", "v9_mdt_compacted", "v9_idx_record_level"])

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.config.table import MergeMode, TableConfig
-from drawstring.merge.order import winners
+from drawstring.config.table import TableConfig
+from drawstring.filegroups.deletions import row_deletes, row_deletes_always_win
+from drawstring.filegroups.settings import FileSettings
+from drawstring.merge.choose import WholeMerger, merger_of
+from drawstring.merge.order import Array, number_keys, winning_rows
+from drawstring.merge.versions import Versions, flat, ordering_fields, ordering_of
 from drawstring.schema.meta import META_COLUMNS
 
 KEY = META_COLUMNS[2]
-DELETE_FLAG = "_hoodie_is_deleted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,44 +33,45 @@ class Changes:
     delete_ordering: list[pa.Array] | None = None
 
 
-def upserts(rows: pa.Table, config: TableConfig) -> Changes:
-    """Resolve duplicate keys by the merge mode and set soft deletes apart.
+def upserts(rows: pa.Table, settings: FileSettings) -> Changes:
+    """Resolve duplicate keys as the table merges and set deletes apart.
 
     Args:
         rows: prepared rows of one file group, in arrival order.
-        config: merge mode and ordering fields.
+        settings: of the write.
     """
-    ordering = ordering_of(rows, config)
-    keep = winners(_one(rows.column(KEY)), ordering, None)
-    if len(keep) < rows.num_rows:
-        rows = rows.take(pa.array(np.sort(keep)))
-    return split_soft_deletes(rows, config)
+    config = settings.config
+    merger = merger_of(config, schema_json=settings.avro_schema)
+    codes, distinct = number_keys(rows.column(KEY))
+    if isinstance(merger, WholeMerger):
+        if distinct < rows.num_rows:
+            rows = rows.take(pa.array(winning_rows(codes, distinct, ordering_of(rows, config))))
+        return split_deletes(rows, config)
+    versions = Versions(rows, flat(rows.column(KEY)), ordering_of(rows, config), *row_deletes(rows, config))
+    merged = merger.merge(versions, codes, distinct)
+    return _split(merged.rows, merged.is_delete, config)
 
 
-def split_soft_deletes(rows: pa.Table, config: TableConfig) -> Changes:
-    """Set rows whose `_hoodie_is_deleted` is true apart as deletes with their ordering value."""
-    nothing = pa.array([], pa.string())
-    if DELETE_FLAG not in rows.schema.names or not pa.types.is_boolean(rows.schema.field(DELETE_FLAG).type):
-        return Changes(rows, nothing)
-    deleted = pc.fill_null(rows.column(DELETE_FLAG), False)
-    if not pc.any(deleted).as_py():
-        return Changes(rows, nothing)
-    gone = rows.filter(deleted)
-    return Changes(rows.filter(pc.invert(deleted)), _one(gone.column(KEY)), ordering_of(gone, config))
+def split_deletes(rows: pa.Table, config: TableConfig) -> Changes:
+    """Set rows that are marked as deletes apart, with their ordering values."""
+    return _split(rows, row_deletes(rows, config)[0], config)
+
+
+def _split(rows: pa.Table, is_delete: Array, config: TableConfig) -> Changes:
+    if not is_delete.any():
+        return Changes(rows, pa.array([], pa.string()))
+    gone = rows.filter(pa.array(is_delete))
+    ordering = None if row_deletes_always_win(config) else ordering_columns(gone, config)
+    return Changes(rows.filter(pa.array(~is_delete)), flat(gone.column(KEY)), ordering)
 
 
 def deletes(rows: pa.Table) -> Changes:
     """Return the deletion of every key of the rows, which wins over all that was before."""
-    return Changes(rows.slice(0, 0), pc.unique(_one(rows.column(KEY))))
+    return Changes(rows.slice(0, 0), pc.unique(flat(rows.column(KEY))))
 
 
-def ordering_of(rows: pa.Table, config: TableConfig) -> list[pa.Array] | None:
-    """Return the ordering columns, or None when the later record wins."""
-    if config.merge_mode is not MergeMode.EVENT_TIME_ORDERING or rows.num_rows == 0:
+def ordering_columns(rows: pa.Table, config: TableConfig) -> list[pa.Array] | None:
+    """Return the ordering columns as they are stored, or None when the later record wins."""
+    if rows.num_rows == 0:
         return None
-    return [_one(rows.column(name)) for name in config.ordering_fields] or None
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    combined = column.combine_chunks()
-    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+    return [flat(rows.column(name)) for name in ordering_fields(config)] or None

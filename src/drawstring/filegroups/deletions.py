@@ -6,11 +6,16 @@ table's delete marker is in its column, or when `_hoodie_operation` says so.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.config.merging import DELETE_FIELD, DELETE_MARKER
 from drawstring.config.table import MergeMode, PayloadRule, TableConfig
+from drawstring.merge.order import Array
+from drawstring.merge.versions import ordering_fields
 from drawstring.schema.meta import IS_DELETED_COLUMN, OPERATION_COLUMN
 
 _DELETE_OPERATIONS = pa.array(["D", "-U"])
@@ -56,11 +61,34 @@ def _equals(column: pa.ChunkedArray, text: str, config: TableConfig) -> pa.Chunk
     return pc.equal(pc.utf8_lower(column), text.lower())
 
 
+def row_deletes(rows: pa.Table, config: TableConfig) -> tuple[Array, Array]:
+    """Return for each row whether it deletes its key, and whether it does so whatever was before."""
+    marks = deleted(rows, config)
+    if marks is None:
+        nothing = np.zeros(rows.num_rows, dtype=bool)
+        return nothing, nothing
+    is_delete = marks.to_numpy()
+    if row_deletes_always_win(config):
+        return is_delete, is_delete
+    ordering = [rows.column(name) for name in ordering_fields(config)]
+    return is_delete, is_delete & without_ordering(ordering, rows.num_rows)
+
+
+def without_ordering(ordering: Sequence[pa.ChunkedArray], rows: int) -> Array:
+    """Tell which rows have no ordering value: all null, or the int 0 that Hudi takes for none."""
+    absent = np.ones(rows, dtype=bool)
+    for column in ordering:
+        values = column.fill_null(0) if pa.types.is_int32(column.type) else column
+        is_none = pc.equal(values, 0) if pa.types.is_int32(column.type) else pc.is_null(values)
+        absent &= is_none.to_numpy()
+    return absent
+
+
 def block_deletes_always_win(config: TableConfig) -> bool:
     """Tell whether keys in delete blocks are deleted whatever their ordering value: by code they are."""
     return config.payload_rule is not None or config.merge_mode is MergeMode.CUSTOM
 
 
 def row_deletes_always_win(config: TableConfig) -> bool:
-    """Tell whether records that are marked as deletes delete whatever their ordering value."""
-    return config.payload_rule is PayloadRule.LATE_STAMP
+    """Tell whether rows that are marked as deletes delete whatever their ordering value."""
+    return config.payload_rule is PayloadRule.LATE_STAMP or config.merge_mode is MergeMode.CUSTOM

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from drawstring.base.errors import CorruptTableError, DrawstringError, UnsupportedError
 from drawstring.config.table import TableConfig
-from drawstring.filegroups.deletions import block_deletes_always_win, deleted, row_deletes_always_win
+from drawstring.filegroups.deletions import block_deletes_always_win, row_deletes
 from drawstring.filegroups.log_blocks import PlacedBlock, blocks_to_merge, torn_blocks
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.avro import decode_datums
@@ -251,15 +250,7 @@ def _data_piece(reading: LogReading, rows: pa.Table) -> _Piece:
             f"{keys.null_count} records of a log block have no record key: restore the file, or roll the"
             " write back"
         )
-    marks = deleted(rows, reading.config)
-    if marks is None:
-        nothing = np.zeros(rows.num_rows, dtype=bool)
-        return _Piece(rows, keys, nothing, nothing)
-    is_delete = marks.to_numpy()
-    if row_deletes_always_win(reading.config):
-        return _Piece(rows, keys, is_delete, is_delete)
-    ordering = [rows.column(name) for name in reading.ordering_fields]
-    return _Piece(rows, keys, is_delete, is_delete & without_ordering(ordering, rows.num_rows))
+    return _Piece(rows, keys, *row_deletes(rows, reading.config))
 
 
 def _delete_piece(reading: LogReading, content: bytes) -> _Piece:
@@ -292,13 +283,3 @@ def _delete_ordering(reading: LogReading, ordering: pa.Array) -> list[pa.Array]:
             f"its deletes have {len(columns)} ordering values, the table has {len(types)} ordering columns"
         )
     return [column.cast(kind, safe=False) for column, kind in zip(columns, types, strict=True)]
-
-
-def without_ordering(ordering: Sequence[pa.ChunkedArray], rows: int) -> Array:
-    """Tell which rows have no ordering value: all null, or the int 0 that Hudi takes for none."""
-    absent = np.ones(rows, dtype=bool)
-    for column in ordering:
-        values = column.fill_null(0) if pa.types.is_int32(column.type) else column
-        is_none = pc.equal(values, 0) if pa.types.is_int32(column.type) else pc.is_null(values)
-        absent &= is_none.to_numpy()
-    return absent

@@ -14,15 +14,16 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.base_writer import BaseFileWriter
-from drawstring.filegroups.changes import Changes, ordering_of
+from drawstring.filegroups.changes import Changes, ordering_columns
+from drawstring.filegroups.patch import Numbers, PatchingOverlay, matches
 from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.stamp import Stamp, renamed
 from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows
+from drawstring.merge.choose import WholeMerger, merger_of
 from drawstring.merge.order import wins_over
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
@@ -31,7 +32,6 @@ from drawstring.schema.meta import FILE_NAME, RECORD_KEY
 from drawstring.storage.protocol import Storage
 
 Flags: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.bool_]]"
-Numbers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 
 
 def rewrite_slice(
@@ -69,7 +69,7 @@ def rewrite_slice(
         inherits_keys=True,
     )
     try:
-        overlay = Overlay(changes, settings)
+        overlay = _overlay(changes, settings)
         for batch in overlay.lay_over(_base_rows(storage, target.base.status.path, settings)):
             writer.write(renamed(batch, writer.name), is_known=True)
         written = 0
@@ -91,8 +91,15 @@ def _base_rows(storage: Storage, path: str, settings: FileSettings) -> Iterator[
         yield conform(batch, schema)
 
 
+def _overlay(changes: Changes, settings: FileSettings) -> Overlay | PatchingOverlay:
+    merger = merger_of(settings.config, schema_json=settings.avro_schema)
+    if isinstance(merger, WholeMerger):
+        return Overlay(changes, settings)
+    return PatchingOverlay(changes, settings, merger)
+
+
 class Overlay:
-    """The changes of one file group, laid over its base rows as they stream by.
+    """The changes of one file group, laid over its base rows as they stream by; the winner stays whole.
 
     Args:
         changes: one record or delete per key.
@@ -105,7 +112,7 @@ class Overlay:
         self._record_keys = changes.records.column(RECORD_KEY).combine_chunks()
         self._lost = np.zeros(changes.records.num_rows, dtype=bool)
         self._met = np.zeros(changes.records.num_rows, dtype=bool)
-        self._ordering = ordering_of(changes.records, settings.config)
+        self._ordering = ordering_columns(changes.records, settings.config)
         self.updates = 0
         self.deletes = 0
 
@@ -126,7 +133,7 @@ class Overlay:
                 yield records if chosen.all() else records.filter(pa.array(chosen)), is_known
 
     def _updated(self, batch: pa.RecordBatch) -> Flags:
-        rows, positions = _match(batch, self._record_keys)
+        rows, positions = matches(batch, self._record_keys)
         won = self._wins(batch, rows, self._ordering, positions)
         self._met[positions] = True
         self._lost[positions[~won]] = True
@@ -134,7 +141,7 @@ class Overlay:
         return _flags(batch.num_rows, rows[won])
 
     def _deleted(self, batch: pa.RecordBatch) -> Flags:
-        rows, positions = _match(batch, self._changes.delete_keys)
+        rows, positions = matches(batch, self._changes.delete_keys)
         won = self._wins(batch, rows, self._changes.delete_ordering, positions)
         self.deletes += int(won.sum())
         return _flags(batch.num_rows, rows[won])
@@ -152,16 +159,6 @@ class Overlay:
         newer = [column.take(pa.array(positions)) for column in ordering]
         older = [batch.column(name).take(pa.array(rows)) for name in self._config.ordering_fields]
         return np.asarray(wins_over(newer, older))
-
-
-def _match(batch: pa.RecordBatch, keys: pa.Array) -> tuple[Numbers, Numbers]:
-    """Return the rows of a batch whose key is among the keys, and where the key stands there."""
-    if len(keys) == 0:
-        nothing = np.zeros(0, dtype=np.int64)
-        return nothing, nothing
-    found = pc.index_in(batch.column(RECORD_KEY), value_set=keys)
-    rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
-    return rows, found.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _flags(count: int, rows: Numbers) -> Flags:

@@ -34,23 +34,25 @@ class CustomMerger:
         pieces, held = [versions.rows], versions.rows.num_rows
         at, is_delete = order[firsts], versions.is_delete[order[firsts]]
         for number in range(1, int(counts.max(initial=1))):
-            keys = np.flatnonzero(counts > number)
-            newer = order[firsts[keys] + number]
-            both = ~is_delete[keys] & ~versions.is_delete[newer]
-            is_delete[keys], old = versions.is_delete[newer], at[keys]
-            at[keys] = newer
+            codes = np.flatnonzero(counts > number)
+            newer = order[firsts[codes] + number]
+            both = ~is_delete[codes] & ~versions.is_delete[newer]
+            is_delete[codes], old = versions.is_delete[newer], at[codes]
+            at[codes] = newer
             if both.any():
                 table = pa.concat_tables(pieces)
                 merged, gone = self._merged(
                     table.take(pa.array(old[both])), table.take(pa.array(newer[both]))
                 )
-                at[keys[both]] = held + np.arange(merged.num_rows)
-                is_delete[keys[both]] = gone
+                at[codes[both]] = held + np.arange(merged.num_rows)
+                is_delete[codes[both]] = gone
                 pieces.append(merged)
                 held += merged.num_rows
         nothing = np.zeros(distinct, dtype=bool)
         rows = pa.concat_tables(pieces).take(pa.array(at))
-        return Versions(rows, versions.keys.take(pa.array(order[firsts])), (), is_delete, nothing)
+        origin = np.where(at < versions.rows.num_rows, at, -1)
+        keys = versions.keys.take(pa.array(order[firsts]))
+        return Versions(rows, keys, (), is_delete, nothing, origin=origin)
 
     def _merged(self, older: pa.Table, newer: pa.Table) -> tuple[pa.Table, Array]:
         """Return what the function makes of pairs, and which of the results are deletes."""

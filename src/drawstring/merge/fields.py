@@ -60,13 +60,16 @@ class FieldMerger:
             _Lines(codes, ranks, versions.is_delete, versions.is_commit_delete), distinct, self.ties_to_first
         )
         winners = versions.take(fold.winners)
-        columns, silent = [], {}
+        columns, silent, is_patched = [], dict(winners.silent), np.zeros(distinct, dtype=bool)
         for name in versions.rows.column_names:
             sources = self._sources(fold, versions, name)
-            column = versions.rows.column(name)
-            columns.append(winners.rows.column(name) if sources is None else column.take(pa.array(sources)))
-            if name in versions.silent:
-                silent[name] = versions.silent[name][fold.winners if sources is None else sources]
+            if sources is None:
+                columns.append(winners.rows.column(name))
+                continue
+            columns.append(versions.rows.column(name).take(pa.array(sources)))
+            is_patched |= sources != fold.winners
+            if name in silent:
+                silent[name] = versions.silent[name][sources]
         return Versions(
             pa.table(columns, schema=versions.rows.schema),
             winners.keys,
@@ -74,6 +77,7 @@ class FieldMerger:
             fold.is_delete,
             winners.is_commit_delete,
             silent,
+            np.where(is_patched, _NONE, fold.winners),
         )
 
     def _sources(self, fold: _Fold, versions: Versions, name: str) -> Array | None:

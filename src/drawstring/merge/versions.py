@@ -29,6 +29,7 @@ class Versions:
         is_commit_delete: whether it does so whatever the ordering value of what was before.
         silent: by column, which rows say nothing about it; columns that all rows speak about are not
             in here.
+        origin: of merged versions, the row that each is word for word; -1 where it is made of several.
     """
 
     rows: pa.Table
@@ -37,6 +38,7 @@ class Versions:
     is_delete: Array
     is_commit_delete: Array
     silent: Mapping[str, Array] = field(default_factory=dict)
+    origin: Array | None = None
 
     def take(self, numbers: Array) -> Versions:
         """Return some of the versions, by number of the row."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.config.table import KeyGeneratorType, MergeMode, TableConfig
+from drawstring.config.table import KeyGeneratorType, TableConfig
+from drawstring.merge.choose import check_mergeable
 from drawstring.storage.protocol import Storage
 
 CONSISTENT_HASHING: Final = ".hoodie/.bucket_index/consistent_hashing_metadata"
@@ -23,14 +24,12 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
     Raises:
         UnsupportedError: naming the feature and the table property.
     """
+    check_mergeable(config)
     refusals = [
         (config.cdc_enabled, "logs changes for CDC queries (hoodie.table.cdc.enabled)"),
         (not config.populate_meta_fields, "has no meta columns (hoodie.populate.meta.fields=false)"),
         (config.drop_partition_columns, "drops its partition columns from the files"),
         (config.base_file_format != "PARQUET", f"has {config.base_file_format} base files"),
-        (config.merge_mode is MergeMode.CUSTOM, f"merges by custom code ({config.payload_class})"),
-        (bool(config.partial_update_mode), "merges column by column (hoodie.table.partial.update.mode)"),
-        (bool(config.merge_properties), "deletes by a custom column (hoodie.record.merge.property.*)"),
         (not config.record_key_fields, "has generated record keys"),
         (config.key_generator not in _GENERATORS, f"has key generator {config.key_generator}"),
         (bool(storage.list_tree(CONSISTENT_HASHING)), "has a consistent hashing index"),

@@ -17,7 +17,7 @@ from drawstring.config.table import TableType
 from drawstring.engine.grouping import contiguous_groups, split_by
 from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.base_writer import NewGroups
-from drawstring.filegroups.changes import Changes, deletes, split_soft_deletes, upserts
+from drawstring.filegroups.changes import Changes, deletes, split_deletes, upserts
 from drawstring.filegroups.log_writer import append_log
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.filegroups.rewrite import rewrite_slice
@@ -96,7 +96,7 @@ class _GroupWork:
     def _changes(self, rows: pa.Table) -> Changes:
         if self._task.is_delete:
             return deletes(rows)
-        return upserts(rows, self._task.settings.config)
+        return upserts(rows, self._task.settings)
 
     def _create(
         self, partition: str, route: str | None, rows: Iterator[pa.RecordBatch]
@@ -115,12 +115,12 @@ class _GroupWork:
         yield from groups.close()
 
     def _resolved(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        config = self._task.settings.config
+        settings = self._task.settings
         if self._task.combine:
-            yield from upserts(pa.Table.from_batches(list(rows)), config).records.to_batches()
+            yield from upserts(pa.Table.from_batches(list(rows)), settings).records.to_batches()
             return
         for batch in rows:
-            yield from split_soft_deletes(pa.Table.from_batches([batch]), config).records.to_batches()
+            yield from split_deletes(pa.Table.from_batches([batch]), settings.config).records.to_batches()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,5 +158,5 @@ class PlaceNew:
 
 def _live(rows: pa.RecordBatch, settings: FileSettings) -> pa.RecordBatch:
     """Drop rows that are marked as deleted: there is nothing yet that they could delete."""
-    kept = split_soft_deletes(pa.Table.from_batches([rows]), settings.config).records
+    kept = split_deletes(pa.Table.from_batches([rows]), settings.config).records
     return rows if kept.num_rows == rows.num_rows else kept.combine_chunks().to_batches()[0]
