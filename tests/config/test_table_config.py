@@ -164,6 +164,30 @@ def test_the_merge_mode_follows_from_what_the_version_stores(
     assert table_config({**BARE, "hoodie.table.version": version, **stored}).merge_mode is mode
 
 
+@pytest.mark.parametrize(
+    ("version", "stored", "ordering", "rule"),
+    [
+        ("6", {"hoodie.compaction.payload.class": "x.MySqlDebeziumAvroPayload"}, ("_event_seq",), "PLAIN"),
+        ("8", {"hoodie.compaction.payload.class": "x.FirstValueAvroPayload",
+               "hoodie.record.merge.mode": "CUSTOM", "hoodie.table.ordering.fields": "ts"},
+         ("ts",), "FIRST_OF_TIES"),
+        ("9", {"hoodie.compaction.payload.class": "x.FirstValueAvroPayload",
+               "hoodie.record.merge.mode": "CUSTOM", "hoodie.table.ordering.fields": "ts"},
+         ("ts",), "FIRST_OF_TIES"),
+        ("9", {"hoodie.table.legacy.payload.class": "x.PartialUpdateAvroPayload",
+               "hoodie.record.merge.mode": "EVENT_TIME_ORDERING", "hoodie.table.ordering.fields": "ts",
+               "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"},
+         ("ts",), None),
+    ],
+)  # fmt: skip
+def test_the_code_of_a_payload_class_counts_where_the_table_runs_it(
+    version: str, stored: dict[str, str], ordering: tuple[str, ...], rule: str | None
+) -> None:
+    config = table_config({**BARE, "hoodie.table.version": version, **stored})
+    assert (config.merge_mode, config.ordering_fields) == (EVENT_TIME, ordering)
+    assert config.payload_rule == rule
+
+
 def test_a_debezium_payload_fixes_ordering_and_deletes() -> None:
     payload = "org.apache.hudi.common.model.debezium.PostgresDebeziumAvroPayload"
     config = table_config({**BARE, "hoodie.compaction.payload.class": payload})

@@ -84,6 +84,19 @@ def test_partition_pruning_loses_nothing(name: str, facts_of: FactsOf) -> None:
         assert in_order(rows) == in_order(rows_of(everything))
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if "evo_on_read" in name])
+def test_renamed_columns_are_found_alone_and_by_conditions(name: str, facts_of: FactsOf) -> None:
+    facts = facts_of(name)
+    everything = snapshot_scan(facts).to_arrow()
+    for column in everything.column_names:
+        alone = snapshot_scan(facts, columns=[column]).to_arrow()
+        assert in_order(rows_of(alone)) == in_order(rows_of(everything.select([column])))
+    wanted_rows = everything.filter(pc.field("number") <= 50)
+    found = snapshot_scan(facts, where="number <= 50").to_arrow()
+    assert 0 < found.num_rows < everything.num_rows
+    assert in_order(rows_of(found)) == in_order(rows_of(wanted_rows))
+
+
 def test_the_catalogue_names_every_table() -> None:
     lines = (Path(__file__).parent / "README.md").read_text().splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| v")]

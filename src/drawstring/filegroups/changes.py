@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.config.table import TableConfig
-from drawstring.filegroups.deletions import row_deletes, row_deletes_always_win
+from drawstring.filegroups.deletions import row_deletes, row_deletes_always_win, without_ordering
 from drawstring.filegroups.settings import FileSettings
 from drawstring.merge.choose import WholeMerger, merger_of
 from drawstring.merge.order import Array, number_keys, winning_rows
@@ -31,6 +31,11 @@ class Changes:
     records: pa.Table
     delete_keys: pa.Array
     delete_ordering: list[pa.Array] | None = None
+
+    @property
+    def always_delete(self) -> Array:
+        """Which deletes win over all before them: they have no ordering value."""
+        return without_ordering(self.delete_ordering or [], len(self.delete_keys))
 
 
 def upserts(rows: pa.Table, settings: FileSettings) -> Changes:

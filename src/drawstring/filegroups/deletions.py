@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from drawstring.config.merging import DELETE_FIELD, DELETE_MARKER
 from drawstring.config.table import MergeMode, PayloadRule, TableConfig
 from drawstring.merge.order import Array
-from drawstring.merge.versions import ordering_fields
+from drawstring.merge.versions import flat, ordering_fields
 from drawstring.schema.meta import IS_DELETED_COLUMN, OPERATION_COLUMN
 
 _DELETE_OPERATIONS = pa.array(["D", "-U"])
@@ -74,13 +74,12 @@ def row_deletes(rows: pa.Table, config: TableConfig) -> tuple[Array, Array]:
     return is_delete, is_delete & without_ordering(ordering, rows.num_rows)
 
 
-def without_ordering(ordering: Sequence[pa.ChunkedArray], rows: int) -> Array:
+def without_ordering(ordering: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> Array:
     """Tell which rows have no ordering value: all null, or the int 0 that Hudi takes for none."""
     absent = np.ones(rows, dtype=bool)
-    for column in ordering:
-        values = column.fill_null(0) if pa.types.is_int32(column.type) else column
-        is_none = pc.equal(values, 0) if pa.types.is_int32(column.type) else pc.is_null(values)
-        absent &= is_none.to_numpy()
+    for column in map(flat, ordering):
+        is_none = pc.equal(column.fill_null(0), 0) if pa.types.is_int32(column.type) else pc.is_null(column)
+        absent &= is_none.to_numpy(zero_copy_only=False)
     return absent
 
 

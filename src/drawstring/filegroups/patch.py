@@ -89,7 +89,7 @@ class PatchingOverlay:
         columns = [given.get(field.name, pa.nulls(gone, field.type)) for field in self._schema]
         rows = pa.concat_tables([records, pa.table(columns, schema=self._schema)])
         is_delete = np.arange(count + gone) >= count
-        always_wins = is_delete & (changes.delete_ordering is None)
+        always_wins = np.concatenate([np.zeros(count, dtype=bool), changes.always_delete])
         ordering = ordering_of(rows, self._config)
         return Versions(rows, flat(rows.column(RECORD_KEY)), ordering, is_delete, always_wins)
 

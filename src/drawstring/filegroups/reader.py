@@ -152,7 +152,7 @@ def _choose(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[lis
     rows, numbers = _matches(batch, log, task)
     if not len(rows):
         return [batch], []
-    wins = log.beats(ordering_of(batch.take(pa.array(rows)), task.config), numbers)
+    wins = log.beats(ordering_of(batch, task.config, rows), numbers)
     keep = np.ones(batch.num_rows, dtype=bool)
     keep[rows[wins]] = False
     return [batch.filter(pa.array(keep))], numbers[~wins]

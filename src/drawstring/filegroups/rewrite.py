@@ -25,6 +25,7 @@ from drawstring.filegroups.stamp import Stamp, renamed
 from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows
 from drawstring.merge.choose import WholeMerger, merger_of
 from drawstring.merge.order import wins_over
+from drawstring.merge.versions import comparable, ordering_of
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
 from drawstring.schema.evolve import conform
@@ -112,7 +113,10 @@ class Overlay:
         self._record_keys = changes.records.column(RECORD_KEY).combine_chunks()
         self._lost = np.zeros(changes.records.num_rows, dtype=bool)
         self._met = np.zeros(changes.records.num_rows, dtype=bool)
-        self._ordering = ordering_columns(changes.records, settings.config)
+        config = settings.config
+        self._ordering = comparable(ordering_columns(changes.records, config) or (), config)
+        self._delete_ordering = comparable(changes.delete_ordering or (), config)
+        self._always_delete = changes.always_delete
         self.updates = 0
         self.deletes = 0
 
@@ -142,7 +146,8 @@ class Overlay:
 
     def _deleted(self, batch: pa.RecordBatch) -> Flags:
         rows, positions = matches(batch, self._changes.delete_keys)
-        won = self._wins(batch, rows, self._changes.delete_ordering, positions)
+        won = self._wins(batch, rows, self._delete_ordering, positions)
+        won = won | self._always_delete[positions]
         self.deletes += int(won.sum())
         return _flags(batch.num_rows, rows[won])
 
@@ -150,14 +155,14 @@ class Overlay:
         self,
         batch: pa.RecordBatch,
         rows: Numbers,
-        ordering: list[pa.Array] | None,
+        ordering: tuple[pa.Array, ...],
         positions: Numbers,
     ) -> Flags:
         """Tell for each match whether the change wins over the base row."""
         if not ordering or len(rows) == 0:
             return np.ones(len(rows), dtype=bool)
         newer = [column.take(pa.array(positions)) for column in ordering]
-        older = [batch.column(name).take(pa.array(rows)) for name in self._config.ordering_fields]
+        older = ordering_of(batch, self._config, rows)
         return np.asarray(wins_over(newer, older))
 
 

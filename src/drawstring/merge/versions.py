@@ -95,16 +95,25 @@ def ordering_fields(config: TableConfig) -> tuple[str, ...]:
     return config.ordering_fields if config.merge_mode is MergeMode.EVENT_TIME_ORDERING else ()
 
 
-def ordering_of(rows: pa.Table | pa.RecordBatch, config: TableConfig) -> tuple[pa.Array, ...]:
+def ordering_of(
+    rows: pa.Table | pa.RecordBatch, config: TableConfig, numbers: Array | None = None
+) -> tuple[pa.Array, ...]:
     """Return what decides which row wins by event time, the most significant first; empty for commit time.
 
     Args:
         rows: with the ordering columns of the table.
         config: the table.
+        numbers: which of the rows; None for all.
     """
-    names = ordering_fields(config)
-    columns = [flat(rows.column(name)) for name in names]
-    if names == (MYSQL_SEQUENCE,) and config.payload_rule is not None:
+    columns = [rows.column(name) for name in ordering_fields(config)]
+    if numbers is not None:
+        columns = [column.take(pa.array(numbers)) for column in columns]
+    return comparable([flat(column) for column in columns], config)
+
+
+def comparable(columns: Sequence[pa.Array], config: TableConfig) -> tuple[pa.Array, ...]:
+    """Return what ordering columns are compared by: themselves, but for a text that holds two numbers."""
+    if config.payload_rule is not None and ordering_fields(config) == (MYSQL_SEQUENCE,) and columns:
         return _sequence(columns[0])
     return tuple(columns)
 
