@@ -307,6 +307,27 @@ def test_a_delete_without_ordering_value_stays_when_a_late_one_follows() -> None
         assert names(table) == {"b": "x"}
 
 
+def test_a_late_change_that_fills_nothing_is_no_change() -> None:
+    with table_of(KINDS["v9 ignore defaults"], "COPY_ON_WRITE") as table:
+        first = table.upsert(timed(("a", 5, "x"), ("b", 5, None), ("c", 5, "x")))
+        second = table.upsert(timed(("a", 4, "late"), ("b", 4, "late"), ("c", 6, None)))
+        assert names(table) == {"a": "x", "b": "late", "c": "x"}
+        found = table.scan(columns=["key", "_hoodie_commit_time"]).to_arrow().to_pylist()
+        assert {row["key"]: row["_hoodie_commit_time"] for row in found} == {
+            "a": first.instant, "b": second.instant, "c": second.instant,
+        }  # fmt: skip
+
+
+@table_types
+def test_rows_whose_operation_is_a_delete_delete(table_type: str) -> None:
+    schema = pa.schema([("key", pa.string()), ("_hoodie_operation", pa.string())])
+    with tempfile.TemporaryDirectory() as folder:
+        table = drawstring.create(folder, schema, name="changes", table_type=table_type, record_key="key")
+        table.upsert(pa.table({"key": list("abcd"), "_hoodie_operation": ["I"] * 4}, schema))
+        table.upsert(pa.table({"key": list("abcd"), "_hoodie_operation": ["D", "-U", "U", None]}, schema))
+        assert sorted(table.scan(columns=["key"]).to_arrow().column("key").to_pylist()) == ["c", "d"]
+
+
 def timed(*rows: tuple[str, int | None, str | None]) -> pa.Table:
     return pa.Table.from_pylist([{"key": key, "ts": ts, "name": name} for key, ts, name in rows], COLUMNS)
 

@@ -28,12 +28,13 @@ def register_merger(name: str, merger: RecordMerger) -> None:
         name: what the table asks for: its merge strategy id (`hoodie.record.merge.strategy.id`), or
             its payload class (`hoodie.compaction.payload.class`) in full or without the package.
         merger: called with two tables of all columns: the older versions and the newer ones. Meta
-            columns are there, but for duplicates within a batch and rewrites, which have no commit time yet. Row by row they belong to the same key, so both have the same length.
-            Returns a table with one row for each, in the same order; `_hoodie_is_deleted` true deletes
-            a record. Versions of one key are laid over each other oldest first, the log records among
-            themselves before the result is laid over the base file; so `merger(merger(a, b), c)` should
-            be `merger(a, merger(b, c))`. It is not asked about deletes: a delete wins over all before
-            it. On Spark it is pickled to the workers.
+            columns are there, but for what has no commit time yet (duplicates within a batch, rewrites).
+            Row by row the versions belong to the same key, so both have the same length. Returns a table
+            with one row for each, in the same order; `_hoodie_is_deleted` true deletes a record.
+            Versions of one key are laid over each other oldest first, the log records among themselves
+            before the result is laid over the base file; so `merger(merger(a, b), c)` should be
+            `merger(a, merger(b, c))`. It is not asked about deletes: a delete wins over all before it.
+            On Spark it is pickled to the workers.
 
     Raises:
         InvalidError: the name is empty, or the merger cannot be called.
