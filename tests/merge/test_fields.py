@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drawstring.merge.fields import FieldMerger
@@ -15,6 +15,7 @@ from drawstring.merge.order import number_keys
 from drawstring.merge.versions import Versions
 from tests.merge.histories import MARKER, Rules, Version, expected, histories, left, versions_of
 
+EXAMPLES = settings.get_profile(settings.get_current_profile_name()).max_examples // 2
 KINDS = {
     "ignore defaults, by event time": Rules(ignores_nulls=True),
     "ignore defaults, by commit time": Rules(ordered=False, ignores_nulls=True),
@@ -40,6 +41,7 @@ def merged(rules: Rules, history: list[Version]) -> Versions:
 
 
 @pytest.mark.parametrize("rules", KINDS.values(), ids=KINDS)
+@settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_a_history_is_folded_as_one_by_one(rules: Rules, data: st.DataObject) -> None:
     history = data.draw(histories(partial=not rules.ignores_nulls and rules.unavailable is None))
@@ -47,6 +49,7 @@ def test_a_history_is_folded_as_one_by_one(rules: Rules, data: st.DataObject) ->
 
 
 @pytest.mark.parametrize("rules", KINDS.values(), ids=KINDS)
+@settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_the_merged_log_goes_on_merging_with_a_base_record(rules: Rules, data: st.DataObject) -> None:
     """The log records are merged first, what comes out of them then with the base file's record."""

@@ -234,8 +234,9 @@ def test_a_merger_of_ones_own_merges_batches_files_and_logs(table_type: str) -> 
 @pytest.mark.usefixtures("mergers")
 def test_a_table_with_an_unknown_merger_says_how_to_register_one() -> None:
     with table_of(ADDING, "MERGE_ON_READ") as table:
-        with pytest.raises(UnsupportedError, match=rf"register_merger\('{OWN}', merger\)"):
+        with pytest.raises(UnsupportedError, match=rf"register_merger\('{OWN}', merger\)") as refused:
             table.upsert(counts(("a", 1)))
+        assert refused.value.table == table.uri
         drawstring.register_merger(OWN, adds)
         table = drawstring.open(table.uri)
         table.upsert(counts(("a", 1)))

@@ -24,7 +24,10 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
     Raises:
         UnsupportedError: naming the feature and the table property.
     """
-    check_mergeable(config)
+    try:
+        check_mergeable(config)
+    except UnsupportedError as error:
+        raise error.at(table=storage.spec.uri) from error
     refusals = [
         (config.cdc_enabled, "logs changes for CDC queries (hoodie.table.cdc.enabled)"),
         (not config.populate_meta_fields, "has no meta columns (hoodie.populate.meta.fields=false)"),
