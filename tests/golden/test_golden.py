@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote
@@ -11,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from drawstring.base.errors import InvalidError
+import drawstring
+from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.filegroups.reader import read_slice
 from drawstring.query.facts import TableFacts
 from drawstring.query.snapshot import snapshot_scan
-from tests.golden.cases import ENCODED_IN_INCREMENTAL, NAMES, Case, cases_of, expected
+from tests.golden.cases import ENCODED_IN_INCREMENTAL, NAMES, TABLES, Case, cases_of, expected
 from tests.golden.compare import Row, in_order, rows_of
 
 FactsOf = Callable[[str], TableFacts]
@@ -95,6 +98,18 @@ def test_renamed_columns_are_found_alone_and_by_conditions(name: str, facts_of: 
     found = snapshot_scan(facts, where="number <= 50").to_arrow()
     assert 0 < found.num_rows < everything.num_rows
     assert in_order(rows_of(found)) == in_order(rows_of(wanted_rows))
+
+
+def test_a_lost_schema_history_stops_queries_on_older_files_only(tmp_path: Path) -> None:
+    name = "v9_evo_on_read_mor"
+    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
+        packed.extractall(tmp_path)
+    shutil.rmtree(tmp_path / name / ".hoodie/.schema")
+    table = drawstring.open(tmp_path / name)
+    with pytest.raises(CorruptTableError, match="schema history begins after the file"):
+        table.scan().to_arrow()
+    first = next(iter(expected(name)["time_travel"]))
+    assert table.scan(as_of=first).to_arrow().num_rows == len(expected(name)["time_travel"][first])
 
 
 def test_the_catalogue_names_every_table() -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 
 import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError, DrawstringError, UnsupportedError
 from drawstring.config.table import KeyGeneratorType, TableConfig
 from drawstring.query.facts import TableFacts
-from drawstring.schema.history import SchemaHistory, decode_history
+from drawstring.schema.history import SchemaColumn, SchemaHistory, decode_history
 
 _SCHEMA_ON_READ = "latest_schema"
 SCHEMA_FOLDER = ".hoodie/.schema"
@@ -71,42 +71,36 @@ def schema_history(facts: TableFacts, as_of: str | None = None) -> SchemaHistory
         as_of: the latest requested time that counts; None for all.
 
     Raises:
-        CorruptTableError: the history is missing or damaged.
+        CorruptTableError: the history is damaged.
     """
-    asked = _schema_version(facts, as_of)
-    if asked is None:
+    latest = _latest_schema(facts, as_of)
+    if latest is None:
         return None
-    path = _history_path(facts)
-    if path is None:
-        raise CorruptTableError(
-            f"the schema was changed on read at {asked} and its history is gone: restore {SCHEMA_FOLDER}"
-        )
-    try:
-        versions = decode_history(facts.storage.read(path).decode())
-    except (DrawstringError, UnicodeDecodeError) as error:
-        raise CorruptTableError(f"the schema history is damaged: {error}", path=path) from error
-    if asked not in versions:
-        raise CorruptTableError(f"the schema history lacks version {asked}: restore it", path=path)
-    return SchemaHistory(versions, asked)
+    asked = decode_history(f'{{"schemas": [{latest}]}}')
+    return SchemaHistory({**_stored_history(facts), **asked}, max(asked))
 
 
-def _schema_version(facts: TableFacts, as_of: str | None) -> int | None:
-    """Return the version that the schema has by the newest write, None when that names none."""
+def _latest_schema(facts: TableFacts, as_of: str | None) -> str | None:
+    """Return the version of the schema that the newest write names, None when it names none."""
     writes = [i for i in facts.timeline.writes() if as_of is None or i.requested <= as_of]
     for instant in reversed(writes):
         extra = facts.store.commit_metadata(instant).extra
         if text := extra.get(_SCHEMA_ON_READ):
-            return _version_in(text)
+            return text
         if extra.get("schema"):
             break
     return None
 
 
-def _version_in(text: str) -> int:
+def _stored_history(facts: TableFacts) -> Mapping[int, tuple[SchemaColumn, ...]]:
+    """Return the versions in the newest history file; none without one."""
+    path = _history_path(facts)
+    if path is None:
+        return {}
     try:
-        return int(json.loads(text)["version_id"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise CorruptTableError(f"{_SCHEMA_ON_READ} of a commit cannot be read: {error}") from error
+        return decode_history(facts.storage.read(path).decode())
+    except (DrawstringError, UnicodeDecodeError) as error:
+        raise CorruptTableError(f"the schema history is damaged: {error}", path=path) from error
 
 
 def _history_path(facts: TableFacts) -> str | None:
