@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from drawstring.base.errors import CorruptTableError, DrawstringError, UnsupportedError
+from drawstring.base.errors import CorruptTableError, DrawstringError
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.deletions import block_deletes_always_win, row_deletes
 from drawstring.filegroups.log_blocks import PlacedBlock, blocks_to_merge, torn_blocks
