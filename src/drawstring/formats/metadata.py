@@ -25,6 +25,7 @@ from drawstring.model.plans import CompactionOperation, CompactionPlan
 
 __all__ = [
     "clustering_groups",
+    "commit_of",
     "decode_commit",
     "decode_compaction_plan",
     "decode_rollback",
@@ -90,7 +91,15 @@ def decode_commit(data: bytes) -> CommitMetadata:
     """
     if not data:
         return CommitMetadata()
-    content = one_record(data) if data[:4] == MAGIC else _parse_json(data)
+    return commit_of(one_record(data) if data[:4] == MAGIC else _parse_json(data))
+
+
+def commit_of(content: dict[str, Any]) -> CommitMetadata:
+    """Return what decoded commit metadata says, wherever it was stored.
+
+    Raises:
+        CorruptTableError: the content has another shape than the format says.
+    """
     return read_as(_commit_of, content, "commit metadata")
 
 

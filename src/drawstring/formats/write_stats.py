@@ -143,6 +143,7 @@ def _stat_of(partition: str, record: Mapping[str, Any]) -> WriteStat:
         log_size_compacted=_number(record, "totalLogSizeCompacted"),
         seconds=_seconds(record.get("runtimeStats") or {}),
         created=prev_commit == "null",
+        cdc_files=tuple(record.get("cdcStats") or ()),
     )
 
 

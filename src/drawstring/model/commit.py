@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 
 class WriteOperation(StrEnum):
@@ -18,6 +19,11 @@ class WriteOperation(StrEnum):
     INSERT_OVERWRITE_TABLE = "INSERT_OVERWRITE_TABLE"
     COMPACT = "COMPACT"
     UNKNOWN = "UNKNOWN"
+
+
+_SERVICES: Final = frozenset(
+    {"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX", "ALTER_SCHEMA", "BUCKET_RESCALE", "PARTITION_TTL"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,7 @@ class WriteStat:
         log_records, log_blocks, log_files_compacted, log_size_compacted: of a compaction.
         seconds: time that it took.
         created: whether the file group is new.
+        cdc_files: paths of the change logs that go with it, relative to the table's root.
     """
 
     partition: str
@@ -60,6 +67,7 @@ class WriteStat:
     log_size_compacted: int = 0
     seconds: float = 0.0
     created: bool = False
+    cdc_files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,11 @@ class CommitMetadata:
     extra: Mapping[str, str] = field(default_factory=dict)
     replaced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     compacted: bool = False
+
+    @property
+    def changes_records(self) -> bool:
+        """Whether the instant changed records, rather than moved them about."""
+        return not self.compacted and str(self.operation) not in _SERVICES
 
     @property
     def schema_json(self) -> str | None:
