@@ -223,7 +223,17 @@ def test_reads_take_what_the_hudi_bundle_takes() -> None:
             InvalidError,
             "as.of.instant",
         ),
-        ({"hoodie.datasource.query.incremental.format": "cdc"}, UnsupportedError, "use LATEST_STATE"),
+        (
+            {
+                "hoodie.datasource.query.type": "incremental",
+                "hoodie.datasource.query.incremental.format": "cdc",
+                "drawstring.columns": "a",
+            },
+            InvalidError,
+            "columns of its own",
+        ),
+        ({"hoodie.read.timeline.holes.resolution.policy": "WAIT"}, InvalidError, "USE_TRANSITION_TIME"),
+        ({"drawstring.streaming.max_commits": "0"}, InvalidError, "at least 1"),
         ({"hoodie.datasource.merge.type": "skip_merge"}, UnsupportedError, "PAYLOAD_COMBINE"),
         ({"hoodie.datasource.read.paths": "x"}, UnsupportedError, "leave it out"),
     ],

@@ -10,8 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from drawstring.query.cdc import changes_scan
 from drawstring.query.facts import TableFacts
 from drawstring.query.incremental import incremental_scan
+from drawstring.query.ranges import RangeSpec
 from drawstring.query.scan import Scan
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.schema.meta import META_COLUMNS
@@ -23,6 +25,10 @@ NAMES = sorted(path.stem for path in TABLES.glob("*.zip"))
 ENCODED_IN_INCREMENTAL = {"v6_cow_urlencode": "city", "v9_cow_urlencode": "city"}
 """Real Hudi's incremental query leaves the partition value URL-encoded, unlike its snapshot query and
 unlike the data files; drawstring returns the value itself in both."""
+
+
+IMAGES = ("before", "after")
+"""Columns of change queries that hold records as JSON texts, which are compared as texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +51,33 @@ class Case:
         if self.query == "time_travel":
             return list(golden["time_travel"][self.start])
         if self.query == "incremental":
-            return next(
-                list(each["rows"])
-                for each in golden["incremental"]
-                if (each["start"], each["end"]) == (self.start, self.end)
-            )
+            return self._range(golden["incremental"])
+        if self.query == "cdc":
+            return [row | {name: _image(row[name]) for name in IMAGES} for row in self._range(golden["cdc"])]
         return list(golden[self.query])
+
+    def _range(self, answers: list[dict[str, Any]]) -> list[Row]:
+        return next(
+            list(each["rows"]) for each in answers if (each["start"], each["end"]) == (self.start, self.end)
+        )
 
     def scan(self, facts: TableFacts) -> Scan:
         """Run the query."""
         if self.query == "incremental":
-            return incremental_scan(facts, start=self.start, end=self.end)
+            return incremental_scan(facts, RangeSpec(self.start, self.end))
+        if self.query == "cdc":
+            return changes_scan(facts, RangeSpec(self.start, self.end))
         return snapshot_scan(facts, as_of=self.start or None, read_optimized=self.query == "read_optimized")
 
     def shown(self, table: pa.Table) -> list[str]:
         """Return the columns that the golden rows have: time travels were kept without meta columns."""
         hidden = META_COLUMNS if self.query == "time_travel" else ()
         return [name for name in table.column_names if name not in hidden]
+
+
+def _image(text: str | None) -> str | None:
+    """Hudi says an absent image by null or, where it comes from a change log, by the text `null`."""
+    return None if text == "null" else text
 
 
 @cache
@@ -77,5 +93,9 @@ def cases_of(table: str) -> list[Case]:
     return [
         *(Case(table, query) for query in ("snapshot", "read_optimized") if query in golden),
         *(Case(table, "time_travel", start) for start in golden.get("time_travel", ())),
-        *(Case(table, "incremental", each["start"], each["end"]) for each in golden.get("incremental", ())),
+        *(
+            Case(table, query, each["start"], each["end"])
+            for query in ("incremental", "cdc")
+            for each in golden.get(query, ())
+        ),
     ]

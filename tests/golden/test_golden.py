@@ -18,9 +18,11 @@ from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.filegroups.reader import read_slice
 from drawstring.query.facts import TableFacts
 from drawstring.query.snapshot import snapshot_scan
+from drawstring.timeline.archived import open_archive
 from tests.golden.cases import ENCODED_IN_INCREMENTAL, NAMES, TABLES, Case, cases_of, expected
 from tests.golden.compare import Row, in_order, rows_of
 
+ARCHIVED = [name for name in NAMES if expected(name)["archived"]]
 FactsOf = Callable[[str], TableFacts]
 CASES = [case for name in NAMES for case in cases_of(name)]
 CLEANED = [
@@ -57,6 +59,20 @@ def test_the_timeline_has_the_completed_instants(name: str, facts_of: FactsOf) -
     facts = facts_of(name)
     found = {(i.requested, str(i.action)) for i in facts.timeline.instants if i.is_completed}
     assert found == {(each["requested"], each["action"]) for each in expected(name)["instants"]}
+
+
+@pytest.mark.parametrize("name", ARCHIVED)
+def test_the_archived_timeline_has_the_archived_instants(name: str, facts_of: FactsOf) -> None:
+    facts = facts_of(name)
+    archive = open_archive(facts.storage, facts.config)
+    found = archive.completed("000")
+    known = [each for each in expected(name)["archived"] if each["state"] == "COMPLETED"]
+    assert [(i.requested, str(i.action)) for i in found] == [(k["requested"], k["action"]) for k in known]
+    if facts.config.layout > 1:
+        assert [i.completed for i in found] == [each["completed"] for each in known]
+    first = next(instant for instant in found if instant.is_write)
+    assert archive.commit_metadata(first).operation == "UPSERT"
+    assert archive.commit_metadata(first).schema_json
 
 
 @pytest.mark.parametrize(("name", "time"), CLEANED)
@@ -115,6 +131,8 @@ def test_a_lost_schema_history_stops_queries_on_older_files_only(tmp_path: Path)
 def test_the_catalogue_names_every_table() -> None:
     lines = (Path(__file__).parent / "README.md").read_text().splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| v")]
-    status = {row[0]: row[-1] for row in rows}
+    status = {row[0]: row[2] for row in rows}
+    ranges = {row[0]: row[3] for row in rows}
     assert sorted(status) == NAMES
     assert {name for name, text in status.items() if text != "all queries"} == {*ENCODED_IN_INCREMENTAL}
+    assert {name for name, text in ranges.items() if text} == {n for n in NAMES if "cdc" in expected(n)}

@@ -14,6 +14,7 @@ from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.query.facts import TableFacts, load_facts
 from drawstring.query.incremental import incremental_scan
+from drawstring.query.ranges import RangeSpec
 from drawstring.query.scan import Scan
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.storage import open_storage
@@ -67,7 +68,7 @@ def test_a_condition_is_on_the_merged_rows(facts_of: FactsOf) -> None:
 
 def test_a_condition_narrows_an_incremental_query(facts_of: FactsOf) -> None:
     rows = incremental_scan(
-        facts_of("v9_cow_ops"), start="earliest", columns=["id"], where="id < 3"
+        facts_of("v9_cow_ops"), RangeSpec("earliest"), columns=["id"], where="id < 3"
     ).to_arrow()
     assert sorted(rows.column("id").to_pylist()) == [0, 1, 2]
 

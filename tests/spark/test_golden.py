@@ -47,6 +47,8 @@ def root_of(tmp_path_factory: pytest.TempPathFactory) -> RootOf:
 def asked(spark: SparkSession, case: Case, path: str) -> DataFrame:
     if case.query == "incremental":
         return drawstring.spark.read(spark, path, incremental=(case.start, case.end))
+    if case.query == "cdc":
+        return drawstring.spark.changes(spark, path, case.start, case.end)
     is_optimized = case.query == "read_optimized"
     return drawstring.spark.read(spark, path, as_of=case.start or None, read_optimized=is_optimized)
 

@@ -78,12 +78,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _never("hoodie.prewrite.validators", "Classes that check a write."),
     _never("hoodie.bucket.index.partition.expressions", "Bucket counts by partition."),
     _never("hoodie.bootstrap.base.path", "Table that a bootstrap reads."),
-    _only(
-        "LATEST_STATE",
-        "hoodie.datasource.query.incremental.format",
-        "What an incremental query returns.",
-        scope=Scope.READ,
-    ),
     _only("PAYLOAD_COMBINE", "hoodie.datasource.merge.type", "Whether logs are merged.", scope=Scope.READ),
     _only(
         "FALSE",

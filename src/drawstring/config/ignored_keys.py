@@ -120,7 +120,6 @@ IGNORED_KEYS: Final[Mapping[str, str]] = {
     "hoodie.payload.event.time.field": _MONITORING,
     "hoodie.post.commit.failures.ignored": _SERVICES,
     "hoodie.prewrite.cleaner.policy": _SERVICES,
-    "hoodie.read.timeline.holes.resolution.policy": "queries stop at what is committed",
     "hoodie.release.resource.on.completion.enable": _TUNING,
     "hoodie.sensitive.config.keys": "drawstring never logs values",
     "hoodie.skip.default.partition.validation": _TUNING,

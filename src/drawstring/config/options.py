@@ -109,6 +109,13 @@ class ReadOptions:
         query_type: `snapshot`, `read_optimized` or `incremental`.
         as_of: instant, date or date-time of a time travel, None for now.
         begin, end: of an incremental query, exclusive and inclusive.
+        include_start: whether `begin` is inclusive.
+        incremental_format: `latest_state` or `cdc`.
+        holes: `FAIL`, `BLOCK` or `USE_TRANSITION_TIME`.
+        full_scan: whether an incremental query may read the whole table.
+        start_offset: where a new stream starts.
+        max_commits, max_bytes: of a micro-batch, None for no bound.
+        on_cleaned: `fail`, `snapshot` or `earliest`.
         columns: columns to read, None for all.
         where: SQL predicate, None for all rows.
     """
@@ -117,8 +124,21 @@ class ReadOptions:
     as_of: str | None
     begin: str | None
     end: str | None
+    include_start: bool
+    incremental_format: str
+    holes: str
+    full_scan: bool
+    start_offset: str
+    max_commits: int | None
+    max_bytes: int | None
+    on_cleaned: str
     columns: tuple[str, ...] | None
     where: str | None
+
+    @property
+    def is_cdc(self) -> bool:
+        """Whether changes are asked for, rather than rows."""
+        return self.incremental_format == "cdc"
 
     @classmethod
     def parse(cls, given: Given) -> Self:
@@ -248,6 +268,11 @@ def _check_read(options: ReadOptions) -> None:
         raise InvalidError(
             f"begin and end times do not go with a {options.query_type} query: set "
             "hoodie.datasource.query.type=incremental, or leave them out"
+        )
+
+    if incremental and options.is_cdc and (options.columns or options.where):
+        raise InvalidError(
+            "a change query has columns of its own: leave out drawstring.columns and drawstring.where"
         )
 
 

@@ -9,13 +9,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from queue import Full, Queue
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 
 from drawstring.base.bounds import worker_threads
 from drawstring.base.errors import DrawstringError
-from drawstring.filegroups.reader import read_slice
+from drawstring.filegroups.cdc import ChangeTask, read_task
 from drawstring.filegroups.tasks import ReadTask
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ BATCHES_AHEAD_MAX: Final = 8
 """Batches that a task may be ahead of whoever takes them."""
 
 _POLL_SECONDS: Final = 0.1
+
+Task: TypeAlias = ReadTask | ChangeTask
+"""What a scan is made of."""
 
 
 class Scan:
@@ -41,7 +44,7 @@ class Scan:
     def __init__(
         self,
         schema: pa.Schema,
-        plan: Callable[[], Sequence[ReadTask]],
+        plan: Callable[[], Sequence[Task]],
         threads: int | None = None,
         table: str | None = None,
     ) -> None:
@@ -49,14 +52,14 @@ class Scan:
         self._plan = plan
         self._threads = threads or worker_threads()
         self._table = table
-        self._tasks: list[ReadTask] | None = None
+        self._tasks: list[Task] | None = None
 
     @property
     def schema(self) -> pa.Schema:
         """The columns of the result."""
         return self._schema
 
-    def tasks(self) -> list[ReadTask]:
+    def tasks(self) -> list[Task]:
         """Return the tasks that make up the result, one a file slice; each can run anywhere."""
         if self._tasks is None:
             try:
@@ -101,7 +104,7 @@ class Scan:
 class _Run:
     """One task on its own thread, ahead of its reader by a bounded number of batches."""
 
-    def __init__(self, task: ReadTask, stop: Event) -> None:
+    def __init__(self, task: Task, stop: Event) -> None:
         self._queue: Queue[pa.RecordBatch | BaseException | None] = Queue(BATCHES_AHEAD_MAX)
         self._stop = stop
         self._thread = Thread(target=self._work, args=(task,), daemon=True, name="drawstring-read")
@@ -119,7 +122,7 @@ class _Run:
     def _work(self, task: ReadTask) -> None:
         last: BaseException | None = None
         try:
-            for batch in read_slice(task):
+            for batch in read_task(task):
                 if not self._put(batch):
                     return
         except BaseException as error:
@@ -139,7 +142,7 @@ class _Run:
         return False
 
 
-def stream(tasks: Sequence[ReadTask], threads: int) -> Iterator[pa.RecordBatch]:
+def stream(tasks: Sequence[Task], threads: int) -> Iterator[pa.RecordBatch]:
     """Yield the batches of the tasks in the tasks' order, several tasks at work at once.
 
     Args:
@@ -147,7 +150,7 @@ def stream(tasks: Sequence[ReadTask], threads: int) -> Iterator[pa.RecordBatch]:
         threads: tasks at work at once.
     """
     if len(tasks) == 1:
-        yield from read_slice(tasks[0])
+        yield from read_task(tasks[0])
         return
     stop = Event()
     running: deque[_Run] = deque()

@@ -21,12 +21,18 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from drawstring.spark.engine import SparkEngine
-    from drawstring.spark.functions import read, write
+    from drawstring.spark.functions import changes, read, write
     from drawstring.spark.takeover import register
 
-__all__ = ["SparkEngine", "read", "register", "write"]
+__all__ = ["SparkEngine", "changes", "read", "register", "write"]
 
-_ROOMS = {"SparkEngine": "engine", "read": "functions", "register": "takeover", "write": "functions"}
+_ROOMS = {
+    "SparkEngine": "engine",
+    "changes": "functions",
+    "read": "functions",
+    "register": "takeover",
+    "write": "functions",
+}
 
 
 def __getattr__(name: str) -> Any:

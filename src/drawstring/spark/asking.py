@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.options import ReadOptions
+from drawstring.filegroups.cdc import CHANGE_SCHEMA
 from drawstring.query.scan import Scan
 from drawstring.table import Table
 
@@ -19,13 +21,35 @@ def scan_of(table: Table, asked: ReadOptions, where: pc.Expression | None = None
         where: a further condition, for when the options have none.
 
     Raises:
-        InvalidError: an incremental query without a begin.
+        InvalidError: an incremental query without a begin and an end.
     """
     condition = where if asked.where is None else asked.where
     if asked.query_type != "incremental":
         return table.scan(asked.columns, condition, asked.as_of, asked.query_type == "read_optimized")
-    if asked.begin is None:
+    if asked.begin is None and asked.end is None:
         raise InvalidError(
             "an incremental query needs hoodie.datasource.read.begin.instanttime: an instant, or earliest"
         )
-    return table.incremental(asked.begin, asked.end, columns=asked.columns, where=condition)
+    if asked.is_cdc:
+        return table.changes(asked.begin, asked.end, include_start=asked.include_start, holes=asked.holes)
+    return table.incremental(
+        asked.begin,
+        asked.end,
+        columns=asked.columns,
+        where=condition,
+        include_start=asked.include_start,
+        holes=asked.holes,
+        full_scan=asked.full_scan,
+    )
+
+
+def schema_of(table: Table, asked: ReadOptions) -> pa.Schema:
+    """Return the columns of what read options ask for, in a query or a stream.
+
+    Args:
+        table: the table.
+        asked: the options.
+    """
+    if asked.query_type == "incremental" and asked.is_cdc:
+        return CHANGE_SCHEMA
+    return table.scan(asked.columns, asked.where, asked.as_of).schema

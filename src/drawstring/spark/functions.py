@@ -64,6 +64,34 @@ def read(  # noqa: PLR0913 - everything a query can be told
     return _dataframe(spark, scan, where)
 
 
+def changes(
+    spark: SparkSession,
+    path: str,
+    start: Any = None,
+    end: Any = None,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Return every change of a range of commits as a DataFrame, fixed at the moment of the call.
+
+    The columns are `op` (`i`, `u` or `d`), `ts_ms` (the requested time of the commit), and the record
+    `before` and `after` the change as JSON.
+
+    Args:
+        spark: a classic session.
+        path: the table's root.
+        start: exclusive; a time or `earliest`; None for the newest commit up to `end` alone.
+        end: inclusive; None for now.
+        storage_options: options of the object store.
+
+    Raises:
+        InvalidError: there is no table, a time that is none, or commits whose files are gone.
+        UnsupportedError: a Spark Connect session.
+    """
+    storage = options_of_storage(classic(spark), path, {}, storage_options)
+    return _dataframe(spark, open_table(path, storage).changes(start, end), None)
+
+
 def load(spark: SparkSession, path: str, options: Mapping[str, Any]) -> DataFrame:
     """Return the rows that a read with Hudi's option names asks for; see `read`."""
     asked = ReadOptions.parse(options)

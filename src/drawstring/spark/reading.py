@@ -18,11 +18,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from drawstring.filegroups.reader import read_slice
+from drawstring.filegroups.cdc import read_task, task_bytes
 from drawstring.filegroups.tasks import ReadTask
 from drawstring.formats.parquet import parquet_schema
 from drawstring.model.files import BaseFile
 from drawstring.query.predicate import parse_where
+from drawstring.query.scan import Task
 from drawstring.schema.meta import COMMIT_TIME, PARTITION_PATH
 from drawstring.spark.batches import with_types
 from drawstring.spark.locations import spark_path
@@ -50,18 +51,21 @@ class SliceReading:
     where: str | None
 
 
-def dataframe(spark: SparkSession, tasks: Sequence[ReadTask], reading: SliceReading) -> DataFrame:
+def dataframe(spark: SparkSession, tasks: Sequence[Task], reading: SliceReading) -> DataFrame:
     """Return the rows of a query's tasks as a DataFrame; nothing is read yet but footers.
 
     Raises:
         UnsupportedError: Spark has no type for a column.
     """
     columns = spark_schema(reading.schema)
-    paths = _native_paths(spark, tasks, reading)
-    in_python = [task for task, path in zip(tasks, paths, strict=True) if path is None]
+    slices = [task for task in tasks if isinstance(task, ReadTask)]
+    if len(slices) < len(tasks):
+        return _read_in_python(spark, tasks, columns)
+    paths = _native_paths(spark, slices, reading)
+    in_python = [task for task, path in zip(slices, paths, strict=True) if path is None]
     parts = []
-    if len(in_python) < len(tasks):
-        native = [task for task, path in zip(tasks, paths, strict=True) if path is not None]
+    if len(in_python) < len(slices):
+        native = [task for task, path in zip(slices, paths, strict=True) if path is not None]
         parts.append(_read_natively(spark, native, [path for path in paths if path], reading))
     if in_python or not tasks:
         parts.append(_read_in_python(spark, in_python, columns))
@@ -129,9 +133,9 @@ def _text(value: Any) -> str | None:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _read_in_python(spark: SparkSession, tasks: Sequence[ReadTask], columns: T.StructType) -> DataFrame:
+def _read_in_python(spark: SparkSession, tasks: Sequence[Task], columns: T.StructType) -> DataFrame:
     root = open_spec(tasks[0].storage).full_uri("") if tasks else ""
-    parts = shares([task.file_slice.size_bytes for task in tasks], spark.sparkContext.defaultParallelism)
+    parts = shares([task_bytes(task) for task in tasks], spark.sparkContext.defaultParallelism)
     pickled = [[cloudpickle.dumps(tasks[number]) for number in part] for part in parts]
     function = ReadSlices(pickled, arrow_schema(columns), plan_name(root))
     return spark.range(0, len(parts), 1, max(1, len(parts))).mapInArrow(function, columns)
@@ -155,7 +159,7 @@ class ReadSlices:
         numbers = [number for batch in batches for number in batch.column("id").to_pylist()]
         try:
             for task in (task for number in numbers for task in self.parts[number]):
-                for rows in read_slice(cloudpickle.loads(task)):
+                for rows in read_task(cloudpickle.loads(task)):
                     yield with_types(rows, self.schema)
         finally:
             settle()

@@ -21,11 +21,12 @@ from pyspark.sql.types import StructType
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options import ReadOptions
 from drawstring.entry import open as open_table
-from drawstring.filegroups.reader import read_slice
+from drawstring.filegroups.cdc import read_task, task_bytes
 from drawstring.query.scan import Scan
-from drawstring.spark.asking import scan_of
+from drawstring.spark.asking import scan_of, schema_of
 from drawstring.spark.batches import with_types
 from drawstring.spark.locations import is_storage_option
+from drawstring.spark.streaming import CommitStream, stream_reader
 from drawstring.spark.types import arrow_schema, spark_schema
 from drawstring.spark.worker import shares
 
@@ -43,11 +44,17 @@ class HudiSource(D.DataSource):
 
     def schema(self) -> StructType:
         """Return the columns of the query."""
-        return spark_schema(self._scan().schema)
+        path, stored, asked = self._told()
+        return spark_schema(schema_of(open_table(path, stored), asked))
 
     def reader(self, schema: StructType) -> D.DataSourceReader:
         """Return what reads the query."""
         return SliceReader(self._scan, schema)
+
+    def streamReader(self, schema: StructType) -> D.DataSourceStreamReader:
+        """Return what reads the table as a stream."""
+        path, stored, asked = self._told()
+        return stream_reader(CommitStream(path, stored, asked), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> D.DataSourceWriter:
         """Refuse: Spark would not let this writer bring the rows of a file group together."""
@@ -71,6 +78,11 @@ class HudiSource(D.DataSource):
         )
 
     def _scan(self) -> Scan:
+        path, stored, asked = self._told()
+        return scan_of(open_table(path, stored), asked)
+
+    def _told(self) -> tuple[str, dict[str, str], ReadOptions]:
+        """Return the table's root, the options of its storage, and those of the read."""
         options = dict(self.options)
         path = options.pop("path", None)
         if not path:
@@ -79,7 +91,7 @@ class HudiSource(D.DataSource):
                 " OPTIONS of a CREATE TABLE. Use CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path '...')"
             )
         stored = {key: value for key, value in options.items() if is_storage_option(key)}
-        return scan_of(open_table(path, stored), ReadOptions.parse(options))
+        return path, stored, ReadOptions.parse(options)
 
 
 class DrawstringSource(HudiSource):
@@ -113,12 +125,12 @@ class SliceReader(D.DataSourceReader):
     def partitions(self) -> Sequence[D.InputPartition]:
         """Plan the query."""
         tasks = self._scan().tasks()
-        parts = shares([task.file_slice.size_bytes for task in tasks], _PARALLELISM)
+        parts = shares([task_bytes(task) for task in tasks], _PARALLELISM)
         return [SlicePartition([cloudpickle.dumps(tasks[number]) for number in part]) for part in parts]
 
     def read(self, partition: D.InputPartition) -> Iterator[pa.RecordBatch]:
         """Read some file slices; for a query without any, Spark asks once with nothing."""
         schema = arrow_schema(self._schema)
         for task in partition.tasks if isinstance(partition, SlicePartition) else []:
-            for batch in read_slice(cloudpickle.loads(task)):
+            for batch in read_task(cloudpickle.loads(task)):
                 yield with_types(batch, schema)

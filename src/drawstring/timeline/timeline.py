@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
@@ -88,6 +88,22 @@ class Timeline:
     def until(self, requested: str) -> Timeline:
         """Return the timeline of the instants requested up to and including a time."""
         kept = tuple(instant for instant in self.instants if instant.requested <= requested)
+        return Timeline(kept, self.start)
+
+    def completed_by(self, time: str, besides: Collection[str] = ()) -> Timeline:
+        """Return the timeline without what completed after a time.
+
+        Args:
+            time: a completion time; a requested time where instants have no other.
+            besides: requested times of instants to keep in any case.
+        """
+        kept = tuple(
+            instant
+            for instant in self.instants
+            if not instant.is_completed
+            or (instant.completed or instant.requested) <= time
+            or instant.requested in besides
+        )
         return Timeline(kept, self.start)
 
     def latest_time(self) -> str | None:

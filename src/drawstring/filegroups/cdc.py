@@ -1,0 +1,212 @@
+"""What one write changed in one file group: operation, and images of each record before and after.
+
+    change log with both images   they are taken as they are
+    change log with keys, or      the missing images are looked up by key
+    keys and before images        in the slice before the write and the slice after it
+    no change log                 the two slices are compared:
+        in the slice after, written by the commit    insert, or update if its key was there before
+        in the slice before, its key not after       delete
+
+A write that replaces a file group leaves no slice after, one that begins a file group had none before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.errors import CorruptTableError, DrawstringError
+from drawstring.filegroups.json_images import COMPACT, SPACED, json_images, json_values
+from drawstring.filegroups.reader import read_slice
+from drawstring.filegroups.tasks import ReadTask
+from drawstring.formats.avro import decode_datums
+from drawstring.formats.log_inline import BlockType, read_content, scan_blocks
+from drawstring.model.files import LogFile
+from drawstring.schema.meta import RECORD_KEY
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import Storage, StorageSpec
+
+CHANGE_SCHEMA: Final = pa.schema([(name, pa.string()) for name in ("op", "ts_ms", "before", "after")])
+"""Columns of change queries: `i`, `u` or `d`; requested time of the commit; the images as JSON."""
+
+_INSERT, _UPDATE, _DELETE = "i", "u", "d"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTask:
+    """One write to one file group.
+
+    Attributes:
+        storage: opens the table.
+        instant: requested time of the write.
+        before: reads the slice before it, all columns; None when there was none, or it is not needed.
+        after: reads the slice after it, all columns; None when there is none, or it is not needed.
+        logs: change logs of the write.
+    """
+
+    storage: StorageSpec
+    instant: str
+    before: ReadTask | None
+    after: ReadTask | None
+    logs: tuple[LogFile, ...] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the files that are read."""
+        slices = [task.file_slice.size_bytes for task in (self.before, self.after) if task is not None]
+        return sum(slices) + sum(log.status.size_bytes for log in self.logs)
+
+
+def read_task(task: ReadTask | ChangeTask) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task of any query."""
+    return read_changes(task) if isinstance(task, ChangeTask) else read_slice(task)
+
+
+def task_bytes(task: ReadTask | ChangeTask) -> int:
+    """Return the bytes of the files that a task of any query reads."""
+    return task.size_bytes if isinstance(task, ChangeTask) else task.file_slice.size_bytes
+
+
+def read_changes(task: ChangeTask) -> Iterator[pa.RecordBatch]:
+    """Yield what a write changed in a file group, with the columns of `CHANGE_SCHEMA`.
+
+    Raises:
+        CorruptTableError: a file is missing or damaged.
+        UnsupportedError: a file of a kind that this release cannot read.
+    """
+    try:
+        if task.logs:
+            yield from _logged(task)
+        elif task.after is None:
+            yield from _all_of(task, task.before, _DELETE)
+        elif task.before is None:
+            yield from _all_of(task, task.after, _INSERT)
+        else:
+            yield from _compared(task, task.before, task.after)
+    except DrawstringError as error:
+        raise error.at(table=task.storage.uri, instant=task.instant) from error.__cause__
+
+
+def _all_of(task: ChangeTask, rows: ReadTask | None, operation: str) -> Iterator[pa.RecordBatch]:
+    if rows is None:
+        return
+    for batch in read_slice(rows):
+        images, nothing = json_images(batch, COMPACT), pa.nulls(batch.num_rows, pa.string())
+        is_insert = operation == _INSERT
+        yield _changes(
+            task,
+            pa.repeat(operation, batch.num_rows),
+            nothing if is_insert else images,
+            images if is_insert else nothing,
+        )
+
+
+def _compared(task: ChangeTask, before: ReadTask, after: ReadTask) -> Iterator[pa.RecordBatch]:
+    """Compare two slices: the rows of the write and all keys of both are held in memory."""
+    written = _table(replace(after, commit_times=(task.instant,)))
+    keys = _flat(written.column(RECORD_KEY))
+    old, new = _keys(before), _keys(after)
+    gone = old.filter(pc.invert(pc.is_in(old, value_set=new)))
+    touched = _lookup(before, pa.concat_arrays([keys, gone]))
+    before_images = touched.images(keys)
+    if len(keys):
+        operations = pc.if_else(before_images.is_valid(), _UPDATE, _INSERT)
+        yield _changes(task, operations, before_images, json_images(written, COMPACT))
+    if len(gone):
+        nothing = pa.nulls(len(gone), pa.string())
+        yield _changes(task, pa.repeat(_DELETE, len(gone)), touched.images(gone), nothing)
+
+
+def _logged(task: ChangeTask) -> Iterator[pa.RecordBatch]:
+    storage = open_spec(task.storage)
+    for log in task.logs:
+        for rows in _log_rows(storage, log):
+            yield from _with_images(task, rows)
+
+
+def _with_images(task: ChangeTask, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Turn the rows of a change log into changes, looking up the images that it lacks."""
+    names, operations = rows.schema.names, rows.column("op")
+    if "after" in names:
+        before, after = (json_values(rows.column(name), SPACED) for name in ("before", "after"))
+    else:
+        keys = rows.column("record_key")
+        new_keys = keys.filter(pc.not_equal(operations, _DELETE))
+        after = _known(task, task.after, new_keys).images(keys)
+        after = pc.if_else(pc.equal(operations, _DELETE), pa.scalar(None, pa.string()), after)
+        if "before" in names:
+            before = json_values(rows.column("before"), SPACED)
+        else:
+            before = _known(task, task.before, keys.filter(pc.not_equal(operations, _INSERT))).images(keys)
+            before = pc.if_else(pc.equal(operations, _INSERT), pa.scalar(None, pa.string()), before)
+    yield _changes(task, operations, before, after)
+
+
+@dataclass(frozen=True, slots=True)
+class _Images:
+    """JSON images of some records of a slice, by key."""
+
+    keys: pa.Array
+    texts: pa.Array
+
+    def images(self, keys: pa.Array) -> pa.Array:
+        """Return the image of each key, null for those that are not there."""
+        return self.texts.take(pc.index_in(keys, value_set=self.keys))
+
+
+def _known(task: ChangeTask, rows: ReadTask | None, keys: pa.Array) -> _Images:
+    """Look up records that a change log names, all of which must be there."""
+    found = _Images(keys.slice(0, 0), keys.slice(0, 0)) if rows is None else _lookup(rows, keys)
+    if pc.any(pc.invert(pc.is_in(keys, value_set=found.keys))).as_py():
+        raise CorruptTableError(
+            "a change log names records that the file slices around it do not have",
+            path=task.logs[0].status.path,
+        )
+    return found
+
+
+def _lookup(rows: ReadTask, keys: pa.Array) -> _Images:
+    """Return the images of the records with some keys."""
+    if not len(keys):
+        return _Images(keys, keys)
+    among = pc.field(RECORD_KEY).isin(keys)
+    found = _table(replace(rows, where=among))
+    return _Images(_flat(found.column(RECORD_KEY)), json_images(found, COMPACT))
+
+
+def _keys(rows: ReadTask) -> pa.Array:
+    return _flat(_table(replace(rows, columns=(RECORD_KEY,))).column(RECORD_KEY))
+
+
+def _table(rows: ReadTask) -> pa.Table:
+    return pa.Table.from_batches(read_slice(rows), rows.output_schema)
+
+
+def _flat(column: pa.ChunkedArray) -> pa.Array:
+    flat = column.combine_chunks()
+    return flat if isinstance(flat, pa.Array) else pa.concat_arrays(flat.chunks)
+
+
+def _changes(task: ChangeTask, operations: pa.Array, before: pa.Array, after: pa.Array) -> pa.RecordBatch:
+    times = pa.repeat(task.instant, len(operations))
+    return pa.RecordBatch.from_arrays([operations, times, before, after], schema=CHANGE_SCHEMA)
+
+
+def _log_rows(storage: Storage, log: LogFile) -> Iterator[pa.RecordBatch]:
+    path = log.status.path
+    try:
+        with storage.open(path) as file:
+            for block in scan_blocks(file, file.size()):
+                if block.kind is BlockType.CORRUPT or block.schema_json is None:
+                    raise CorruptTableError(
+                        f"a change log is cut off or damaged at byte {block.offset}: restore it from a backup"
+                    )
+                yield decode_datums(read_content(file, block), block.schema_json)
+    except FileNotFoundError:
+        raise CorruptTableError("a change log that a commit names is missing", path=path) from None
+    except DrawstringError as error:
+        raise error.at(path=path) from error.__cause__

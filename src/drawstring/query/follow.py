@@ -1,0 +1,328 @@
+"""Following a table: batch after batch of what its commits wrote, from a position that can be stored.
+
+    position ── the next commits, up to the limits ──> batch, new position ── the next ...
+
+A position is the time up to which all commits were handed out: a completion time, in version 6 a requested
+time. There a pending write holds later ones up, or they would hide it. A batch is one range of commits, so
+a caller that stores its position together with what it made of the batch sees each commit exactly once.
+
+When commits after a position were archived, or files of them cleaned away, their changes cannot be handed
+out any more; the caller has chosen what happens then.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from drawstring.base.clock import Clock
+from drawstring.base.errors import InvalidError
+from drawstring.filegroups.cdc import CHANGE_SCHEMA, ChangeTask
+from drawstring.filegroups.tasks import InstantRange
+from drawstring.model.instant import Instant
+from drawstring.query.cdc import ChangePlanner, changes_of
+from drawstring.query.facts import TableFacts
+from drawstring.query.incremental import check_commit_times, files_written, range_scan
+from drawstring.query.predicate import Where
+from drawstring.query.ranges import (
+    CommitRange,
+    Holes,
+    RangeSpec,
+    archived_writes,
+    find_range,
+    time_of,
+)
+from drawstring.query.scan import Scan, Task
+from drawstring.query.snapshot import query_of, snapshot_tasks
+from drawstring.timeline.instants import EARLIEST, as_instant_time
+
+POSITION_VERSION: Final = 1
+"""Version of a stored position's form."""
+
+LATEST: Final = "latest"
+
+
+class OnCleaned(StrEnum):
+    """What happens when commits after a position are gone."""
+
+    FAIL = "fail"
+    SNAPSHOT = "snapshot"
+    EARLIEST = "earliest"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much goes into a batch; one commit does in any case.
+
+    Attributes:
+        commits: most commits; None for no bound.
+        bytes: most bytes that the commits wrote; None for no bound.
+    """
+
+    commits: int | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FollowSpec:
+    """What batches hold.
+
+    Attributes:
+        columns: columns in the order wanted; None for all, meta columns included.
+        where: SQL text or an Arrow expression; None for all rows.
+        changes: hand out every change with its images, rather than the rows as they are now.
+        limits: how much goes into a batch.
+        on_cleaned: what happens when commits are gone.
+    """
+
+    columns: Sequence[str] | None = None
+    where: Where = None
+    changes: bool = False
+    limits: Limits = field(default_factory=Limits)
+    on_cleaned: OnCleaned = OnCleaned.FAIL
+
+    def limited(self, limits: Limits) -> FollowSpec:
+        """Return the same with other limits."""
+        return replace(self, limits=limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What some commits wrote.
+
+    Attributes:
+        rows: the rows, lazily read; their files are known already.
+        position: where to go on after them; text to store, for `start`.
+    """
+
+    rows: Scan
+    position: str
+
+
+def follow(
+    load: Callable[[], TableFacts],
+    clock: Clock,
+    spec: FollowSpec,
+    start: Any = None,
+    poll_seconds: float | None = None,
+) -> Iterator[Batch]:
+    """Yield batches for as long as they are taken.
+
+    Args:
+        load: looks at the table.
+        clock: sleeps between looks.
+        spec: what batches hold.
+        start: see `position_of`.
+        poll_seconds: time between looks when nothing is new; None to end then.
+
+    Raises:
+        InvalidError: commits after the position are gone.
+    """
+    position = position_of(load(), start)
+    while True:
+        facts = load()
+        end = next_position(facts, position, spec)
+        if end != position:
+            yield Batch(batch_scan(facts, position, end, spec), position_text(end))
+            position = end
+        elif poll_seconds is None:
+            return
+        else:
+            clock.sleep(poll_seconds)
+
+
+def position_text(time: str) -> str:
+    """Return the text of a position that callers store."""
+    return json.dumps(position_fields(time), separators=(",", ":"))
+
+
+def position_fields(time: str) -> dict[str, Any]:
+    """Return what a stored position consists of."""
+    return {"version": POSITION_VERSION, "time": time}
+
+
+def time_of_position(stored: Any) -> str:
+    """Return the time of a stored position.
+
+    Args:
+        stored: its text or its fields.
+
+    Raises:
+        InvalidError: it is none, or one of a later release.
+    """
+    try:
+        fields = json.loads(stored) if isinstance(stored, str) else stored
+        version, time = fields["version"], fields["time"]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise InvalidError(f"{stored!r} is no position: give what a batch said, or a time") from error
+    if version != POSITION_VERSION:
+        raise InvalidError(f"the position has version {version}: follow on with the release that made it")
+    return as_instant_time(str(time))
+
+
+def position_of(facts: TableFacts, start: Any) -> str:
+    """Return the time to follow from.
+
+    Args:
+        facts: the table.
+        start: a stored position, a time (exclusive), `earliest` (as None) or `latest`.
+
+    Raises:
+        InvalidError: it is none of these.
+    """
+    check_commit_times(facts)
+    if start is None:
+        return EARLIEST
+    if isinstance(start, str) and start.strip().startswith("{"):
+        return time_of_position(start)
+    if isinstance(start, str) and start.strip().lower() == LATEST:
+        return newest(facts)
+    return as_instant_time(start, facts.config.timezone)
+
+
+def newest(facts: TableFacts) -> str:
+    """Return the position after all that is committed."""
+    return max(map(time_of, _after(facts, EARLIEST).writes), default=EARLIEST)
+
+
+def next_position(facts: TableFacts, position: str, spec: FollowSpec, until: str | None = None) -> str:
+    """Return the position after the next batch, the same one when nothing is new.
+
+    Where files of a commit gave way to those of a later one and are gone, the batch goes on to that one.
+
+    Args:
+        facts: the table.
+        position: where the last batch ended.
+        spec: the limits, and what happens when commits are gone.
+        until: commits after this time are left for later; None for none.
+    """
+    found = _after(facts, position, until)
+    ends = _ends(facts, found, spec.limits)
+    if not ends:
+        return position
+    if not found.reaches_archive:
+        for end in ends:
+            if _loss(facts, _until(found, end), spec) is None:
+                return end
+    is_snapshot = position == EARLIEST or spec.on_cleaned is OnCleaned.SNAPSHOT
+    return ends[-1] if is_snapshot else ends[0]
+
+
+def batch_scan(facts: TableFacts, start: str, end: str, spec: FollowSpec) -> Scan:
+    """Plan the batch of a range of positions.
+
+    Raises:
+        InvalidError: commits of the range are gone, and that is to fail.
+    """
+    found = replace(_after(facts, start, end), skips_superseded=True)
+    loss = _loss(facts, found, spec)
+    if loss is None:
+        return _planned(_range_scan(facts, found, spec))
+    if start == EARLIEST or spec.on_cleaned is OnCleaned.SNAPSHOT:
+        return _planned(_snapshot_scan(facts, spec))
+    if spec.on_cleaned is OnCleaned.FAIL:
+        raise InvalidError(
+            f"commits after {start} and up to {loss.until} were archived or their files cleaned away: follow"
+            f" from {loss.until}, or choose on_cleaned snapshot or earliest to go on by itself",
+            table=facts.storage.spec.uri,
+        )
+    return _planned(_range_scan(facts, _only(found, loss.left), spec))
+
+
+def _after(facts: TableFacts, start: str, end: str | None = None) -> CommitRange:
+    return find_range(facts, RangeSpec(start, end, holes=Holes.BLOCK))
+
+
+def _only(found: CommitRange, writes: tuple[Instant, ...]) -> CommitRange:
+    return replace(found, writes=writes, archived=(), reaches_archive=False, skips_superseded=True)
+
+
+def _until(found: CommitRange, end: str) -> CommitRange:
+    return _only(found, tuple(write for write in found.writes if time_of(write) <= end))
+
+
+def _ends(facts: TableFacts, found: CommitRange, limits: Limits) -> list[str]:
+    """Return where a batch may end: where the limits say, and at every later commit.
+
+    Commits of one time are never parted, and commits that change nothing do not end a batch.
+    """
+    times: list[tuple[str, int, int]] = []
+    commits = size = 0
+    for write in sorted(found.writes, key=time_of):
+        commit = facts.store.commit_metadata(write)
+        if commit.changes_records:
+            commits += 1
+            size += sum(stat.size_bytes for stat in commit.stats)
+            times.append((time_of(write), commits, size))
+    by_time = {time: (commits, size) for time, commits, size in times}
+    over = [time for time, (commits, size) in by_time.items() if _is_over(limits, commits, size)]
+    within = [time for time in by_time if not over or time < over[0]]
+    return (within[-1:] or over[:1]) + [time for time in over if within or time > over[0]]
+
+
+def _is_over(limits: Limits, commits: int, size: int) -> bool:
+    over_commits = limits.commits is not None and commits > limits.commits
+    return over_commits or (limits.bytes is not None and size > limits.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """Commits of a range whose changes are gone: the time of the last of them, and those left."""
+
+    until: str
+    left: tuple[Instant, ...]
+
+
+def _loss(facts: TableFacts, found: CommitRange, spec: FollowSpec) -> _Loss | None:
+    writes = sorted(found.writes, key=time_of)
+    planner = ChangePlanner(facts) if spec.changes else None
+    gone = len(writes)
+    while gone and (
+        _can_plan(planner, writes[gone - 1])
+        if planner is not None
+        else files_written(facts, _only(found, tuple(writes[gone - 1 :]))) is not None
+    ):
+        gone -= 1
+    if gone:
+        return _Loss(time_of(writes[gone - 1]), tuple(writes[gone:]))
+    if not found.reaches_archive:
+        return None
+    return _Loss(max(map(time_of, archived_writes(facts, found)), default=found.start), tuple(writes))
+
+
+def _can_plan(planner: ChangePlanner, write: Instant) -> bool:
+    try:
+        list(planner.tasks(write))
+    except InvalidError:
+        return False
+    return True
+
+
+def _range_scan(facts: TableFacts, found: CommitRange, spec: FollowSpec) -> Scan:
+    if spec.changes:
+        return changes_of(facts, found)
+    return range_scan(facts, found, columns=spec.columns, where=spec.where)
+
+
+def _snapshot_scan(facts: TableFacts, spec: FollowSpec) -> Scan:
+    """Query the table as it is; as changes, all of it is inserts."""
+    columns, where = (None, None) if spec.changes else (spec.columns, spec.where)
+    query = query_of(facts, columns, where, InstantRange.of(facts.timeline))
+    last = max((write.requested for write in facts.timeline.writes()), default=EARLIEST)
+
+    def tasks() -> list[Task]:
+        found = snapshot_tasks(query)
+        if not spec.changes:
+            return list(found)
+        return [ChangeTask(task.storage, last, None, task) for task in found]
+
+    return Scan(CHANGE_SCHEMA if spec.changes else query.output, tasks, None, facts.storage.spec.uri)
+
+
+def _planned(scan: Scan) -> Scan:
+    """Find the files of a scan now, so that it does not change any more."""
+    scan.tasks()
+    return scan

@@ -1,0 +1,188 @@
+"""Ranges of commits: which writes a query of changes is about.
+
+    (start, end]      completion times (versions 8 and 9) or requested times (version 6)
+    start only        to the newest
+    end only          the newest write up to the end
+    neither           the newest write
+
+In version 6 a write may complete after one that was requested later: a hole, which a query by requested
+times would skip for good once it has passed it. What to do about holes is the caller's choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from enum import StrEnum
+
+from drawstring.base.errors import InvalidError, UnavailableError
+from drawstring.model.instant import Instant
+from drawstring.query.facts import TableFacts
+from drawstring.timeline.archived import open_archive
+from drawstring.timeline.instants import EARLIEST, as_instant_time, instant_time
+from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, file_name
+
+Time = str | datetime | date
+
+
+class Holes(StrEnum):
+    """What a range of a version 6 table does about a pending write before a completed one."""
+
+    FAIL = "FAIL"
+    BLOCK = "BLOCK"
+    USE_TRANSITION_TIME = "USE_TRANSITION_TIME"
+
+
+@dataclass(frozen=True, slots=True)
+class RangeSpec:
+    """A range as a user asks for it.
+
+    Attributes:
+        start: None for the newest write only.
+        end: inclusive; None for no end.
+        include_start: whether writes of the very start are in the range.
+        holes: what to do about holes.
+        full_scan: whether the whole table may be read when files of the range are gone.
+    """
+
+    start: Time | None = None
+    end: Time | None = None
+    include_start: bool = False
+    holes: Holes = Holes.FAIL
+    full_scan: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRange:
+    """A range of times and the completed writes in it.
+
+    Attributes:
+        start: exclusive, unless `include_start`.
+        end: inclusive; None for no end.
+        writes: writes of the active timeline, by requested time.
+        archived: archived writes, by requested time; empty in version 6, see `reaches_archive`.
+        reaches_archive: whether archived writes are in the range.
+        full_scan: whether the whole table may be read when files of the range are gone.
+        skips_superseded: whether a file that is gone is left out when a later write of the range gave
+            its file group another base file, or replaced the group: its records do not show anyway.
+    """
+
+    start: str
+    end: str | None
+    writes: tuple[Instant, ...]
+    archived: tuple[Instant, ...] = ()
+    reaches_archive: bool = False
+    full_scan: bool = True
+    skips_superseded: bool = False
+
+    @property
+    def commit_times(self) -> tuple[str, ...]:
+        """Requested times of the writes."""
+        return tuple(instant.requested for instant in (*self.archived, *self.writes))
+
+
+def find_range(facts: TableFacts, asked: RangeSpec) -> CommitRange:
+    """Return the writes of a range.
+
+    Raises:
+        InvalidError: a time that cannot be read.
+        UnavailableError: a hole, and the range is to fail then.
+    """
+    zone = facts.config.timezone
+    time_of = _times(facts, asked.holes)
+    writes = [write for write in _without_holes(facts, asked.holes) if write.is_write]
+    stop = None if asked.end is None else as_instant_time(asked.end, zone)
+    if asked.start is None:
+        newest = [write for write in writes if stop is None or time_of(write) <= stop]
+        last = max(newest, key=time_of, default=None)
+        return CommitRange(EARLIEST, stop, () if last is None else (last,), full_scan=asked.full_scan)
+    begin = as_instant_time(asked.start, zone)
+    if asked.include_start:
+        begin = _before(begin)
+    found = tuple(
+        write for write in writes if begin < time_of(write) and (stop is None or time_of(write) <= stop)
+    )
+    return _with_archived(facts, CommitRange(begin, stop, found, full_scan=asked.full_scan))
+
+
+def time_of(instant: Instant) -> str:
+    """Return the time that ranges are in: completion time, requested time in version 6."""
+    return instant.completed or instant.requested
+
+
+def _with_archived(facts: TableFacts, found: CommitRange) -> CommitRange:
+    """Add what the archive has of a range.
+
+    In layout 1 records tell by their commit times which of them archived writes made, so the archive,
+    which can be large, is not read.
+    """
+    archive = open_archive(facts.storage, facts.config)
+    first = facts.timeline.start
+    if facts.config.layout < LAYOUT_WITH_COMPLETION_TIMES:
+        reaches = (first is None or found.start < first) and not archive.is_empty()
+        return replace(found, reaches_archive=reaches)
+    archived = tuple(
+        instant
+        for instant in archive.completed(found.start, found.end)
+        if instant.is_write and facts.timeline.write_at(instant.requested) is None
+    )
+    return replace(found, archived=archived, reaches_archive=bool(archived))
+
+
+def archived_writes(facts: TableFacts, found: CommitRange) -> tuple[Instant, ...]:
+    """Return the archived writes of a range, for every layout."""
+    if not found.reaches_archive or found.archived:
+        return found.archived
+    first = facts.timeline.start
+    return tuple(
+        instant
+        for instant in open_archive(facts.storage, facts.config).completed(found.start, found.end)
+        if instant.is_write and (first is None or instant.requested < first)
+    )
+
+
+def _times(facts: TableFacts, holes: Holes) -> Callable[[Instant], str]:
+    if facts.config.layout >= LAYOUT_WITH_COMPLETION_TIMES or holes is not Holes.USE_TRANSITION_TIME:
+        return time_of
+    listed = facts.storage.list_files(facts.config.timeline_folder)
+    modified = {status.name: instant_time(status.modified_ms, facts.config.timezone) for status in listed}
+    return lambda instant: modified.get(file_name(instant, facts.config.layout), instant.requested)
+
+
+def _without_holes(facts: TableFacts, holes: Holes) -> tuple[Instant, ...]:
+    writes = facts.timeline.writes()
+    if facts.config.layout >= LAYOUT_WITH_COMPLETION_TIMES or holes is Holes.USE_TRANSITION_TIME:
+        return writes
+    pending = min((instant.requested for instant in facts.timeline.pending_writes()), default=None)
+    if pending is None or not writes or writes[-1].requested < pending:
+        return writes
+    if holes is Holes.FAIL:
+        raise UnavailableError(
+            "a write is pending that was requested before others that are completed, and a range by requested"
+            " times would miss it: wait for it, roll it back, or set"
+            " hoodie.read.timeline.holes.resolution.policy to BLOCK or USE_TRANSITION_TIME",
+            table=facts.storage.spec.uri,
+            instant=pending,
+        )
+    return tuple(write for write in writes if write.requested < pending)
+
+
+def _before(time: str) -> str:
+    """Return the greatest text that is smaller than all instant times from this one on."""
+    if not time.isdigit() or not int(time):
+        return EARLIEST
+    return f"{int(time) - 1:0{len(time)}d}~" if len(time) else time
+
+
+def check_scannable(found: CommitRange, why: str) -> None:
+    """Check that the whole table may be read in place of files that are gone.
+
+    Raises:
+        InvalidError: it may not.
+    """
+    if not found.full_scan:
+        raise InvalidError(
+            f"{why}: start later, or set hoodie.datasource.read.incr.fallback.fulltablescan.enable to read"
+            " the whole table by commit times instead"
+        )

@@ -1,0 +1,161 @@
+"""Streams of what commits write: each commit in exactly one micro-batch, whatever happens in between."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+import drawstring
+import drawstring.spark
+from drawstring.config.options import ReadOptions
+from drawstring.query.follow import position_fields
+from drawstring.spark.streaming import CommitStream, RememberingReader
+from drawstring.spark.types import spark_schema
+from tests.archiving import archive
+
+START = "hoodie.datasource.streaming.startOffset"
+ONE_EACH = {"drawstring.streaming.max_commits": "1"}
+CDC = {
+    "hoodie.datasource.query.type": "incremental",
+    "hoodie.datasource.query.incremental.format": "cdc",
+}
+Batches = list[list[tuple[Any, ...]]]
+SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64())])
+
+
+class Interrupted(Exception):
+    """Stands for a crash."""
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path) -> drawstring.Table:
+    drawstring.spark.register(spark)
+    return drawstring.create(
+        tmp_path / "t", SCHEMA, record_key="id", ordering="ts", table_type="MERGE_ON_READ"
+    )
+
+
+def write(table: drawstring.Table, *numbers: int, ts: int = 1) -> None:
+    table.upsert(pa.table({"id": list(numbers), "ts": [ts] * len(numbers)}, SCHEMA))
+
+
+def streamed(
+    spark: SparkSession,
+    table: drawstring.Table,
+    checkpoint: Path,
+    seen: Callable[[list[tuple[Any, ...]]], None],
+    **options: str,
+) -> None:
+    """Run a stream until it has handed out what there is."""
+
+    def take(df: DataFrame, number: int) -> None:
+        seen(sorted(map(tuple, df.select("id", "ts").collect())))
+
+    stream = spark.readStream.format("hudi").options(**options).load(table.uri)
+    query = (
+        stream.writeStream.foreachBatch(take)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination(120)
+
+
+@pytest.mark.spark
+def test_a_stream_goes_on_where_it_was_stopped_or_broke_off(
+    spark: SparkSession, table: drawstring.Table, tmp_path: Path
+) -> None:
+    batches: Batches = []
+    write(table, 1, 2)
+    write(table, 2, 3, ts=2)
+    streamed(spark, table, tmp_path / "c", batches.append, **ONE_EACH)
+    assert batches == [[(1, 1), (2, 1)], [(2, 2), (3, 2)]]
+    write(table, 4)
+    write(table, 5)
+
+    def breaks_off(rows: list[tuple[Any, ...]]) -> None:
+        raise Interrupted
+
+    with pytest.raises(StreamingQueryException):
+        streamed(spark, table, tmp_path / "c", breaks_off, **ONE_EACH)
+    table.compact()
+    write(table, 6)
+    batches.clear()
+    streamed(spark, table, tmp_path / "c", batches.append, **ONE_EACH)
+    assert batches == [[(4, 1)], [(5, 1)], [(6, 1)]]
+    batches.clear()
+    streamed(spark, table, tmp_path / "c", batches.append)
+    assert batches == []
+
+
+@pytest.mark.spark
+def test_a_stream_from_latest_and_one_of_changes(
+    spark: SparkSession, table: drawstring.Table, tmp_path: Path
+) -> None:
+    batches: Batches = []
+    write(table, 1, 2)
+    streamed(spark, table, tmp_path / "c", batches.append, **{START: "latest"})
+    write(table, 2, 3, ts=2)
+    streamed(spark, table, tmp_path / "c", batches.append, **{START: "latest"})
+    assert [rows for rows in batches if rows] == [[(2, 2), (3, 2)]]
+
+    changes: list[tuple[Any, ...]] = []
+    stream = spark.readStream.format("hudi").options(**CDC, **ONE_EACH).load(table.uri)
+    query = (
+        stream.writeStream.foreachBatch(lambda df, number: changes.extend(map(tuple, df.collect())))
+        .option("checkpointLocation", str(tmp_path / "d"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination(120)
+    told = [
+        (op, before and json.loads(before)["ts"], json.loads(after)["id"]) for op, _, before, after in changes
+    ]
+    assert sorted(told, key=str) == [("i", None, 1), ("i", None, 2), ("i", None, 3), ("u", 1, 2)]
+    same = spark.read.format("hudi").options(**CDC, **{"drawstring.begin": "earliest"}).load(table.uri)
+    assert sorted(map(tuple, same.collect()), key=str) == sorted(changes, key=str)
+
+
+@pytest.mark.spark
+def test_cleaned_commits_end_a_stream_with_an_error_or_go_on_with_the_table(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    drawstring.spark.register(spark)
+    table = drawstring.create(tmp_path / "t", SCHEMA, record_key="id", ordering="ts")
+    batches: Batches = []
+    write(table, 1, 2)
+    streamed(spark, table, tmp_path / "c", batches.append)
+    write(table, 1, 2, ts=2)
+    write(table, 1, ts=3)
+    archive(table, 2)
+    with pytest.raises(StreamingQueryException, match="archived or their files cleaned away"):
+        streamed(spark, table, tmp_path / "c", batches.append)
+    batches.clear()
+    policy = {"drawstring.streaming.on_cleaned": "snapshot"}
+    streamed(spark, table, tmp_path / "c", batches.append, **policy)
+    assert batches == [[(1, 3), (2, 2)]]
+
+
+def test_a_stream_of_older_pyspark_goes_on_from_the_batch_before(tmp_path: Path) -> None:
+    table = drawstring.create(tmp_path / "t", SCHEMA, record_key="id", ordering="ts")
+    asked = ReadOptions.parse(ONE_EACH)
+    reader = RememberingReader(CommitStream(table.uri, {}, asked), spark_schema(SCHEMA))
+    for number in range(3):
+        write(table, number)
+    times = [str(instant.completed) for instant in table.timeline.writes()]
+    start = reader.initialOffset()
+    for time in times:
+        end = reader.latestOffset()
+        assert end == position_fields(time)
+        assert len(reader.partitions(start, end)) == 1
+        start = end
+    assert reader.latestOffset() == start
+    restarted = RememberingReader(CommitStream(table.uri, {}, asked), spark_schema(SCHEMA))
+    assert restarted.latestOffset() == position_fields(times[-1])
