@@ -18,6 +18,7 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types as pt
 
 from drawstring.base.errors import CorruptTableError, DrawstringError
 from drawstring.filegroups.json_images import COMPACT, SPACED, json_images, json_values
@@ -26,7 +27,7 @@ from drawstring.filegroups.tasks import ReadTask
 from drawstring.formats.avro import decode_datums
 from drawstring.formats.log_inline import BlockType, read_content, scan_blocks
 from drawstring.model.files import LogFile
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.meta import COMMIT_TIME, RECORD_KEY
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
 
@@ -34,6 +35,14 @@ CHANGE_SCHEMA: Final = pa.schema([(name, pa.string()) for name in ("op", "ts_ms"
 """Columns of change queries: `i`, `u` or `d`; requested time of the commit; the images as JSON."""
 
 _INSERT, _UPDATE, _DELETE = "i", "u", "d"
+_OPERATIONS: Final = pa.array([_INSERT, _UPDATE, _DELETE])
+_FORMS: Final = frozenset(
+    {
+        frozenset({"op", "record_key"}),
+        frozenset({"op", "record_key", "before"}),
+        frozenset({"op", "ts_ms", "before", "after"}),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +116,7 @@ def _all_of(task: ChangeTask, rows: ReadTask | None, operation: str) -> Iterator
 
 def _compared(task: ChangeTask, before: ReadTask, after: ReadTask) -> Iterator[pa.RecordBatch]:
     """Compare two slices: the rows of the write and all keys of both are held in memory."""
-    written = _table(replace(after, commit_times=(task.instant,)))
+    written = _table(replace(after, where=pc.field(COMMIT_TIME) == task.instant))
     keys = _flat(written.column(RECORD_KEY))
     old, new = _keys(before), _keys(after)
     gone = old.filter(pc.invert(pc.is_in(old, value_set=new)))
@@ -205,8 +214,22 @@ def _log_rows(storage: Storage, log: LogFile) -> Iterator[pa.RecordBatch]:
                     raise CorruptTableError(
                         f"a change log is cut off or damaged at byte {block.offset}: restore it from a backup"
                     )
-                yield decode_datums(read_content(file, block), block.schema_json)
+                yield _checked(decode_datums(read_content(file, block), block.schema_json))
     except FileNotFoundError:
         raise CorruptTableError("a change log that a commit names is missing", path=path) from None
     except DrawstringError as error:
         raise error.at(path=path) from error.__cause__
+
+
+def _checked(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Check that the records of a change log have one of the three forms."""
+    kinds = {field.name: field.type for field in rows.schema}
+    texts = all(pt.is_string(kinds[name]) for name in ("op", "record_key") if name in kinds)
+    images = all(pt.is_struct(kinds[name]) for name in ("before", "after") if name in kinds)
+    if frozenset(kinds) not in _FORMS or not texts or not images:
+        raise CorruptTableError(
+            f"a change log has columns {', '.join(kinds)}, none of its forms: restore it from a backup"
+        )
+    if not pc.all(pc.is_in(rows.column("op"), value_set=_OPERATIONS)).as_py():
+        raise CorruptTableError("a change log names an unknown operation: restore it from a backup")
+    return rows

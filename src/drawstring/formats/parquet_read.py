@@ -168,7 +168,7 @@ def _about(path: str | None) -> Iterator[None]:
     except pa.ArrowNotImplementedError as error:
         message = f"Arrow cannot read this Parquet file: {_one_line(error)}"
         raise UnsupportedError(message, path=path) from error
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowKeyError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowKeyError, UnicodeDecodeError) as error:
         raise _damaged(error, path) from error
     except OSError as error:
         # Arrow reports damaged pages as OSError as well, but those carry no error number.

@@ -92,6 +92,7 @@ class ChangePlanner:
         self._facts = facts
         self._query = query_of(facts, None, None, InstantRange.of(facts.timeline))
         self._files: dict[str, Mapping[str, FileStatus]] = {}
+        self._seen: dict[str, frozenset[str]] = {}
         self._groups: dict[str, Mapping[str, GroupFiles]] = {}
         mode = facts.config.properties.get(_MODE_KEY, _DATA_BEFORE_AFTER)
         self._mode = mode.upper()
@@ -188,10 +189,13 @@ class ChangePlanner:
         partition = partitions_to_read([piece.partition], facts.config, self._query.schema, None)[0]
         return task_of(replace(self._query, instants=instants), partition, piece)
 
-    def _earlier(self, instant: Instant) -> set[str]:
+    def _earlier(self, instant: Instant) -> frozenset[str]:
         """Return the requested times of the writes that took effect before one."""
-        time = time_of(instant)
-        return {write.requested for write in self._facts.timeline.writes() if time_of(write) < time}
+        if instant.requested not in self._seen:
+            time, writes = time_of(instant), self._facts.timeline.writes()
+            earlier = frozenset(write.requested for write in writes if time_of(write) < time)
+            self._seen[instant.requested] = earlier
+        return self._seen[instant.requested]
 
     def _until(self, piece: FileSlice, instants: Set[str]) -> FileSlice:
         """Return a slice without the log files of other writes than some.

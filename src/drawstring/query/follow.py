@@ -84,10 +84,6 @@ class FollowSpec:
     limits: Limits = field(default_factory=Limits)
     on_cleaned: OnCleaned = OnCleaned.FAIL
 
-    def limited(self, limits: Limits) -> FollowSpec:
-        """Return the same with other limits."""
-        return replace(self, limits=limits)
-
 
 @dataclass(frozen=True, slots=True)
 class Batch:

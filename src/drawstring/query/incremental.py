@@ -170,12 +170,12 @@ def _whole_table(query: Query) -> list[ReadTask]:
 def _tasks_with_archived(query: Query, asked: CommitRange) -> list[ReadTask]:
     """Read the whole table for the records of archived commits and of those in the range."""
     first = query.facts.timeline.start
-    if asked.archived or first is None:
-        return _with_commit_times(_whole_table(query), asked.commit_times)
     time = pc.field(COMMIT_TIME)
-    archived = (time < first) & (time > asked.start)
-    if asked.end is not None:
-        archived = archived & (time <= asked.end)
-    condition = archived | time.isin(list(asked.commit_times))
+    condition = time.isin(list(asked.commit_times))
+    if not asked.archived:
+        archived = time > asked.start
+        for bound in (first, asked.end):
+            archived = archived if bound is None else archived & (time <= bound)
+        condition = condition | archived
     where = condition if query.where is None else query.where & condition
     return _whole_table(replace(query, where=where))

@@ -63,13 +63,6 @@ class HudiSource(D.DataSource):
             " drawstring.spark.register, or drawstring.spark.write(df, path)"
         )
 
-    def streamReader(self, schema: StructType) -> D.DataSourceStreamReader:
-        """Refuse: there is no streaming source."""
-        raise UnsupportedError(
-            "a table cannot be read as a stream: ask for what changed since a commit, with"
-            " hoodie.datasource.query.type=incremental and hoodie.datasource.read.begin.instanttime"
-        )
-
     def streamWriter(self, schema: StructType, overwrite: bool) -> D.DataSourceStreamWriter:
         """Refuse: each batch of a stream is a write of its own."""
         raise UnsupportedError(

@@ -10,7 +10,7 @@ commit is in exactly one. Rows are those of an incremental query, or changes wit
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -126,7 +126,11 @@ class CommitReader(D.DataSourceStreamReader):
         begin, stop = time_of_position(start), time_of_position(end)
         if begin == stop:
             return []
-        tasks = batch_scan(self._stream.facts(), begin, stop, self._stream.spec).tasks()
+        spec = self._stream.spec
+        if not spec.changes:
+            # The columns of a stream are those that the table had when it was started.
+            spec = replace(spec, columns=self._schema.names)
+        tasks = batch_scan(self._stream.facts(), begin, stop, spec).tasks()
         parts = shares([task_bytes(task) for task in tasks], _PARALLELISM)
         return [CommitPartition([cloudpickle.dumps(tasks[number]) for number in part]) for part in parts]
 
@@ -150,7 +154,9 @@ class LimitedReader(CommitReader, _EndsByItself):  # type: ignore[misc]  # depen
         spec = self._stream.spec
         limits = Limits() if isinstance(limit, limits_of_spark.ReadAllAvailable) else spec.limits
         return position_fields(
-            next_position(self._stream.facts(), time_of_position(start), spec.limited(limits), self._until)
+            next_position(
+                self._stream.facts(), time_of_position(start), replace(spec, limits=limits), self._until
+            )
         )
 
     def getDefaultReadLimit(self) -> Any:

@@ -101,7 +101,18 @@ class History:
 
     def _rows(self, name: str, columns: Sequence[str], where: pc.Expression) -> list[pa.RecordBatch]:
         path = join_path(self._folder, name)
-        return list(read_parquet(self._storage, path, columns=columns, where=where, types=_TYPES))
+        found = list(read_parquet(self._storage, path, columns=columns, where=where, types=_TYPES))
+        wanted = pa.schema([_TYPES.field(column) for column in columns])
+        for batch in found:
+            texts = [batch.column(name) for name in batch.schema.names if name != "metadata"]
+            nulls = any(column.null_count for column in texts)
+            if not batch.schema.remove_metadata().equals(wanted) or nulls:
+                raise CorruptTableError(
+                    f"a file of the archived timeline lacks values of {', '.join(columns)}: restore it from a"
+                    " backup",
+                    path=path,
+                )
+        return found
 
     def _names(self) -> tuple[str, ...]:
         """Return the files of the manifest that counts."""

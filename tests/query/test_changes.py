@@ -1,0 +1,137 @@
+"""Change queries: every change once, with the record before and after it, whatever the files look like."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import drawstring
+from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError, UnsupportedError
+from tests.golden.cases import TABLES
+
+SCHEMA = pa.schema(
+    [("id", pa.int64()), ("ts", pa.int64()), ("value", pa.string()), ("_hoodie_is_deleted", pa.bool_())]
+)
+Told = tuple[str, Any, Any]
+
+
+def created(path: Path, version: int, table_type: str, ordering: str | None = "ts") -> drawstring.Table:
+    return drawstring.create(
+        path, SCHEMA, record_key="id", ordering=ordering or (), table_type=table_type, version=version
+    )
+
+
+def write(
+    table: drawstring.Table, *rows: tuple[int, int, str], deleted: bool = False, verb: str = "upsert"
+) -> str:
+    """Write rows; return the time of the commit in ranges."""
+    content = [dict(zip(SCHEMA.names, (*row, deleted), strict=True)) for row in rows]
+    getattr(table, verb)(pa.Table.from_pylist(content, SCHEMA))
+    newest = table.timeline.writes()[-1]
+    return newest.completed or newest.requested
+
+
+def told(table: drawstring.Table, *bounds: str) -> list[Told]:
+    """Return operation, value before and value after of each change."""
+    found = [
+        (change["op"], value_of(change["before"]), value_of(change["after"]))
+        for change in table.changes(*bounds).to_arrow().to_pylist()
+    ]
+    return sorted(found, key=str)
+
+
+def value_of(text: str | None) -> Any:
+    return None if text is None else json.loads(text)["value"]
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_what_loses_is_no_change(version: int, table_type: str, tmp_path: Path) -> None:
+    table = created(tmp_path / "t", version, table_type)
+    start = write(table, (1, 5, "a"), (2, 5, "b"), (3, 5, "c"))
+    write(table, (1, 4, "late"), (2, 6, "newer"), (4, 1, "new"))
+    assert told(table, start) == [("i", None, "new"), ("u", "b", "newer")]
+    start = write(table, (1, 4, "late"), deleted=True)
+    assert told(table, start) == []
+    write(table, (3, 6, ""), deleted=True)
+    write(table, (9, 6, ""), verb="delete")
+    assert told(table, start) == [("d", "c", None)]
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_compaction_between_changes_is_none_itself(version: int, tmp_path: Path) -> None:
+    table = created(tmp_path / "t", version, "MERGE_ON_READ")
+    start = write(table, (1, 1, "a"), (2, 1, "b"))
+    write(table, (1, 2, "a2"))
+    write(table, (1, 3, "a3"), (2, 3, "b3"))
+    table.compact()
+    write(table, (2, 4, "b4"))
+    write(table, (1, 4, "x"), verb="delete")
+    assert told(table, start) == sorted(
+        [("u", "a", "a2"), ("u", "a2", "a3"), ("u", "b", "b3"), ("u", "b3", "b4"), ("d", "a3", None)], key=str
+    )
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_an_overwrite_deletes_what_was_there(version: int, tmp_path: Path) -> None:
+    table = created(tmp_path / "t", version, "MERGE_ON_READ", ordering=None)
+    write(table, (1, 1, "a"), (2, 1, "b"))
+    start = write(table, (1, 1, "a2"))
+    write(table, (1, 1, "a3"), verb="insert_overwrite_table")
+    assert told(table, start) == [("d", "a2", None), ("d", "b", None), ("i", None, "a3")]
+
+
+def test_a_table_without_commit_times_has_no_changes_to_tell(
+    golden: Callable[[str], drawstring.Table],
+) -> None:
+    with pytest.raises(UnsupportedError, match="commit times"):
+        golden("v9_cow_no_meta_fields").changes("earliest")
+
+
+def test_commits_whose_slices_are_gone_are_named(tmp_path: Path) -> None:
+    table = created(tmp_path / "t", 9, "COPY_ON_WRITE")
+    write(table, (1, 1, "a"))
+    second = write(table, (1, 2, "b"))
+    third = write(table, (1, 3, "c"))
+    next((tmp_path / "t").glob(f"*_{table.timeline.writes()[0].requested}.parquet")).unlink()
+    with pytest.raises(InvalidError, match=f"start at {second}") as caught:
+        told(table, table.timeline.writes()[0].completed or "")
+    assert caught.value.instant == table.timeline.writes()[1].requested
+    assert told(table, second, third) == [("u", "b", "c")]
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> Callable[[str], drawstring.Table]:
+    def unpacked(name: str) -> drawstring.Table:
+        with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
+            packed.extractall(tmp_path)
+        return drawstring.open(tmp_path / name)
+
+    return unpacked
+
+
+@pytest.mark.parametrize("mode", ["data_before_after", "data_before", "op_key_only"])
+def test_a_damaged_change_log_is_an_error_that_names_it(
+    mode: str, golden: Callable[[str], drawstring.Table]
+) -> None:
+    table = golden(f"v9_cdc_cow_{mode}")
+    log = sorted(Path(table.uri).rglob("*.cdc"))[0]
+    whole = log.read_bytes()
+    answer = table.changes("earliest").to_arrow()
+    log.write_bytes(whole[:-7])
+    with pytest.raises(CorruptTableError, match=log.name):
+        table.changes("earliest").to_arrow()
+    for place in range(0, len(whole), 5):
+        log.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        try:
+            assert table.changes("earliest").to_arrow().schema == answer.schema
+        except DrawstringError as error:
+            assert error.message
+    shutil.rmtree(table.uri)

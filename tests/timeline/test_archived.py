@@ -1,0 +1,81 @@
+"""Damaged archives: instants, or an error that names the file."""
+
+from __future__ import annotations
+
+import random
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from drawstring.base.errors import CorruptTableError, DrawstringError
+from drawstring.model.instant import Instant
+from drawstring.storage import open_storage
+from drawstring.timeline.archived import open_archive
+from drawstring.timeline.properties_store import load_config
+from tests.golden.cases import TABLES
+
+FLIPS = 150
+
+
+@pytest.fixture
+def folder_of(tmp_path: Path) -> Callable[[str], Path]:
+    def unpacked(name: str) -> Path:
+        with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
+            packed.extractall(tmp_path)
+        storage = open_storage(tmp_path / name)
+        return tmp_path / name / load_config(storage).history_folder
+
+    return unpacked
+
+
+def archived(folder: Path) -> list[Instant]:
+    root = next(
+        parent for parent in folder.parents if parent.name != ".hoodie" and (parent / ".hoodie").exists()
+    )
+    storage = open_storage(root)
+    archive = open_archive(storage, load_config(storage))
+    found = archive.completed("000")
+    for instant in found:
+        if instant.is_write:
+            archive.commit_metadata(instant)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [
+        ("v6_cow_archived", ".commits_*"),
+        ("v9_mor_archived", "*_1.parquet"),
+        ("v9_mor_archived", "manifest_4"),
+    ],
+)
+def test_flipped_bytes_end_in_instants_or_an_error_of_ours(
+    name: str, pattern: str, folder_of: Callable[[str], Path]
+) -> None:
+    folder = folder_of(name)
+    path = sorted(folder.glob(pattern))[0]
+    whole = path.read_bytes()
+    chance = random.Random(1)
+    for _ in range(FLIPS):
+        place = chance.randrange(len(whole))
+        path.write_bytes(whole[:place] + bytes([chance.randrange(256)]) + whole[place + 1 :])
+        try:
+            archived(folder)
+        except DrawstringError as error:
+            assert error.path is not None or error.instant is not None
+
+
+def test_a_torn_archive_of_version_6_counts_only_while_archives_are_merged(
+    folder_of: Callable[[str], Path],
+) -> None:
+    folder = folder_of("v6_cow_archived")
+    whole = archived(folder)
+    path = sorted(folder.glob(".commits_*"))[-1]
+    merged = folder / ".commits_.archive.9_1-0-1"
+    merged.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(CorruptTableError, match=r"archive\.9"):
+        archived(folder)
+    (folder / "mergeArchivePlan").write_bytes(b"")
+    assert archived(folder) == whole
