@@ -11,7 +11,7 @@ import drawstring
 from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.query.scan import Scan
 from tests.archiving import archive
-from tests.histories import Case, History, create, row
+from tests.histories import Case, History, create, row, table_of
 
 
 @pytest.fixture(params=[8, 9])
@@ -146,3 +146,25 @@ def test_a_history_without_a_version_file_has_its_newest_manifest(
     (history / "manifest_2").write_text('{"files": [{"fileName": "../../x"}]}')
     with pytest.raises(CorruptTableError, match="manifest"):
         table.incremental("earliest", times[1])
+
+
+def test_a_group_replaced_after_the_end_by_an_instant_of_before_shows_its_rows(tmp_path: Path) -> None:
+    """As a clustering does that was requested before the last commit of the range, and completed after it."""
+    table = create(str(tmp_path / "t"), Case(9, "COPY_ON_WRITE")).table
+    table.upsert(table_of([row(0, 1)]))
+    table.upsert(table_of([row(1, 1)]))
+    table.insert_overwrite(table_of([row(3, 1)]))
+    first, second, overwrite = table.timeline.writes()
+    between = str(int(first.completed or "0") + 1)
+    assert between < second.requested
+    for path in sorted((tmp_path / "t").rglob(f"*{overwrite.requested}*")):
+        content = path.read_bytes()
+        if path.suffix != ".parquet":
+            content = content.replace(overwrite.requested.encode(), between.encode())
+        path.with_name(path.name.replace(overwrite.requested, between)).write_bytes(content)
+        path.unlink()
+    assert [write.requested for write in table.timeline.writes()] == [
+        first.requested, between, second.requested,
+    ]  # fmt: skip
+    assert ids(table.incremental("earliest", second.completed)) == names(0, 1)
+    assert ids(table.scan()) == names(1, 3)
