@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.filegroups.json_images import COMPACT, SPACED, json_images
+from drawstring.filegroups.json_images import COMPACT, SPACED, json_images, json_values
+from drawstring.keygen.texts import java_text
 
 NESTED = pa.struct([("a", pa.string()), ("b", pa.list_(pa.int64()))])
 SCHEMA = pa.schema(
@@ -91,3 +92,12 @@ def test_a_type_without_a_text_is_named() -> None:
     table = pa.table({"x": pa.array([1], pa.duration("s"))})
     with pytest.raises(UnsupportedError, match="duration"):
         json_images(table, COMPACT)
+
+
+@given(numbers=st.lists(st.none() | st.floats()), narrow=st.lists(st.none() | st.floats(width=32)))
+def test_floats_have_the_texts_that_java_gives_them(
+    numbers: list[float | None], narrow: list[float | None]
+) -> None:
+    for values in (pa.array(numbers, pa.float64()), pa.array(narrow, pa.float32())):
+        texts = java_text(values, "").to_pylist()
+        assert [text and text.strip('"') for text in json_values(values, COMPACT).to_pylist()] == texts
