@@ -214,7 +214,8 @@ def _log_rows(storage: Storage, log: LogFile) -> Iterator[pa.RecordBatch]:
                     raise CorruptTableError(
                         f"a change log is cut off or damaged at byte {block.offset}: restore it from a backup"
                     )
-                yield _checked(decode_datums(read_content(file, block), block.schema_json))
+                batches = decode_datums(read_content(file, block), block.schema_json)
+                yield from (_checked(batch) for batch in batches)
     except FileNotFoundError:
         raise CorruptTableError("a change log that a commit names is missing", path=path) from None
     except DrawstringError as error:
