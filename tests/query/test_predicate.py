@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+import sqlglot
 
 from drawstring.base.errors import InvalidError
 from drawstring.query.predicate import parse_where
@@ -51,6 +52,10 @@ def kept(where: Any) -> list[int]:
         ("name NOT IN ('ann', NULL)", []),
         ("name LIKE 'a%'", [1, 4]),
         ("name ILIKE 'A_n'", [1]),
+        ("name NOT LIKE 'a%'", [2]),
+        ("NOT name LIKE 'a%'", [2]),
+        ("NOT name NOT LIKE 'a%'", [1, 4]),
+        ("name NOT ILIKE 'A_n'", [2, 4]),
         ("name IS NULL", [3]),
         ("name IS NOT NULL AND id < 4", [1, 2]),
         ("id BETWEEN 2 AND 3", [2, 3]),
@@ -90,6 +95,8 @@ def test_an_arrow_expression_is_taken_as_it_is() -> None:
         ("id = ", "no SQL condition: look at column 4"),
         ("id IN (SELECT 1)", "needs a list of values"),
         ("abs(id) = 1", "not supported"),
+        ("id BETWEEN SYMMETRIC 3 AND 1", "BETWEEN.*not supported"),
+        ("name LIKE 'a%' ESCAPE '!'", "ESCAPE.*not supported"),
         ("name = 5", "'5' does not fit"),
         ("day = 'soon'", "'soon' does not fit"),
         ("who.size = 1", "no field size"),
@@ -101,3 +108,18 @@ def test_an_arrow_expression_is_taken_as_it_is() -> None:
 def test_a_bad_condition_is_refused_with_a_hint(where: Any, message: str) -> None:
     with pytest.raises(InvalidError, match=message):
         parse_where(where, ROWS.schema)
+
+
+def test_what_a_parser_adds_to_a_node_is_refused_and_not_overlooked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A newer parser may write NOT into a node as it did for LIKE."""
+
+    def parse(text: str, dialect: str) -> sqlglot.Expression:
+        node = sqlglot.parser.Parser().parse(sqlglot.tokenize(text, dialect), text)[0]
+        assert node is not None
+        node.set("negate", True)
+        return node
+
+    monkeypatch.setattr(sqlglot, "parse_one", parse)
+    for where in ("id BETWEEN 1 AND 2", "id IN (1)", "id = 1", "id IS NULL", "paid", "(paid)"):
+        with pytest.raises(InvalidError, match="not supported"):
+            parse_where(where, ROWS.schema)

@@ -69,7 +69,8 @@ class _Translator:
         return self.of(node)
 
     def of(self, node: Any) -> pc.Expression:
-        """Translate a condition or a value."""
+        """Translate a condition or a value; what is said about it and not known here is refused."""
+        _check_all_known(node)
         if type(node) in _COMPARISONS:
             return self._compare(node, _COMPARISONS[type(node)])
         translate = self._nodes.get(type(node))
@@ -77,7 +78,7 @@ class _Translator:
             return translate(node)
         if (value := _literal(node)) is not None:
             return pc.scalar(float(value) if isinstance(value, Decimal) else value)
-        raise InvalidError(f"the condition has {node.sql(dialect='spark')!r}, which is not supported")
+        raise _unsupported(node)
 
     def _column(self, node: Any) -> pc.Expression:
         name, *inner = self._path(node)
@@ -124,7 +125,7 @@ class _Translator:
         if isinstance(node.expression, sql.Boolean):
             column = self.of(node.this)
             return column.is_valid() & (column == pc.scalar(bool(node.expression.this)))
-        raise InvalidError(f"the condition has {node.sql(dialect='spark')!r}, which is not supported")
+        raise _unsupported(node)
 
     def _in(self, node: Any) -> pc.Expression:
         column, kind = self.of(node.this), self._type(node.this)
@@ -144,7 +145,8 @@ class _Translator:
         return (column >= low) & (column <= high)
 
     def _like(self, node: Any, *, ignore_case: bool) -> pc.Expression:
-        return pc.match_like(self.of(node.this), str(_value(node.expression)), ignore_case=ignore_case)
+        like = pc.match_like(self.of(node.this), str(_value(node.expression)), ignore_case=ignore_case)
+        return ~like if node.args.get("negate") else like
 
     def _arithmetic(self, node: Any, function: Callable[[Any, Any], pc.Expression]) -> pc.Expression:
         return function(self.of(node.this), self.of(node.expression))
@@ -160,6 +162,36 @@ _COMPARISONS: Final[dict[type[sql.Expression], Callable[[Any, Any], pc.Expressio
 }
 
 
+_KNOWN: Final[dict[type[sql.Expression], frozenset[str]]] = {
+    sql.In: frozenset({"this", "expressions", "query"}),
+    sql.Between: frozenset({"this", "low", "high"}),
+    sql.Like: frozenset({"this", "expression", "negate"}),
+    sql.ILike: frozenset({"this", "expression", "negate"}),
+    sql.Column: frozenset({"this", "table", "db", "catalog"}),
+    sql.Div: frozenset({"this", "expression", "safe"}),
+    sql.Literal: frozenset({"this", "is_string"}),
+    sql.Cast: frozenset({"this", "to"}),
+    sql.TryCast: frozenset({"this", "to", "safe"}),
+    sql.DataType: frozenset({"this"}),
+}
+"""What the parser may say about a node, where it is more than one or two operands.
+
+A parser's new version may say more, the negation of LIKE for instance: it must not be overlooked.
+"""
+
+_OPERANDS: Final = frozenset({"this", "expression"})
+
+
+def _check_all_known(node: Any) -> None:
+    known = _KNOWN.get(type(node), _OPERANDS)
+    if any(value and name not in known for name, value in node.args.items()):
+        raise _unsupported(node)
+
+
+def _unsupported(node: Any) -> InvalidError:
+    return InvalidError(f"the condition has {node.sql(dialect='spark')!r}, which is not supported")
+
+
 def _value(node: sql.Expression) -> Any:
     value = _literal(node)
     if value is None:
@@ -169,6 +201,7 @@ def _value(node: sql.Expression) -> Any:
 
 def _literal(node: sql.Expression) -> Any:
     """Return the value of a literal, None for anything else."""
+    _check_all_known(node)
     if isinstance(node, sql.Paren):
         return _literal(node.this)
     if isinstance(node, sql.Neg):
@@ -177,6 +210,7 @@ def _literal(node: sql.Expression) -> Any:
     if isinstance(node, sql.Boolean):
         return bool(node.this)
     if isinstance(node, sql.Cast) and (value := _literal(node.this)) is not None:
+        _check_all_known(node.to)
         kind = _CASTS.get(node.to.this)
         return None if kind is None else typed(value, kind)
     if not isinstance(node, sql.Literal):
