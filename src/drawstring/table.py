@@ -163,7 +163,8 @@ class Table:
 
         Args:
             columns: columns to read, all by default, meta columns included.
-            where: a SQL predicate, as in `"month = 7 and delay > 60"`, or a pyarrow expression.
+            where: a SQL predicate in Spark's dialect, as in `"month = 7 and delay > 60"` (columns plain
+                or in backticks, texts in quotes), or a pyarrow expression.
             as_of: an instant or a date-time: the table as it was then.
             read_optimized: base files only; changes that are not compacted yet do not show.
 

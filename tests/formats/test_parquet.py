@@ -278,6 +278,17 @@ def test_row_groups_that_cannot_match_are_not_read(storage: LocalStorage) -> Non
         read(storage, columns=["id"])
 
 
+def test_a_condition_that_fails_on_a_row_is_the_users_mistake(storage: LocalStorage) -> None:
+    write(storage, rows(0, 10))
+    for where in (
+        pc.divide(pc.scalar(5), pc.field("id")) > 1,
+        pc.field("name").cast(pa.int64()) == 1,
+        pc.field("id").cast(pa.int8(), safe=True) + 2**62 + 2**62 > 0,
+    ):
+        with pytest.raises(InvalidError, match="fails on a row"):
+            read(storage, where=where)
+
+
 @pytest.mark.parametrize(
     ("where", "count"),
     [

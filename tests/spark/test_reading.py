@@ -67,6 +67,31 @@ def test_conditions_that_only_arrow_knows_go_through_python(spark: SparkSession,
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize(
+    "where", ["ts / 2 > 0.4", "fare > 5", "NOT fare <= 5", "fare = fare", "id NOT LIKE '1%'"]
+)
+def test_a_condition_means_the_same_with_and_without_logs(
+    spark: SparkSession, tmp_path: Path, where: str
+) -> None:
+    def fares(city: str) -> pa.Table:
+        return pa.table(
+            {"id": ["1", "2"], "city": [city] * 2, "ts": [1, 0], "fare": [float("nan"), 1.0]},
+            schema=pa.schema(
+                [("id", pa.string()), ("city", pa.string()), ("ts", pa.int64()), ("fare", pa.float64())]
+            ),
+        )
+
+    table = created(tmp_path / "t", fares("x"), table_type="MERGE_ON_READ")
+    table.insert(pa.concat_tables([fares("logs"), fares("none")]))
+    table.upsert(fares("logs"))
+    df = drawstring.spark.read(spark, str(tmp_path / "t"), columns=["id", "city"], where=where)
+    assert rows_by(df, "FileScan parquet")
+    assert rows_by(df, "MapInArrow")
+    found = {city: [row.id for row in df.collect() if row.city == city] for city in ("logs", "none")}
+    assert sorted(found["logs"]) == sorted(found["none"]) != []
+
+
+@pytest.mark.spark
 def test_files_older_than_a_widening_go_through_python(spark: SparkSession, tmp_path: Path) -> None:
     table = created(tmp_path / "t", rides())
     table.insert(rides(2, 4))

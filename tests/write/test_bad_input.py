@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import drawstring
@@ -69,6 +70,14 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
     "a condition that is no SQL": (
         lambda table: table.scan(where="fare >").to_arrow(),
         r"'fare >' is no SQL condition: look at column 6",
+    ),
+    "a condition that fails on a row": (
+        lambda table: table.scan(where=pc.divide(pc.scalar(5), pc.field("ts") - 1) > 1).to_arrow(),
+        r"condition .*ts.* fails on a row: divide by zero",
+    ),
+    "a condition that fails on a partition": (
+        lambda table: table.scan(where=pc.field("city").cast("int64") > 1).to_arrow(),
+        r"condition .*city.* fails on a partition",
     ),
     "a time that is none": (lambda table: table.scan(as_of="yesterday").to_arrow(), r"yesterday"),
     "a null record key": (

@@ -22,7 +22,7 @@ from drawstring.config.table import MergeMode
 from drawstring.filegroups.deletions import delete_columns
 from drawstring.filegroups.log_records import LogReading, LogRecords, read_log_records, record_keys
 from drawstring.filegroups.tasks import ReadTask, nullable
-from drawstring.formats.parquet import read_parquet, where_columns
+from drawstring.formats.parquet import matching_rows, read_parquet, where_columns
 from drawstring.formats.partition_match import typed
 from drawstring.merge.choose import WholeMerger, check_mergeable
 from drawstring.merge.order import Array
@@ -45,6 +45,7 @@ def read_slice(task: ReadTask) -> Iterator[pa.RecordBatch]:
 
     Raises:
         CorruptTableError: a file is missing or damaged.
+        InvalidError: the task's condition fails on a row.
         UnsupportedError: a file of a kind that this release cannot read.
     """
     try:
@@ -191,7 +192,7 @@ def _finish(batch: pa.RecordBatch, task: ReadTask) -> Iterator[pa.RecordBatch]:
     if condition is None:
         kept = [batch]
     else:
-        kept = pa.Table.from_batches([batch]).filter(condition).to_batches()
+        kept = matching_rows(pa.Table.from_batches([batch]), condition).to_batches()
     yield from (each.select(list(task.columns)) for each in kept if each.num_rows)
 
 

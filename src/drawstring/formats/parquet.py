@@ -9,6 +9,7 @@ from __future__ import annotations
 from drawstring.formats.parquet_encoding import REPEATING, physical
 from drawstring.formats.parquet_read import (
     former_filter,
+    matching_rows,
     parquet_footer,
     parquet_schema,
     read_parquet,
@@ -23,6 +24,7 @@ __all__ = [
     "ParquetSink",
     "encode_parquet_block",
     "former_filter",
+    "matching_rows",
     "parquet_footer",
     "parquet_schema",
     "physical",

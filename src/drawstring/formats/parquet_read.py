@@ -24,6 +24,7 @@ from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableE
 from drawstring.formats.bloom import BloomFilter
 from drawstring.formats.key_summary import FILTER, FILTER_TYPE, reusable_filter
 from drawstring.formats.partition_match import guarantee
+from drawstring.formats.row_groups import groups_that_may_match
 from drawstring.storage.protocol import Storage
 
 READ_AHEAD_BYTES: Final = 32 << 20
@@ -58,7 +59,7 @@ def read_parquet(
 
     Raises:
         CorruptTableError: the file is missing or damaged.
-        InvalidError: `where` does not fit the columns' types.
+        InvalidError: `where` does not fit the columns' types, or fails on a row.
     """
     with _about(path), storage.open(path) as file:
         yield from _batches(file, _Query(columns, where, batch_rows, types, constants or {}))
@@ -145,6 +146,22 @@ def where_columns(where: pc.Expression, types: pa.Schema) -> list[str]:
     return list(_bound(where, types).names)
 
 
+def matching_rows(rows: pa.Table, where: pc.Expression) -> pa.Table:
+    """Return the rows that an expression keeps.
+
+    Args:
+        rows: rows with the expression's columns.
+        where: the expression.
+
+    Raises:
+        InvalidError: it fails on a value, a sum too large for its type for instance.
+    """
+    try:
+        return rows.filter(where)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidError(f"The condition {where} fails on a row: {_one_line(error)}; change it.") from error
+
+
 @dataclass(frozen=True, slots=True)
 class _Query:
     columns: Sequence[str] | None
@@ -223,7 +240,7 @@ def _matching(file: pa.NativeFile, query: _Query, where: pc.Expression) -> Itera
     wanted = _wanted(query, present)
     looks_at = [name for name in bound.names if name in present.names and name not in query.constants]
     needed = [*wanted, *(name for name in looks_at if name not in wanted)]
-    groups = _row_groups(fragment, where, bound, _typed(present, known))
+    groups = groups_that_may_match(fragment, where, bound, _typed(present, known))
     for batch in _rows(parquet, groups, needed, query.batch_rows):
         kept = _keep(batch, where, bound, query.constants)
         if kept.num_rows:
@@ -283,18 +300,6 @@ def _bound(where: pc.Expression, types: pa.Schema) -> pa.Schema:
             fields[name] = types.field(name) if name in types.names else pa.field(name, pa.null())
 
 
-def _row_groups(
-    fragment: ds.ParquetFileFragment, where: pc.Expression, bound: pa.Schema, present: pa.Schema
-) -> list[int]:
-    """Return the row groups whose statistics do not rule out a match.
-
-    Statistics have the file's types: a column that the condition sees otherwise rules nothing out.
-    """
-    if all(field.name in present.names and present.field(field.name).type == field.type for field in bound):
-        fragment = fragment.subset(filter=where, schema=present)
-    return [group.id for group in fragment.row_groups]
-
-
 def _keep(
     batch: pa.RecordBatch, where: pc.Expression, bound: pa.Schema, constants: Mapping[str, pa.Scalar]
 ) -> pa.RecordBatch:
@@ -307,7 +312,7 @@ def _keep(
     ]
     index = pa.array(np.arange(batch.num_rows, dtype=np.int32))
     facts = pa.table([*columns, index], names=[*bound.names, _INDEX])
-    kept = facts.filter(where).column(_INDEX).combine_chunks()
+    kept = matching_rows(facts, where).column(_INDEX).combine_chunks()
     return batch if len(kept) == batch.num_rows else batch.take(kept)
 
 

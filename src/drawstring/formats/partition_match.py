@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
 
+from drawstring.base.errors import InvalidError
+
 
 def partitions_that_match(
     where: pc.Expression, schema: pa.Schema, partitions: Sequence[Mapping[str, Any]]
@@ -22,6 +24,9 @@ def partitions_that_match(
         where: a condition on any columns.
         schema: the table's columns.
         partitions: value by column of each partition, for the columns whose value is known.
+
+    Raises:
+        InvalidError: the condition fails on the values of a partition.
     """
     files = ds.ParquetFileFormat()
     nowhere = fs.LocalFileSystem()
@@ -30,7 +35,10 @@ def partitions_that_match(
         for number, values in enumerate(partitions)
     ]
     dataset = ds.FileSystemDataset(fragments, schema, files, nowhere)
-    kept = {fragment.path for fragment in dataset.get_fragments(filter=where)}
+    try:
+        kept = {fragment.path for fragment in dataset.get_fragments(filter=where)}
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidError(f"The condition {where} fails on a partition: {error}; change it.") from error
     return [str(number) in kept for number in range(len(partitions))]
 
 

@@ -15,6 +15,7 @@ import sqlglot
 from sqlglot import expressions as sql
 
 from drawstring.base.errors import InvalidError
+from drawstring.query.comparing import FLOAT_COMPARISONS, PLAIN_COMPARISONS, Comparison, quotient
 from drawstring.query.literals import typed
 from drawstring.query.names import check_columns
 
@@ -54,10 +55,10 @@ class _Translator:
             sql.Dot: self._column,
             sql.Boolean: lambda node: pc.scalar(bool(node.this)),
             sql.Null: lambda node: pc.scalar(pa.scalar(None, pa.bool_())),
-            sql.Add: lambda node: self._arithmetic(node, pc.add),
-            sql.Sub: lambda node: self._arithmetic(node, pc.subtract),
-            sql.Mul: lambda node: self._arithmetic(node, pc.multiply),
-            sql.Div: lambda node: self._arithmetic(node, pc.divide),
+            sql.Add: lambda node: self._arithmetic(node, pc.add_checked),
+            sql.Sub: lambda node: self._arithmetic(node, pc.subtract_checked),
+            sql.Mul: lambda node: self._arithmetic(node, pc.multiply_checked),
+            sql.Div: self._divide,
         }
 
     def condition(self, text: str) -> pc.Expression:
@@ -71,8 +72,12 @@ class _Translator:
     def of(self, node: Any) -> pc.Expression:
         """Translate a condition or a value; what is said about it and not known here is refused."""
         _check_all_known(node)
+        if isinstance(node, _ABOUT_COLUMNS):
+            _check_about_columns(node)
         if type(node) in _COMPARISONS:
-            return self._compare(node, _COMPARISONS[type(node)])
+            left, right = node.this, node.expression
+            first, second = self._operand(left, self._type(right)), self._operand(right, self._type(left))
+            return self._comparison(_COMPARISONS[type(node)], left, right)(first, second)
         translate = self._nodes.get(type(node))
         if translate is not None:
             return translate(node)
@@ -106,9 +111,19 @@ class _Translator:
             kind = kind.field(part).type
         return kind
 
-    def _compare(self, node: Any, compare: Callable[[Any, Any], pc.Expression]) -> pc.Expression:
-        left, right = node.this, node.expression
-        return compare(self._operand(left, self._type(right)), self._operand(right, self._type(left)))
+    def _is_float(self, node: sql.Expression) -> bool:
+        """Tell whether a value may be NaN."""
+        if isinstance(node, sql.Div):
+            return True
+        if isinstance(node, sql.Paren | sql.Add | sql.Sub | sql.Mul):
+            return any(self._is_float(each) for each in (node.this, node.args.get("expression")) if each)
+        kind = self._type(node)
+        return kind is not None and pa.types.is_floating(kind)
+
+    def _comparison(self, operator: str, *nodes: sql.Expression) -> Comparison:
+        """Return how values compare, given all that are compared."""
+        kinds = FLOAT_COMPARISONS if any(self._is_float(node) for node in nodes) else PLAIN_COMPARISONS
+        return kinds[operator]
 
     def _operand(self, node: sql.Expression, kind: pa.DataType | None) -> pc.Expression:
         """Translate a value; a literal takes the type of what it is compared with."""
@@ -132,17 +147,21 @@ class _Translator:
         if not node.expressions:
             raise InvalidError("IN needs a list of values; queries inside a condition are not supported")
         if len(node.expressions) > _SPELLED_OUT_MAX and kind is not None:
+            if pa.types.is_floating(kind):
+                column, kind = column.cast(pa.float64()), pa.float64()
             values = pa.array([typed(_value(each), kind).as_py() for each in node.expressions], kind)
             return pc.if_else(column.is_null(), pc.scalar(pa.scalar(None, pa.bool_())), column.isin(values))
-        result = column == self._operand(node.expressions[0], kind)
+        equal = self._comparison("=", node.this, *node.expressions)
+        result = equal(column, self._operand(node.expressions[0], kind))
         for each in node.expressions[1:]:
-            result = result | (column == self._operand(each, kind))
+            result = result | equal(column, self._operand(each, kind))
         return result
 
     def _between(self, node: Any) -> pc.Expression:
         column, kind = self.of(node.this), self._type(node.this)
-        low, high = self._operand(node.args["low"], kind), self._operand(node.args["high"], kind)
-        return (column >= low) & (column <= high)
+        low, high = node.args["low"], node.args["high"]
+        at_least, at_most = (self._comparison(each, node.this, low, high) for each in (">=", "<="))
+        return at_least(column, self._operand(low, kind)) & at_most(column, self._operand(high, kind))
 
     def _like(self, node: Any, *, ignore_case: bool) -> pc.Expression:
         like = pc.match_like(self.of(node.this), str(_value(node.expression)), ignore_case=ignore_case)
@@ -151,15 +170,36 @@ class _Translator:
     def _arithmetic(self, node: Any, function: Callable[[Any, Any], pc.Expression]) -> pc.Expression:
         return function(self.of(node.this), self.of(node.expression))
 
+    def _divide(self, node: Any) -> pc.Expression:
+        for side in (node.this, node.expression):
+            kind = self._type(side)
+            if kind is not None and pa.types.is_decimal(kind):
+                raise InvalidError(
+                    f"the condition has {_said(node)}, which divides a decimal, and that is not supported:"
+                    " multiply instead"
+                )
+        return quotient(self.of(node.this), self.of(node.expression))
 
-_COMPARISONS: Final[dict[type[sql.Expression], Callable[[Any, Any], pc.Expression]]] = {
-    sql.EQ: pc.equal,
-    sql.NEQ: pc.not_equal,
-    sql.GT: pc.greater,
-    sql.GTE: pc.greater_equal,
-    sql.LT: pc.less,
-    sql.LTE: pc.less_equal,
+
+_COMPARISONS: Final[dict[type[sql.Expression], str]] = {
+    sql.EQ: "=",
+    sql.NEQ: "<>",
+    sql.GT: ">",
+    sql.GTE: ">=",
+    sql.LT: "<",
+    sql.LTE: "<=",
 }
+_ABOUT_COLUMNS: Final = (*_COMPARISONS, sql.Is, sql.In, sql.Between, sql.Like, sql.ILike)
+
+
+def _check_about_columns(node: Any) -> None:
+    """Refuse what holds for all rows or for none because a column was written as a text."""
+    texts = [each for each in node.find_all(sql.Literal) if each.is_string]
+    if texts and node.find(sql.Column) is None:
+        raise InvalidError(
+            f"the condition has {_said(node)}, which names no column: quotes, double ones too, make a text;"
+            " write a column's name without them, or in backticks"
+        )
 
 
 _KNOWN: Final[dict[type[sql.Expression], frozenset[str]]] = {
@@ -189,7 +229,11 @@ def _check_all_known(node: Any) -> None:
 
 
 def _unsupported(node: Any) -> InvalidError:
-    return InvalidError(f"the condition has {node.sql(dialect='spark')!r}, which is not supported")
+    return InvalidError(f"the condition has {_said(node)}, which is not supported")
+
+
+def _said(node: Any) -> str:
+    return repr(node.sql(dialect="spark"))
 
 
 def _value(node: sql.Expression) -> Any:

@@ -1,0 +1,50 @@
+"""Comparisons and arithmetic as Spark does them, so that both engines keep the same rows.
+
+NaN equals itself and is greater than every other number; a quotient is a float, and null when it
+is by zero. A comparison with null is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Comparison = Callable[[pc.Expression, pc.Expression], pc.Expression]
+
+
+def equal(left: pc.Expression, right: pc.Expression) -> pc.Expression:
+    """Compare floats, NaN with NaN too."""
+    return (left == right) | (pc.is_nan(left) & pc.is_nan(right))
+
+
+def greater(left: pc.Expression, right: pc.Expression) -> pc.Expression:
+    """Compare floats, with NaN above all others."""
+    return (left > right) | (pc.is_nan(left) & ~pc.is_nan(right))
+
+
+FLOAT_COMPARISONS: Final[dict[str, Comparison]] = {
+    "=": equal,
+    "<>": lambda left, right: ~equal(left, right),
+    ">": greater,
+    ">=": lambda left, right: ~greater(right, left),
+    "<": lambda left, right: greater(right, left),
+    "<=": lambda left, right: ~greater(left, right),
+}
+
+PLAIN_COMPARISONS: Final[dict[str, Comparison]] = {
+    "=": pc.equal,
+    "<>": pc.not_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+}
+
+
+def quotient(left: pc.Expression, right: pc.Expression) -> pc.Expression:
+    """Divide numbers as floats; null where the divisor is zero."""
+    dividend, divisor = left.cast(pa.float64()), right.cast(pa.float64())
+    return pc.if_else(divisor == 0.0, pc.scalar(pa.scalar(None, pa.float64())), pc.divide(dividend, divisor))
