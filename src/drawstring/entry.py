@@ -17,7 +17,9 @@ from drawstring.config.options import table_scope
 from drawstring.config.table import TableType
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
+from drawstring.keygen.texts import java_text
 from drawstring.schema.avro import arrow_to_avro
+from drawstring.schema.evolve import evolve
 from drawstring.schema.meta import without_meta
 from drawstring.schema.names import record_name
 from drawstring.schema.normal import normalise
@@ -102,7 +104,7 @@ def create(
     try:
         described = _describe(
             name or root.rpartition("/")[2],
-            without_meta(normalise(pa.schema(schema))),
+            _columns_of(schema),
             TableShape(table_type, version, _names(record_key), _names(partition_by), _names(ordering)),
             properties or {},
         )
@@ -110,6 +112,20 @@ def create(
         return Table(TableState(storage, engine or LocalEngine()))
     except DrawstringError as error:
         raise error.at(table=root) from error.__cause__
+    except FileNotFoundError as error:
+        raise InvalidError("there can be no folder here: choose another path", table=root) from error
+
+
+def _columns_of(schema: Any) -> pa.Schema:
+    """Return the columns of a new table."""
+    try:
+        given = pa.schema(schema)
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise InvalidError(
+            f"cannot read columns from {type(schema).__name__}: hand over a pyarrow schema, such as that of"
+            " pyarrow.table(data).schema"
+        ) from error
+    return evolve(pa.schema([]), without_meta(normalise(given)))
 
 
 def _describe(
@@ -122,16 +138,14 @@ def _describe(
         raise InvalidError(
             f"there is no table type {shape.table_type!r}: use COPY_ON_WRITE or MERGE_ON_READ"
         ) from None
+    if not shape.record_key:
+        raise InvalidError("record_key is empty: name the column or columns that tell records apart")
     for what, names in (
         ("record_key", shape.record_key),
         ("partition_by", shape.partition_by),
         ("ordering", shape.ordering),
     ):
-        for column in names:
-            if column not in columns.names:
-                near = get_close_matches(column, columns.names, 1)
-                hint = f"did you mean {near[0]}?" if near else f"the columns are {', '.join(columns.names)}"
-                raise InvalidError(f"{what} names a column {column} that the schema lacks: {hint}")
+        _check_columns(what, names, columns)
     return new_table_properties(
         name=name,
         table_type=table_type,
@@ -142,6 +156,22 @@ def _describe(
         schema_json=arrow_to_avro(columns, *record_name(name)),
         extra=table_scope(properties, strict=True),
     )
+
+
+def _check_columns(what: str, names: tuple[str, ...], columns: pa.Schema) -> None:
+    """Check that columns are there, each named once and of a type that does for its part."""
+    for column in names:
+        if column not in columns.names:
+            near = get_close_matches(column, columns.names, 1)
+            hint = f"did you mean {near[0]}?" if near else f"the columns are {', '.join(columns.names)}"
+            raise InvalidError(f"{what} names a column {column} that the schema lacks: {hint}")
+        if names.count(column) > 1:
+            raise InvalidError(f"{what} names column {column} more than once: name it once")
+        kind = columns.field(column).type
+        if what != "ordering":
+            java_text(pa.nulls(0, kind), column)
+        elif pa.types.is_nested(kind):
+            raise InvalidError(f"ordering column {column} is {kind}, which has no order: choose another")
 
 
 def _names(value: str | Sequence[str]) -> tuple[str, ...]:

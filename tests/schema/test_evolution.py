@@ -49,7 +49,8 @@ def test_text_does_not_turn_a_column_of_numbers_or_dates_into_text(kind: pa.Data
     [
         (pa.int32(), pa.int64(), pa.int64()),
         (pa.int64(), pa.int32(), pa.int64()),
-        (pa.int64(), pa.float64(), pa.float64()),
+        (pa.int64(), pa.float64(), pa.int64()),
+        (pa.int32(), pa.float32(), pa.int32()),
         (pa.float32(), pa.int64(), pa.float32()),
         (pa.float32(), pa.float64(), pa.float64()),
         (pa.string(), pa.float64(), pa.string()),
@@ -153,7 +154,7 @@ def test_promotions_keep_the_values() -> None:
             "d": pa.array([dt.date(2024, 1, 15), None]),
             "s": ["text", None],
             "x": pa.array([Decimal("1.50"), None], pa.decimal128(5, 2)),
-            "t": pa.array([1_700_000_000_123_456_789, None], pa.timestamp("ns", "UTC")),
+            "t": pa.array([1_700_000_000_123_456_000, None], pa.timestamp("ns", "UTC")),
             "k": pa.array(["a", None]).dictionary_encode(),
         }
     )
@@ -199,6 +200,87 @@ def test_a_nested_null_counts_only_below_a_value() -> None:
     bad = pa.array([{"a": None}], pa.struct([("a", pa.int32())]))
     with pytest.raises(InvalidError, match=r"'s\.a'"):
         conform(pa.RecordBatch.from_arrays([bad], names=["s"]), pa.schema([inner]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit"), [(pa.timestamp("us"), pa.timestamp("ns")), (pa.time64("us"), pa.time64("ns"))]
+)
+def test_times_finer_than_the_column_are_refused_and_not_cut(kind: pa.DataType, unit: pa.DataType) -> None:
+    fine, whole = (pa.record_batch({"t": pa.array([value], unit)}) for value in (1_500, 2_000))
+    assert conform(whole, schema(t=kind)).column("t").cast(pa.int64()).to_pylist() == [2]
+    with pytest.raises(InvalidError, match=r"'t' .*would lose data: 1500"):
+        conform(fine, schema(t=kind))
+
+
+@pytest.mark.parametrize(
+    ("table", "incoming"),
+    [
+        (pa.int64(), pa.string()),
+        (pa.float32(), pa.float64()),
+        (pa.timestamp("ms"), pa.timestamp("us")),
+        (pa.string(), pa.float64()),
+        (pa.date32(), pa.string()),
+    ],
+)
+def test_columns_of_keys_do_not_widen(table: pa.DataType, incoming: pa.DataType) -> None:
+    with pytest.raises(InvalidError, match=r"'c' is .* in the table and .* in the records"):
+        evolve(schema(c=table), schema(c=incoming), fixed=["c"])
+    inside = schema(s=pa.struct([("c", table)])), schema(s=pa.struct([("c", incoming)]))
+    with pytest.raises(InvalidError, match=r"'s\.c' is"):
+        evolve(*inside, fixed=["s.c"])
+
+
+@pytest.mark.parametrize(
+    ("table", "incoming"),
+    [
+        (pa.int32(), pa.int64()),
+        (pa.int64(), pa.float64()),
+        (pa.int64(), pa.int32()),
+        (pa.string(), pa.int64()),
+        (pa.decimal128(5, 2), pa.decimal128(9, 2)),
+    ],
+)
+def test_columns_of_keys_take_what_can_be_cast_to_their_type(
+    table: pa.DataType, incoming: pa.DataType
+) -> None:
+    assert evolve(schema(c=table), schema(c=incoming), fixed=["c"]) == schema(c=table)
+
+
+def test_whole_floats_go_back_to_integers_and_others_are_refused() -> None:
+    fitted = conform(pa.record_batch({"n": [1.0, None, -3.0]}), schema(n=pa.int64()))
+    assert fitted.column("n").to_pylist() == [1, None, -3]
+    for value in (1.5, float("nan"), 2.0**63):
+        with pytest.raises(InvalidError, match=r"'n' does not fit its type int64.*column of type double"):
+            conform(pa.record_batch({"n": [value]}), schema(n=pa.int64()))
+
+
+def test_a_column_that_differs_by_case_only_is_refused() -> None:
+    with pytest.raises(InvalidError, match="'Fare' differs from column 'fare' by case only"):
+        evolve(schema(fare=pa.int32()), schema(fare=pa.int32(), Fare=pa.int32()))
+    with pytest.raises(InvalidError, match=r"'s\.A' differs from column 's\.a'"):
+        evolve(schema(s=pa.struct([("a", pa.int32())])), schema(s=pa.struct([("A", pa.int32())])))
+    with pytest.raises(InvalidError, match="'NEW' differs from column 'new'"):
+        evolve(schema(fare=pa.int32()), schema(new=pa.int32(), NEW=pa.int32()))
+    table = schema(a=pa.int32(), A=pa.int32())
+    assert evolve(table, table) == table
+
+
+def test_dictionaries_of_views_are_decoded_at_every_depth() -> None:
+    codes = pa.DictionaryArray.from_arrays(
+        pa.array([0, None, 1], pa.uint32()), pa.array(["x", "y"]).cast(pa.string_view())
+    )
+    batch = pa.record_batch(
+        {
+            "c": codes,
+            "l": pa.ListArray.from_arrays([0, 2, 3, 3], codes).cast(pa.large_list(codes.type)),
+            "s": pa.StructArray.from_arrays([codes], ["c"]),
+        }
+    )
+    fitted = conform(
+        batch.slice(1),
+        schema(c=pa.string(), l=pa.list_(pa.string()), s=pa.struct([("c", pa.string())])),
+    )
+    assert fitted.to_pydict() == {"c": [None, "y"], "l": [["y"], []], "s": [{"c": None}, {"c": "y"}]}
 
 
 def test_values_that_do_not_fit_the_type_are_refused_with_the_column() -> None:

@@ -1,12 +1,19 @@
 """Schema evolution on write, and fitting a batch to a schema (specification: Schema Evolution).
 
-A table's column widens, it never narrows: int to long, float and double; long to float and double;
-float to double; decimals to more digits of the same scale. Added columns are nullable. What a file
-holds may also become text (numbers, dates) or change between string and binary: Hudi allows such
-steps, and they are read, but rows that come in as text never turn a column of numbers into text.
+A table's column widens, it never narrows: int to long, float to double, decimals to more digits of
+the same scale, milliseconds to micros. Added columns are nullable. What a file holds may also become
+float (integers), text (numbers, dates) or change between string and binary: Hudi allows such steps,
+and they are read. A write does not take them: rows that come in as floats are integers with nulls
+far more often than a wish to change the column, so whole numbers go back to the column's type.
+
+Columns that make keys and partition paths, or that order records, do not widen at all: the key of
+a record, its folder and its order would not be what they were.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,33 +33,71 @@ _WIDER: dict[pa.DataType, tuple[pa.DataType, ...]] = {
 }
 
 
-def evolve(table: pa.Schema, incoming: pa.Schema) -> pa.Schema:
+def evolve(table: pa.Schema, incoming: pa.Schema, fixed: Collection[str] = ()) -> pa.Schema:
     """Return the schema that a table has after a write.
 
     Args:
         table: schema of the table, without meta columns.
         incoming: schema of the records written, without meta columns.
+        fixed: columns that keep their type: those of keys, partitions and ordering.
 
     Raises:
         InvalidError: a column that cannot hold what comes in, or a missing one that is not nullable,
-            naming the column and both types.
+            naming the column and both types; a new column that differs from another by case only.
     """
-    return pa.schema(_merge_fields(list(table), list(normalise(incoming)), ""))
+    return pa.schema(_merge_fields(list(table), list(normalise(incoming)), _Place("", frozenset(fixed))))
 
 
-def _merge_fields(table: list[pa.Field], incoming: list[pa.Field], column: str) -> list[pa.Field]:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in the schema a type is.
+
+    Attributes:
+        column: dotted name.
+        fixed: dotted names of columns that keep their type.
+    """
+
+    column: str
+    fixed: frozenset[str]
+
+    def below(self, name: str) -> _Place:
+        """Return the place of a field."""
+        return _Place(_dotted(self.column, name), self.fixed)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the type here is kept."""
+        return self.column in self.fixed
+
+
+def _merge_fields(table: list[pa.Field], incoming: list[pa.Field], place: _Place) -> list[pa.Field]:
     """Keep the table's fields in order, each widened as needed, then add the new ones."""
     given = {field.name: field for field in incoming}
-    kept = [_merge_field(field, given.pop(field.name, None), _dotted(column, field.name)) for field in table]
-    return kept + [_added(field, _dotted(column, field.name)) for field in given.values()]
+    kept = [_merge_field(field, given.pop(field.name, None), place.below(field.name)) for field in table]
+    names = [field.name for field in table]
+    for name in given:
+        _check_own_spelling(name, names, place)
+        names.append(name)
+    return kept + [_added(field, _dotted(place.column, field.name)) for field in given.values()]
 
 
-def _merge_field(field: pa.Field, incoming: pa.Field | None, column: str) -> pa.Field:
+def _check_own_spelling(name: str, names: list[str], place: _Place) -> None:
+    """Refuse a name that engines without regard to case could not tell from another."""
+    alike = [each for each in names if each.lower() == name.lower()]
+    if alike:
+        old, new = _dotted(place.column, alike[0]), _dotted(place.column, name)
+        raise InvalidError(
+            f"Column {new!r} differs from column {old!r} by case only, which Spark cannot tell apart:"
+            " rename it."
+        )
+
+
+def _merge_field(field: pa.Field, incoming: pa.Field | None, place: _Place) -> pa.Field:
     if incoming is None:
         if field.nullable:
             return field
-        raise InvalidError(f"Column {column!r} of the table must not be null and is missing; add it.")
-    return field.with_type(_merge_type(field.type, incoming.type, column))
+        raise InvalidError(f"Column {place.column!r} of the table must not be null and is missing; add it.")
+    return field.with_type(_merge_type(field.type, incoming.type, place))
 
 
 def _added(field: pa.Field, column: str) -> pa.Field:
@@ -61,26 +106,44 @@ def _added(field: pa.Field, column: str) -> pa.Field:
     return field.with_nullable(True)
 
 
-def _merge_type(table: pa.DataType, incoming: pa.DataType, column: str) -> pa.DataType:
+def _merge_type(table: pa.DataType, incoming: pa.DataType, place: _Place) -> pa.DataType:
     if table == incoming or pt.is_null(incoming):
         return table
     if pt.is_struct(table) and pt.is_struct(incoming):
-        return pa.struct(_merge_fields(table.fields, incoming.fields, column))
+        return pa.struct(_merge_fields(table.fields, incoming.fields, place))
     if pt.is_list(table) and pt.is_list(incoming):
-        return pa.list_(_merge_inner(table.value_field, incoming.value_field, f"{column}.item"))
+        return pa.list_(_merge_inner(table.value_field, incoming.value_field, place.below("item")))
     if pt.is_map(table) and pt.is_map(incoming):
-        return pa.map_(pa.string(), _merge_inner(table.item_field, incoming.item_field, f"{column}.value"))
-    if fits(incoming, table):
+        return pa.map_(pa.string(), _merge_inner(table.item_field, incoming.item_field, place.below("value")))
+    return _merge_plain(table, incoming, place)
+
+
+def _merge_plain(table: pa.DataType, incoming: pa.DataType, place: _Place) -> pa.DataType:
+    text_of_float = place.is_fixed and pt.is_floating(incoming) and _is_text(table)
+    if fits(incoming, table) and not text_of_float:
         return table
+    if pt.is_integer(table) and pt.is_floating(incoming):
+        return table  # each batch is cast, and a value that is not whole is refused
+    if place.is_fixed:
+        if (pt.is_integer(table) and pt.is_integer(incoming)) or _is_more_digits(table, incoming):
+            return table
+        raise InvalidError(
+            f"Column {place.column!r} is {table} in the table and {incoming} in the records; it makes keys,"
+            f" partitions or the order of records and keeps its type: cast it to {table}."
+        )
     if fits(table, incoming) and not _is_text(incoming):
         return incoming
     raise InvalidError(
-        f"Column {column!r} is {table} in the table and {incoming} in the records; cast it to {table}."
+        f"Column {place.column!r} is {table} in the table and {incoming} in the records; cast it to {table}."
     )
 
 
-def _merge_inner(table: pa.Field, incoming: pa.Field, column: str) -> pa.Field:
-    merged = table.with_type(_merge_type(table.type, incoming.type, column))
+def _is_more_digits(table: pa.DataType, incoming: pa.DataType) -> bool:
+    return bool(pt.is_decimal(table) and pt.is_decimal(incoming) and fits(table, incoming))
+
+
+def _merge_inner(table: pa.Field, incoming: pa.Field, place: _Place) -> pa.Field:
+    merged = table.with_type(_merge_type(table.type, incoming.type, place))
     return merged.with_nullable(table.nullable or incoming.nullable)
 
 
@@ -141,7 +204,7 @@ def _fit(array: pa.Array, kind: pa.DataType, column: str) -> pa.Array:
     if array.type.equals(kind):
         return array
     if pt.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        array = _decoded(array)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pt.is_struct(kind) and pt.is_struct(array.type):
@@ -151,6 +214,15 @@ def _fit(array: pa.Array, kind: pa.DataType, column: str) -> pa.Array:
     if pt.is_list(kind) and not pt.is_null(array.type):
         return _fit_list(array, kind, column)
     return _cast(array, kind, column)
+
+
+def _decoded(array: pa.DictionaryArray) -> pa.Array:
+    """Return the values that a dictionary-encoded array stands for; Arrow does not take from views."""
+    values = array.dictionary
+    if pt.is_string_view(values.type) or pt.is_binary_view(values.type):
+        plain = pa.string() if pt.is_string_view(values.type) else pa.binary()
+        array = pa.DictionaryArray.from_arrays(array.indices, values.cast(plain))
+    return array.dictionary_decode()
 
 
 def _fit_struct(array: pa.StructArray, kind: pa.StructType, column: str) -> pa.Array:
@@ -208,14 +280,15 @@ def _cast(array: pa.Array, kind: pa.DataType, column: str) -> pa.Array:
     try:
         return _cast_exact(array, kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidError(f"Column {column!r} does not fit its type {kind}: {error}.") from error
+        hint = ""
+        if pt.is_integer(kind) and pt.is_floating(array.type):
+            hint = " Round it, or write it to a column of type double; a column of integers stays one."
+        raise InvalidError(f"Column {column!r} does not fit its type {kind}: {error}.{hint}") from error
 
 
 def _cast_exact(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Cast; numbers may lose digits to floats as promotion says, times below the unit are cut."""
+    """Cast; only integers may lose digits, to floats, as promotion says."""
     if pt.is_floating(kind) and pt.is_integer(array.type):
-        return array.cast(kind, safe=False)
-    if pt.is_timestamp(kind) and pt.is_timestamp(array.type):
         return array.cast(kind, safe=False)
     return array.cast(kind)
 

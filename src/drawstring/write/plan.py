@@ -118,7 +118,8 @@ def _schema_after(facts: WriteFacts, incoming: pa.Schema, verb: Verb) -> tuple[s
     current = without_meta(avro_to_arrow(current_json))
     if verb.is_delete:
         return current_json, current
-    evolved = evolve(current, incoming)
+    fixed = (*config.record_key_fields, *config.partition_fields, *config.ordering_fields)
+    evolved = evolve(current, incoming, fixed)
     if evolved.equals(current):
         return current_json, current
     return arrow_to_avro(evolved, name, namespace), evolved

@@ -29,20 +29,43 @@ def batches_of(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
 
 
 def _reader(data: Any) -> pa.RecordBatchReader:
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(data)
-    if hasattr(data, "__arrow_c_array__"):
-        batch = pa.record_batch(data)
-        return pa.RecordBatchReader.from_batches(batch.schema, [batch])
-    if type(data).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(data, preserve_index=False).to_reader()
+    try:
+        if _is_pandas_frame(data):
+            return pa.Table.from_pandas(data, preserve_index=_index_to_keep(data)).to_reader()
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(data)
+        if hasattr(data, "__arrow_c_array__"):
+            batch = pa.record_batch(data)
+            return pa.RecordBatchReader.from_batches(batch.schema, [batch])
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InvalidError(f"cannot read rows from this {type(data).__name__}: {error}") from error
     raise InvalidError(
         f"cannot read rows from {type(data).__name__}: hand over a pyarrow Table or RecordBatchReader,"
         " a pandas or polars DataFrame, or anything with the Arrow C stream interface"
     )
 
 
+def _is_pandas_frame(data: Any) -> bool:
+    kinds = (f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(data).__mro__)
+    return "pandas.DataFrame" in kinds
+
+
+def _index_to_keep(frame: Any) -> bool | None:
+    """Tell pyarrow which index makes columns: one with names does, row numbers do not."""
+    is_named = all(name is not None and name not in frame.columns for name in frame.index.names)
+    return None if is_named else False
+
+
 def _bounded(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    for batch in reader:
+    while (batch := _next(reader)) is not None:
         for start in range(0, batch.num_rows, BATCH_ROWS):
             yield batch.slice(start, BATCH_ROWS)
+
+
+def _next(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:
+    try:
+        return reader.read_next_batch()
+    except StopIteration:
+        return None
+    except pa.ArrowException as error:
+        raise InvalidError(f"the rows handed over cannot be read to their end: {error}") from error
