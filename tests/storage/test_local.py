@@ -99,10 +99,20 @@ def test_a_folder_without_permission_is_the_users_to_fix(
     assert os.listdir(tmp_path) == []
 
 
-def test_a_file_system_that_fails_is_unavailable(tmp_path: Path) -> None:
-    with pytest.raises(UnavailableError, match="name too long") as caught:
-        open_storage(tmp_path).put("x" * 300, b"")
-    assert caught.value.path == "x" * 300
+def test_a_file_system_that_fails_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(UnavailableError, match=r"No space left.*check the disk") as caught:
+        open_storage(tmp_path).put("x", b"")
+    assert caught.value.path == "x"
+
+
+@pytest.mark.parametrize(("path", "says"), [("x" * 300 + "/f", "too long"), ("a\0b/f", "NUL character")])
+def test_a_path_that_no_file_can_have_says_which_part_is_wrong(tmp_path: Path, path: str, says: str) -> None:
+    with pytest.raises(InvalidError, match=f"{says}.*partition value"):
+        open_storage(tmp_path).put(path, b"")
 
 
 def test_a_table_below_a_file_is_not_found(tmp_path: Path) -> None:

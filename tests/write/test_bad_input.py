@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -78,6 +80,23 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
     "a condition that fails on a partition": (
         lambda table: table.scan(where=pc.field("city").cast("int64") > 1).to_arrow(),
         r"condition .*city.* fails on a partition",
+    ),
+    "a condition that is none": (lambda table: table.scan(where=5), r"SQL text or a pyarrow expression"),
+    "a time that is nothing": (lambda table: table.incremental(None), r"None is not a time"),
+    "a time that is no day": (lambda table: table.scan(as_of=20269901), r"'20269901' is not a time"),
+    "a frame with mixed objects": (
+        lambda table: table.upsert(pd.DataFrame({"id": ["a", 5], "city": "x", "ts": 1, "fare": 1.0})),
+        r"cannot read rows from this DataFrame: .*id",
+    ),
+    "a single column": (lambda table: table.upsert(pl.Series([1])), r"cannot read rows from this Series"),
+    "a series of pandas": (lambda table: table.upsert(pd.Series([1])), r"cannot read rows from .*Series"),
+    "a partition value too long for a folder": (
+        lambda table: table.upsert(rides(("x", "x" * 300, 1, 1.0))),
+        r"too long for the file system: shorten the partition value",
+    ),
+    "a partition value with a NUL": (
+        lambda table: table.upsert(rides(("x", "a\0b", 1, 1.0))),
+        r"NUL character",
     ),
     "a time that is none": (lambda table: table.scan(as_of="yesterday").to_arrow(), r"yesterday"),
     "a null record key": (

@@ -75,6 +75,8 @@ def new_table_properties(
         UnsupportedError: a version or a merge mode that drawstring does not write.
     """
     _check_name(name)
+    if not isinstance(version, int):
+        raise InvalidError(f"the version of a table is a number, not {version!r}: choose 6, 8 or 9")
     if version not in LAYOUT_OF_VERSION:
         raise UnsupportedError(f"cannot create a table of version {version}: choose 6, 8 or 9")
     mode = _merge_mode(extra, bool(ordering))

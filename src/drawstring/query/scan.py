@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from queue import Full, Queue
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import pyarrow as pa
 
 from drawstring.base.bounds import worker_threads
-from drawstring.base.errors import DrawstringError
+from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.filegroups.cdc import ChangeTask, read_task
 from drawstring.filegroups.tasks import ReadTask
 
@@ -85,11 +86,20 @@ class Scan:
 
         Args:
             options: of `pyarrow.Table.to_pandas`.
+
+        Raises:
+            InvalidError: pandas is not installed.
         """
+        _check_installed("pandas")
         return self.to_arrow().to_pandas(**options)
 
     def to_polars(self) -> polars.DataFrame:
-        """Return all rows as a polars DataFrame."""
+        """Return all rows as a polars DataFrame.
+
+        Raises:
+            InvalidError: polars is not installed.
+        """
+        _check_installed("polars")
         import polars
 
         frame = polars.from_arrow(self.to_arrow())
@@ -99,6 +109,13 @@ class Scan:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Hand the rows over through the Arrow C stream interface."""
         return self.to_reader().__arrow_c_stream__(requested_schema)
+
+
+def _check_installed(package: str) -> None:
+    if find_spec(package) is None:
+        raise InvalidError(
+            f"to_{package} needs {package}, which is not installed: pip install {package}, or use to_arrow"
+        )
 
 
 class _Run:

@@ -100,7 +100,7 @@ def query_of(
 
     Args:
         facts: the table.
-        columns: columns in the order wanted; None for all.
+        columns: columns in the order wanted, or one column; None for all.
         where: SQL text or an Arrow expression; None for all rows.
         instants: which log blocks count.
         schema_time: the time whose schema `facts` tell; None for now.
@@ -111,7 +111,8 @@ def query_of(
     """
     check_readable(facts.config)
     schema = visible_schema(facts)
-    wanted = tuple(schema.names if columns is None else dict.fromkeys(columns))
+    asked = [columns] if isinstance(columns, str) else columns
+    wanted = tuple(schema.names if asked is None else dict.fromkeys(asked))
     check_columns(wanted, schema)
     history = schema_history(facts, schema_time)
     return Query(facts, schema, wanted, parse_where(where, schema), instants, history)

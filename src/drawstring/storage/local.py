@@ -256,6 +256,11 @@ def _translated(path: str) -> Iterator[None]:
             f"the file system refuses access ({error.strerror}): check owner and mode", path=path
         ) from error
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise InvalidError(
+                "a name is too long for the file system: shorten the partition value that leads there",
+                path=path,
+            ) from error
         raise UnavailableError(
             f"the file system failed ({error.strerror or error}): check the disk, then try again", path=path
         ) from error

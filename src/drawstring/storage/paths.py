@@ -18,7 +18,11 @@ def checked(path: str) -> str:
 
 def checked_folder(folder: str) -> str:
     """Return a path of a folder, empty for the root, having made sure that it stays inside the table."""
-    if folder and ("\0" in folder or any(part in ("", ".", "..") for part in folder.split("/"))):
+    if "\0" in folder:
+        raise InvalidError(
+            f"{folder!r} is not a path: it has a NUL character (change the partition value that leads there)"
+        )
+    if folder and any(part in ("", ".", "..") for part in folder.split("/")):
         raise InvalidError(
             f"{folder!r} is not a path inside the table: it must not start or end with a slash, "
             "nor have empty, '.' or '..' parts (change the partition value that leads there)"

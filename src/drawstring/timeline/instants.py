@@ -19,13 +19,13 @@ _TIME_DIGITS = 17
 _LEGACY_PAD = "999"
 
 
-def as_instant_time(value: str | datetime | date, timezone: str = "UTC") -> str:
+def as_instant_time(value: object, timezone: str = "UTC") -> str:
     """Return the instant time that a user means.
 
     Args:
-        value: 17 or 14 digits (kept as they are), `yyyy-MM-dd[ HH:mm:ss[.SSS]]`, other ISO 8601
-            forms, `earliest`, zeros, a date (its midnight) or a datetime. Values with an offset
-            are converted to the table's time zone; others are taken to be in it.
+        value: 17 or 14 digits (kept as they are; may be a number), `yyyy-MM-dd[ HH:mm:ss[.SSS]]`,
+            other ISO 8601 forms, `earliest`, zeros, a date (its midnight) or a datetime. Values
+            with an offset are converted to the table's time zone; others are taken to be in it.
         timezone: `hoodie.table.timeline.timezone` of the table, `UTC` or `LOCAL`.
 
     Raises:
@@ -35,7 +35,9 @@ def as_instant_time(value: str | datetime | date, timezone: str = "UTC") -> str:
         return _text(_to_zone(value, timezone))
     if isinstance(value, date):
         return _text(datetime.combine(value, time()))
-    text = value.strip()
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise _unreadable(value)
+    text = str(value).strip()
     if text.lower() == "earliest" or _ZEROS.fullmatch(text):
         return EARLIEST
     if _DIGITS.fullmatch(text):
@@ -101,8 +103,8 @@ def _parse_iso(text: str) -> datetime:
         raise _unreadable(text) from None
 
 
-def _unreadable(text: str) -> InvalidError:
+def _unreadable(value: object) -> InvalidError:
     return InvalidError(
-        f"{text!r} is not a time; write 17 digits such as 20240131100000000, "
+        f"{value!r} is not a time; write 17 digits such as 20240131100000000, "
         "or a date such as 2024-01-31 or 2024-01-31 10:00:00.000."
     )

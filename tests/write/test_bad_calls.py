@@ -1,0 +1,86 @@
+"""Calls that no table could answer, and calls that read as one would guess."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import drawstring
+from drawstring.base.errors import InvalidError
+from tests.write.test_bad_input import OLD, table_at
+from tests.write.test_operations import SCHEMA, held, rides
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"record_key": []}, "record_key is empty"),
+        ({"record_key": ["id", "id"]}, "record_key names column id more than once"),
+        ({"partition_by": ["city", "city"]}, "partition_by names column city more than once"),
+        ({"record_key": "tags"}, "tags of type list.* cannot be part of a key"),
+        ({"partition_by": "tags"}, "tags of type list.* cannot be part of a key"),
+        ({"ordering": "tags"}, "ordering column tags is list.*no order"),
+        ({"version": "8"}, "version of a table is a number, not '8'"),
+        ({"version": 9.0}, r"version of a table is a number, not 9\.0"),
+        ({"schema": pl.DataFrame({"id": [1]})}, "cannot read columns from DataFrame"),
+        ({"schema": pd.DataFrame({"id": [1]})}, "cannot read columns from DataFrame"),
+        ({"schema": 5}, "cannot read columns from int"),
+    ],
+    ids=str,
+)
+def test_a_table_that_no_write_would_take_is_not_created(
+    tmp_path: Path, how: dict[str, Any], says: str
+) -> None:
+    schema = SCHEMA.append(pa.field("tags", pa.list_(pa.string())))
+    with pytest.raises(InvalidError, match=says) as caught:
+        drawstring.create(tmp_path / "t", **{"schema": schema, "record_key": "id", **how})
+    assert caught.value.table == str(tmp_path / "t")
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_table_below_a_file_cannot_be_created(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InvalidError, match="choose another path") as caught:
+        drawstring.create(tmp_path / "file/t", SCHEMA, record_key="id")
+    assert caught.value.table == str(tmp_path / "file/t")
+
+
+def test_what_breaks_in_the_callers_reader_stays_the_callers(tmp_path: Path) -> None:
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield rides(("c", "rome", 1, 1.0)).to_batches()[0]
+        raise ValueError("source broke")
+
+    table = table_at(tmp_path)
+    with pytest.raises((ValueError, InvalidError), match="source broke"):
+        table.upsert(pa.RecordBatchReader.from_batches(SCHEMA, broken()))
+    assert held(table) == OLD
+
+
+def test_one_column_may_be_named_by_itself(tmp_path: Path) -> None:
+    table = table_at(tmp_path)
+    assert table.scan("id").to_arrow().column_names == ["id"]
+    assert table.incremental(0, columns="fare").schema.names == ["fare"]
+
+
+def test_a_time_may_be_a_number(tmp_path: Path) -> None:
+    table = table_at(tmp_path)
+    first = table.timeline.writes()[0].requested
+    assert held(table, as_of=int(first)) == held(table, as_of=first)
+    assert table.incremental(0).to_arrow().num_rows == table.incremental("earliest").to_arrow().num_rows
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_a_frame_without_its_package_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    scan = table_at(tmp_path).scan()
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(InvalidError, match=f"pip install {package}"):
+        getattr(scan, f"to_{package}")()
