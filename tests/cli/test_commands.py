@@ -50,6 +50,7 @@ def test_show_tells_what_the_table_is(text: Any, rides: History) -> None:
     assert (shown["record_key"], shown["partition_by"], shown["ordering"]) == (["id"], ["city"], ["ts"])
     assert (shown["writes"], shown["partitions"]) == (5, 3)
     assert shown["log_files"] > 0
+    assert shown["last_write"] == rides.table.timeline.writes()[-1].requested
     assert shown["columns"]["fare"] == "double"
 
 
@@ -161,6 +162,25 @@ def test_an_unknown_command(complaint: Any) -> None:
 
 def test_an_option_of_the_object_store_without_value(complaint: Any, rides: History) -> None:
     assert "NAME=VALUE" in complaint("show", rides.path, "--option", "region")
+
+
+def test_an_option_of_the_object_store_for_a_local_table(complaint: Any, rides: History) -> None:
+    assert "no object store" in complaint("head", rides.path, "--option", "region=eu-central-1")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("timeline", "--last", "-1"), ("head", "-n", "-3"), ("head", "--rows=-3"), ("timeline", "-n", "-1")],
+)
+def test_a_negative_number_of_rows_or_instants(
+    complaint: Any, rides: History, words: tuple[str, ...]
+) -> None:
+    assert "Must be >= 0" in complaint(words[0], rides.path, *words[1:])
+
+
+def test_no_rows_and_no_instants_are_fine(text: Any, rides: History) -> None:
+    assert json.loads(text("head", rides.path, "-n", "0", "--json")) == []
+    assert json.loads(text("timeline", rides.path, "--last", "0", "--json")) == []
 
 
 def test_a_defect_is_one_line_and_exit_code_1(

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 import drawstring
 from drawstring.base.errors import InvalidError
+from drawstring.storage import is_object_store
 from drawstring.table import Table
 
 TablePath = Annotated[str, Parameter(help="Root of the table: a folder, or an address (s3://bucket/table).")]
@@ -24,9 +25,13 @@ def open_table(path: str, options: tuple[str, ...]) -> Table:
     """Open the table that a command names.
 
     Raises:
-        InvalidError: there is no table, or an option is not of the form NAME=VALUE.
+        InvalidError: there is no table, an option is not of the form NAME=VALUE, or the table is in no
+            object store.
     """
-    return drawstring.open(path, storage_options=storage_options(options) or None)
+    given = storage_options(options)
+    if given and not is_object_store(path):
+        raise InvalidError(f"{path} is in no object store: leave --option {next(iter(given))} out")
+    return drawstring.open(path, storage_options=given or None)
 
 
 def storage_options(options: tuple[str, ...]) -> dict[str, str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
 from drawstring.query.scan import Scan
 
-Rows = Annotated[int, Parameter(name=("--rows", "-n"), help="How many rows.")]
+Rows = Annotated[int, Parameter(name=("--rows", "-n"), validator=Number(gte=0), help="How many rows.")]
 Columns = Annotated[str | None, Parameter(name=("--columns", "-c"), help="Columns, with commas between.")]
 Where = Annotated[str | None, Parameter(name=("--where", "-w"), help="SQL predicate that the rows fulfil.")]
 AsOf = Annotated[str | None, Parameter(name="--as-of", help="As of an instant or a date-time.")]

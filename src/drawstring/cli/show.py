@@ -13,7 +13,7 @@ def show(path: TablePath, *, as_json: AsJson = False, option: StorageOptions = (
     settings, content = _settings(table), _content(table)
     columns = {field.name: str(field.type) for field in table.schema}
     if as_json:
-        output.print_json({**settings, **content, "columns": columns})
+        output.print_json({**settings, **content, "last_write": _last_write(table), "columns": columns})
         return
     people = {**settings, **content, "last_write": output.instant_text(_last_write(table))}
     people["size"] = output.size_text(content["size_bytes"])

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Annotated
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
 
 LastInstants = Annotated[
-    int | None, Parameter(name=("--last", "-n"), help="Show only so many of the newest instants.")
+    int | None,
+    Parameter(
+        name=("--last", "-n"), validator=Number(gte=0), help="Show only so many of the newest instants."
+    ),
 ]
 
 

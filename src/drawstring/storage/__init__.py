@@ -16,7 +16,7 @@ from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.objects import ObjectStorage
 from drawstring.storage.protocol import Storage, StorageSpec
 
-__all__ = ["Storage", "StorageSpec", "open_spec", "open_storage"]
+__all__ = ["Storage", "StorageSpec", "is_object_store", "open_spec", "open_storage"]
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
 _S3_SCHEMES: Final = frozenset({"s3", "s3a", "s3n"})
@@ -36,8 +36,7 @@ def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None 
     text = os.fspath(uri)
     if not text.strip():
         raise InvalidError("the address of the table is empty: give a path or a URI")
-    match = _SCHEME.match(text)
-    scheme = match[1].lower() if match else ""
+    scheme = _scheme(text)
     if scheme == "":
         return LocalStorage(text)
     if scheme == "file":
@@ -53,9 +52,19 @@ def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None 
     )
 
 
+def is_object_store(uri: str) -> bool:
+    """Tell whether an address is that of an object store, which takes options."""
+    return _scheme(uri) in _S3_SCHEMES
+
+
 def open_spec(spec: StorageSpec) -> Storage:
     """Open the storage that a worker was told of."""
     return open_storage(spec.uri, spec.options)
+
+
+def _scheme(uri: str) -> str:
+    match = _SCHEME.match(uri)
+    return match[1].lower() if match else ""
 
 
 def _path_of_file_uri(uri: str) -> str:
