@@ -84,7 +84,9 @@ class Table:
         return self._facts().schema
 
     def insert(self, data: Any, **options: Any) -> CommitResult:
-        """Add rows without looking for their keys.
+        """Add rows without looking for their keys, except where a bucket index has them together.
+
+        A bucket that exists already is merged with the new rows like an upsert.
 
         Args:
             data: anything with the Arrow C stream interface, a pandas or polars DataFrame.
@@ -162,14 +164,19 @@ class Table:
         """Return the table's rows as a lazy scan.
 
         Args:
-            columns: columns to read, all by default, meta columns included.
+            columns: columns to read, or one column; all by default, meta columns included.
             where: a SQL predicate in Spark's dialect, as in `"month = 7 and delay > 60"` (columns plain
                 or in backticks, texts in quotes), or a pyarrow expression.
             as_of: an instant or a date-time: the table as it was then.
             read_optimized: base files only; changes that are not compacted yet do not show.
 
         Raises:
-            InvalidError: a column that is not there, or a time that is none.
+            InvalidError: a column that is not there, a condition that does not fit the columns, or a
+                time that is none or whose files were cleaned away. The condition may also fail on a
+                row, when the scan is read.
+            CorruptTableError: a file of the table is damaged or missing; data files are looked at
+                when the scan is read.
+            UnsupportedError: the table has a feature that this release cannot read.
         """
         with self._about():
             return snapshot_scan(
@@ -201,8 +208,13 @@ class Table:
                 archived or their files cleaned away; later commits hide earlier ones then.
 
         Raises:
-            InvalidError: a column or time that is none, or files that are gone without `full_scan`.
+            InvalidError: a column or time that is none, a condition that does not fit the columns, an end
+                before the start, or files that are gone without `full_scan`.
+            CorruptTableError: a file of the table is damaged or missing; data files are looked at
+                when the scan is read.
             UnavailableError: a pending write would be missed.
+            UnsupportedError: the table keeps no commit times, or has a feature that this release cannot
+                read.
         """
         with self._about():
             asked = RangeSpec(start, end, include_start, _chosen(Holes, holes), full_scan)

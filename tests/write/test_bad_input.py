@@ -82,7 +82,7 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
         r"condition .*city.* fails on a partition",
     ),
     "a condition that is none": (lambda table: table.scan(where=5), r"SQL text or a pyarrow expression"),
-    "a time that is nothing": (lambda table: table.incremental(None), r"None is not a time"),
+    "a time that is a fraction": (lambda table: table.incremental(1.5), r"1\.5 is not a time"),
     "a time that is no day": (lambda table: table.scan(as_of=20269901), r"'20269901' is not a time"),
     "a frame with mixed objects": (
         lambda table: table.upsert(pd.DataFrame({"id": ["a", 5], "city": "x", "ts": 1, "fare": 1.0})),

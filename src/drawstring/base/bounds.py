@@ -14,17 +14,11 @@ ROW_GROUP_ROWS: Final = 250_000
 EXCHANGE_BYTES_MAX: Final = 256 << 20
 """Bytes that an exchange of the local engine keeps in memory before it spills to disk."""
 
-BLOCK_BYTES_MAX: Final = 256 << 20
-"""Bytes of Arrow data in one log block."""
-
 HEADER_ENTRIES_MAX: Final = 64
 """Entries in the header of a log block that a reader accepts."""
 
 AVRO_TYPES_MAX: Final = 50_000
 """Types that an Avro schema which a reader accepts may unfold to, each use of a named one counted."""
-
-TIMELINE_FILE_BYTES_MAX: Final = 1 << 30
-"""Bytes of a timeline file that a reader accepts."""
 
 
 def worker_threads() -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -49,11 +48,6 @@ class Stamp:
             *(batch.column(name) for name in self._names),
         ]
         return pa.RecordBatch.from_arrays(columns, names=self._schema.names)
-
-    def apply_all(self, batches: Iterator[pa.RecordBatch], file_name: str) -> Iterator[pa.RecordBatch]:
-        """Stamp a stream."""
-        for batch in batches:
-            yield self.apply(batch, file_name)
 
     def _sequence(self, rows: int) -> pa.Array:
         start = next(self._counter)

@@ -86,7 +86,7 @@ def find_range(facts: TableFacts, asked: RangeSpec) -> CommitRange:
     """Return the writes of a range.
 
     Raises:
-        InvalidError: a time that cannot be read.
+        InvalidError: a time that cannot be read, or an end before the start.
         UnavailableError: a hole, and the range is to fail then.
     """
     zone = facts.config.timezone
@@ -98,6 +98,8 @@ def find_range(facts: TableFacts, asked: RangeSpec) -> CommitRange:
         last = max(newest, key=time_of, default=None)
         return CommitRange(EARLIEST, stop, () if last is None else (last,), full_scan=asked.full_scan)
     begin = as_instant_time(asked.start, zone)
+    if stop is not None and stop < begin:
+        raise InvalidError(f"the range ends at {stop}, before it starts at {begin}: swap start and end")
     if asked.include_start:
         begin = _before(begin)
     found = tuple(

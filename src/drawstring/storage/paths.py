@@ -20,7 +20,8 @@ def checked_folder(folder: str) -> str:
     """Return a path of a folder, empty for the root, having made sure that it stays inside the table."""
     if "\0" in folder:
         raise InvalidError(
-            f"{folder!r} is not a path: it has a NUL character (change the partition value that leads there)"
+            f"{folder!r} is not a path inside the table: it must have no NUL character "
+            "(change the partition value that leads there)"
         )
     if folder and any(part in ("", ".", "..") for part in folder.split("/")):
         raise InvalidError(
