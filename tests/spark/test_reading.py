@@ -93,15 +93,17 @@ def test_a_condition_means_the_same_with_and_without_logs(
 
 @pytest.mark.spark
 def test_files_older_than_a_widening_go_through_python(spark: SparkSession, tmp_path: Path) -> None:
-    table = created(tmp_path / "t", rides())
-    table.insert(rides(2, 4))
-    newer = rides(1, 3, ts=2)
-    table.upsert(newer.set_column(2, "ts", newer.column("ts").cast(pa.int64())))
-    df = drawstring.spark.read(spark, str(tmp_path / "t"), columns=["id", "ts"])
-    assert dict(df.dtypes) == {"id": "bigint", "ts": "bigint"}
+    def seats(rows: pa.Table, kind: pa.DataType) -> pa.Table:
+        return rows.append_column("seats", pa.array([4] * len(rows), kind))
+
+    table = created(tmp_path / "t", seats(rides(), pa.int32()))
+    table.insert(seats(rides(2, 4), pa.int32()))
+    table.upsert(seats(rides(1, 3), pa.int64()))
+    df = drawstring.spark.read(spark, str(tmp_path / "t"), columns=["id", "seats"])
+    assert dict(df.dtypes) == {"id": "bigint", "seats": "bigint"}
     assert rows_by(df, "FileScan parquet")
     assert rows_by(df, "MapInArrow")
-    assert sorted(map(tuple, df.collect())) == [(1, 2), (2, 1), (3, 2), (4, 1)]
+    assert sorted(map(tuple, df.collect())) == [(1, 4), (2, 4), (3, 4), (4, 4)]
     others = drawstring.spark.read(spark, str(tmp_path / "t"), columns=["id"])
     assert not rows_by(others, "MapInArrow")
 
