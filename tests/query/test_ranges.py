@@ -50,7 +50,11 @@ def test_the_start_is_exclusive_unless_it_is_included(table: drawstring.Table, t
     assert ids(table.incremental(times[1], times[2], include_start=True)) == names(1, 2, 3)
     assert ids(table.incremental(times[1], times[1])) == []
     assert ids(table.incremental(times[1], times[1], include_start=True)) == names(1, 2)
-    assert ids(table.incremental(times[2], times[1])) == []
+
+
+def test_an_end_before_the_start_is_told(table: drawstring.Table, times: list[str]) -> None:
+    with pytest.raises(InvalidError, match=f"ends at {times[1]}, before it starts at {times[2]}"):
+        table.incremental(times[2], times[1])
 
 
 def test_without_a_start_it_is_the_newest_commit_up_to_the_end(

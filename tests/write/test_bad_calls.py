@@ -69,14 +69,6 @@ def test_one_column_may_be_named_by_itself(tmp_path: Path) -> None:
     assert table.incremental(0, columns="fare").schema.names == ["fare"]
 
 
-def test_a_range_that_ends_before_it_starts_is_refused(tmp_path: Path) -> None:
-    table = table_at(tmp_path)
-    first, second = (write.completed for write in table.timeline.writes())
-    with pytest.raises(InvalidError, match=f"ends at {first}, before it starts at {second}"):
-        table.incremental(second, first)
-    assert table.incremental(first, first).to_arrow().num_rows == 0
-
-
 def test_a_time_may_be_a_number(tmp_path: Path) -> None:
     table = table_at(tmp_path)
     first = table.timeline.writes()[0].requested

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark import cloudpickle
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from drawstring.filegroups.cdc import read_task, task_bytes
 from drawstring.filegroups.tasks import ReadTask
-from drawstring.formats.parquet import parquet_schema
+from drawstring.formats.parquet import parquet_schema, where_columns
 from drawstring.model.files import BaseFile
 from drawstring.query.predicate import parse_where
 from drawstring.query.scan import Task
@@ -82,8 +82,25 @@ def _read_natively(
     if task.commit_times is not None:
         df = df.where(df[COMMIT_TIME].isin(*task.commit_times))
     if reading.where is not None:
-        df = df.where(reading.where)
+        df = df.where(_unpushed(reading.where) if _may_meet_nan(task) else reading.where)
     return df.select([df[f"`{name}`"] for name in reading.schema.names])
+
+
+def _may_meet_nan(task: ReadTask) -> bool:
+    """Tell whether a query's condition looks at floats.
+
+    Spark rules row groups out by least and greatest values, which leave NaN out, while NaN is
+    greater than all numbers to it.
+    """
+    types = task.schema
+    names = [] if task.where is None else where_columns(task.where, types)
+    written = [str(types.field(name).type) for name in names]  # of a struct: with its fields
+    return any(kind in text for text in written for kind in ("float", "double"))
+
+
+def _unpushed(where: str) -> Column:
+    """Return a condition that Spark applies to rows and hands to no file."""
+    return F.coalesce(F.expr(where), F.lit(False))
 
 
 def with_folder_values(df: DataFrame, tasks: Sequence[ReadTask], needed: Sequence[str]) -> DataFrame:
