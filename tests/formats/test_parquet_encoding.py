@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +18,14 @@ NUMBERS = np.random.default_rng(7).permutation(ROWS)
 
 
 def has_dictionary(columns: dict[str, pa.Array], rows_in_a_batch: int = ROWS) -> dict[str, bool]:
+    return {
+        chunk.path_in_schema: chunk.has_dictionary_page for chunk in column_chunks(columns, rows_in_a_batch)
+    }
+
+
+def column_chunks(
+    columns: dict[str, pa.Array], rows_in_a_batch: int = ROWS
+) -> Iterator[pq.ColumnChunkMetaData]:
     table = pa.table(columns)
     storage = MemoryStorage("memory://encoding")
     sink = ParquetSink(storage, "f", table.schema, table_avro_schema=AVRO, compression="zstd", bloom=False)
@@ -24,8 +34,7 @@ def has_dictionary(columns: dict[str, pa.Array], rows_in_a_batch: int = ROWS) ->
     sink.close()
     with storage.open("f") as file:
         group = pq.read_metadata(file).row_group(0)
-    chunks = (group.column(number) for number in range(group.num_columns))
-    return {chunk.path_in_schema: chunk.has_dictionary_page for chunk in chunks}
+    return (group.column(number) for number in range(group.num_columns))
 
 
 @pytest.mark.parametrize("rows_in_a_batch", [ROWS, 1_000])
@@ -62,3 +71,14 @@ def test_a_column_of_one_value_gets_a_dictionary_in_the_smallest_file() -> None:
         "one": True,
         "null": True,
     }
+
+
+def test_columns_of_floats_have_no_limits_that_nan_would_be_outside_of() -> None:
+    numbers = [1.0, float("nan"), 2.0]
+    columns = {
+        "fare": pa.array(numbers),
+        "ts": pa.array([1, 2, 3]),
+        "driver": pa.array([{"name": "a", "score": number} for number in numbers]),
+    }
+    limited = {chunk.path_in_schema: chunk.is_stats_set for chunk in column_chunks(columns)}
+    assert limited == {"fare": False, "ts": True, "driver.name": True, "driver.score": False}

@@ -27,7 +27,7 @@ from drawstring.base.bounds import ROW_GROUP_ROWS
 from drawstring.base.errors import InternalError, InvalidError
 from drawstring.formats.bloom import BloomFilter
 from drawstring.formats.key_summary import KeySummary
-from drawstring.formats.parquet_encoding import dictionary_leaves, physical
+from drawstring.formats.parquet_encoding import dictionary_leaves, physical, statistics_leaves
 from drawstring.schema.meta import with_meta_fields
 from drawstring.storage.protocol import Storage
 
@@ -183,6 +183,7 @@ def _writer(target: pa.NativeFile, first: pa.Table, compression: str) -> pq.Parq
             compression=_CODECS.get(codec, codec),
             compression_level=_LEVELS.get(codec),
             use_dictionary=dictionary_leaves(first),
+            write_statistics=statistics_leaves(first.schema),
             write_page_index=True,
             store_schema=False,
         )
