@@ -21,6 +21,7 @@ LAYOUTS = {6: 1, 8: 2, 9: 2}
 
 
 def properties(version: int, table_type: str = "MERGE_ON_READ") -> dict[str, str]:
+    newer = {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING", "hoodie.timeline.path": "timeline"}
     return {
         "hoodie.table.name": "rides",
         "hoodie.table.type": table_type,
@@ -29,6 +30,7 @@ def properties(version: int, table_type: str = "MERGE_ON_READ") -> dict[str, str
         "hoodie.table.recordkey.fields": "id",
         "hoodie.table.partition.fields": "city",
         "hoodie.table.timeline.timezone": "UTC",
+        **(newer if version > 6 else {}),
     }
 
 

@@ -6,9 +6,12 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+from drawstring.config.creation import new_table_properties
 from drawstring.config.properties import decode_properties
+from drawstring.config.table import TableType
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import LocalStorage
+from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import (
     BACKUP_PATH,
     PROPERTIES_PATH,
@@ -16,7 +19,7 @@ from drawstring.timeline.properties_store import (
     load_config,
     save_properties,
 )
-from tests.timeline.support import memory, new_table, properties
+from tests.timeline.support import golden, memory, new_table, properties
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])
@@ -59,25 +62,71 @@ def test_an_unknown_version_is_not_taken_for_damage() -> None:
 
 
 def halves(whole: bytes) -> list[bytes]:
-    return [b"", b"\n", whole[: len(whole) // 2], whole[:-2], whole[:-1]]
+    """Return every file that a write of `whole` can be cut short to: at each end of a line, and in each line."""
+    ends = [at + 1 for at, byte in enumerate(whole) if byte == ord("\n")]
+    cuts = {0, *ends[:-1], *(end - 1 for end in ends), *(end - 2 for end in ends)}
+    return [b"\n", *(whole[:cut] for cut in sorted(cuts))]
 
 
-@pytest.mark.parametrize("cut", range(5))
-def test_a_half_written_file_is_read_from_its_backup(cut: int) -> None:
-    storage, _ = new_table(9)
-    whole = storage.read(PROPERTIES_PATH)
+def file_of(version: int, ordering: str) -> tuple[Storage, bytes]:
+    """Make a table with ordering columns and return its properties file."""
+    storage = memory()
+    described = new_table_properties(
+        name="rides",
+        table_type=TableType.MERGE_ON_READ,
+        version=version,
+        record_key=["id"],
+        partition_by=["city"],
+        ordering=[ordering],
+        schema_json=None,
+        extra={"hoodie.index.type": "BUCKET"},
+    )
+    create_table(storage, described, SteppingClock())
+    return storage, storage.read(PROPERTIES_PATH)
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_file_cut_anywhere_is_read_from_its_backup(version: int) -> None:
+    storage, whole = file_of(version, "ts")
     storage.put(BACKUP_PATH, whole)
-    storage.put(PROPERTIES_PATH, halves(whole)[cut])
-    assert load_config(storage).record_key_fields == ("id",)
+    for half in halves(whole):
+        storage.put(PROPERTIES_PATH, half)
+        assert load_config(storage).ordering_fields == ("ts",), half[-40:]
 
 
-@pytest.mark.parametrize("cut", range(5))
-def test_a_half_written_file_without_backup_is_reported(cut: int) -> None:
-    storage, _ = new_table(9)
-    storage.put(PROPERTIES_PATH, halves(storage.read(PROPERTIES_PATH))[cut])
-    with pytest.raises(CorruptTableError, match="damaged") as caught:
-        load_config(storage)
-    assert PROPERTIES_PATH in str(caught.value)
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_file_cut_anywhere_without_backup_is_reported(version: int) -> None:
+    storage, whole = file_of(version, "ts")
+    for half in halves(whole):
+        storage.put(PROPERTIES_PATH, half)
+        with pytest.raises(CorruptTableError, match="damaged") as caught:
+            load_config(storage)
+        assert PROPERTIES_PATH in str(caught.value), half[-40:]
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_changed_file_cut_anywhere_is_reported(version: int) -> None:
+    storage, whole = file_of(version, "ts")
+    save_properties(storage, {**decode_properties(whole), "added": "1"}, SteppingClock())
+    for half in halves(storage.read(PROPERTIES_PATH)):
+        storage.put(PROPERTIES_PATH, half)
+        with pytest.raises(CorruptTableError, match="damaged"):
+            load_config(storage)
+
+
+@pytest.mark.parametrize(
+    "name", ["v6_mor_event_time", "v8_mor_event_time", "v9_mor_event_time", "v8_evo_on_read_cow"]
+)
+def test_a_file_of_real_hudi_cut_anywhere_is_reported(name: str, tmp_path: Path) -> None:
+    golden_storage, _ = golden(name, tmp_path)
+    whole = golden_storage.read(PROPERTIES_PATH)
+    storage = memory()
+    storage.put(PROPERTIES_PATH, whole)
+    assert load_config(storage).ordering_fields
+    for half in halves(whole):
+        storage.put(PROPERTIES_PATH, half)
+        with pytest.raises(CorruptTableError, match="damaged"):
+            load_config(storage)
 
 
 def test_a_table_that_lost_its_main_file_in_a_change_is_read_from_the_backup() -> None:

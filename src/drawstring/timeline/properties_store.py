@@ -5,6 +5,10 @@
 
 A change puts the backup, then the new file, then deletes the backup. A reader that finds the main
 file missing or half-written takes the backup (specification: Table Configuration).
+
+A file can be cut at the end of a line and then reads well, with its last keys lost. drawstring
+writes the checksum last; Hudi writes its keys in the order of a hash table, so there some keys that
+every whole file has are looked for.
 """
 
 from __future__ import annotations
@@ -21,6 +25,15 @@ from drawstring.storage.protocol import Storage
 
 PROPERTIES_PATH = ".hoodie/hoodie.properties"
 BACKUP_PATH = PROPERTIES_PATH + ".backup"
+
+_CHECKSUM = "hoodie.table.checksum"
+_ALWAYS = {6: (_CHECKSUM,), 8: (_CHECKSUM, "hoodie.record.merge.mode", "hoodie.timeline.path")}
+_ALWAYS[9] = _ALWAYS[8]
+"""By table version: what a whole file has besides name, type and version, whoever wrote it."""
+
+_SET_BY_SPARK = ("hoodie.table.cdc.enabled", "hoodie.table.timeline.timezone")
+_LAST_OF_SPARK = "hoodie.table.base.file.format"
+"""Hudi's Spark writer sets all three, and the last one comes at the end of its files."""
 
 _FOLDERS = (".hoodie/.aux", ".hoodie/.temp")
 _HISTORY_FOLDERS = {1: ".hoodie/archived", 2: ".hoodie/timeline/history"}
@@ -112,15 +125,20 @@ def _problem(properties: Mapping[str, str], data: bytes) -> str | None:
     if not data.endswith((b"\n", b"\r")):
         return "its last line has no end"
     try:
-        table_config(properties)
+        version = table_config(properties).version
     except CorruptTableError as error:
         return error.message.rstrip(".")
-    return None
+    lost = [key for key in _ALWAYS[version] if not properties.get(key)]
+    if all(key in properties for key in _SET_BY_SPARK) and _LAST_OF_SPARK not in properties:
+        lost.append(_LAST_OF_SPARK)
+    return f"{', '.join(lost)} is missing: its end was cut off" if lost else None
 
 
 def _encode(properties: Mapping[str, str], clock: Clock) -> bytes:
+    """Return the file, its checksum last, so that one without it is known to be half-written."""
     name, database = properties.get("hoodie.table.name", ""), properties.get("hoodie.database.name", "")
-    checked = {**properties, "hoodie.table.checksum": str(table_checksum(name, database))}
+    checked = {key: value for key, value in properties.items() if key != _CHECKSUM}
+    checked[_CHECKSUM] = str(table_checksum(name, database))
     return encode_properties(checked, clock.now_ms())
 
 
