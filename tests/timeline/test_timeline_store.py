@@ -228,9 +228,10 @@ def test_commit_metadata_is_read_once(version: int) -> None:
     assert store.commit_metadata(completed).operation == "UPSERT"
 
 
-def test_an_empty_completed_file_says_nothing() -> None:
+def test_an_empty_completed_file_is_damage() -> None:
     _, store = new_store(6)
-    assert store.commit_metadata(store.complete(begin(store), b"")) == CommitMetadata()
+    with pytest.raises(CorruptTableError, match="empty.*deltacommit"):
+        store.commit_metadata(store.complete(begin(store), b""))
 
 
 def test_a_damaged_or_missing_file_is_named() -> None:

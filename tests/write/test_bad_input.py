@@ -51,6 +51,19 @@ def table_at(path: Path, table_type: str = MOR, version: int = 9, **how: Any) ->
     return table
 
 
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("kind", ["replacecommit", "deltacommit"])
+def test_a_completed_write_that_was_emptied_is_named(tmp_path: Path, kind: str, version: int) -> None:
+    table = table_at(tmp_path / "rides", MOR, version)
+    table.insert_overwrite(rides(("c", "rome", 1, 1.0)))
+    emptied = max(tmp_path.glob(f"rides/.hoodie/**/*.{kind}"))
+    emptied.write_bytes(b"")
+    for read in (lambda: held(table), lambda: table.upsert(rides(OLD[0]))):
+        with pytest.raises(CorruptTableError, match="empty") as caught:
+            read()
+        assert emptied.name in str(caught.value)
+
+
 def without(name: str) -> pa.Table:
     return rides(*OLD).drop_columns([name])
 

@@ -106,16 +106,18 @@ class TimelineStore:
         )
 
     def commit_metadata(self, instant: Instant) -> CommitMetadata:
-        """Return what a completed write says about itself; an empty file says nothing.
+        """Return what a completed write says about itself.
 
         Raises:
-            CorruptTableError: the file is gone or damaged.
+            CorruptTableError: the file is gone, empty or damaged.
         """
         known = self._commits.get(instant)
         if known is None:
             data = self.read(instant)
             try:
-                known = decode_commit(data) if data else CommitMetadata()
+                if not data:
+                    raise CorruptTableError("The file of a completed write is empty; restore it from a backup.")
+                known = decode_commit(data)
             except CorruptTableError as error:
                 raise error.at(instant=instant.requested, path=self.path(instant)) from error
             self._commits[instant] = known
