@@ -116,6 +116,18 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
         lambda table: table.upsert(replaced("id", pa.array(["c", None]))),
         r"(id.*null.*1)",
     ),
+    "a partition in Hudi's own folder": (
+        lambda table: table.upsert(replaced("city", pa.array(["rome", ".hoodie"]))),
+        r"city has the value '.hoodie'",
+    ),
+    "a partition in the timeline": (
+        lambda table: table.upsert(replaced("city", pa.array(["rome", ".hoodie/timeline"]))),
+        r"city has the value '.hoodie/timeline'",
+    ),
+    "a partition named like its metadata": (
+        lambda table: table.bulk_insert(replaced("city", pa.array(["x/.hoodie_partition_metadata", "rome"]))),
+        r"city has the value 'x/.hoodie_partition_metadata'",
+    ),
     "rows without the record key": (lambda table: table.upsert(without("id")), r"lack id"),
     "rows without the partition column": (lambda table: table.upsert(without("city")), r"lack city"),
     "rows without the ordering column": (lambda table: table.upsert(without("ts")), r"lack ts"),

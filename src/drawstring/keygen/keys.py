@@ -18,10 +18,12 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table import KeyGeneratorType, TableConfig
 from drawstring.keygen.paths import DEFAULT_PARTITION, escape
 from drawstring.keygen.texts import java_text, map_distinct
+from drawstring.model.files import HOODIE_FOLDER, PARTITION_METADATA
 
 NULL_KEY: Final = "__null__"
 EMPTY_KEY: Final = "__empty__"
 
+_RESERVED: Final = frozenset({HOODIE_FOLDER, PARTITION_METADATA})
 _BARE_SINGLE_KEY: Final = "hoodie.write.complex.keygen.new.encoding"
 _SLASHED_DATES: Final = "hoodie.datasource.write.slash.separated.date.partitioning"
 _FIRST_VERSION_ALWAYS_PREFIXED: Final = 9
@@ -68,7 +70,7 @@ class KeyGenerator:
             batch: rows with the partition columns.
 
         Raises:
-            InvalidError: a partition column is missing.
+            InvalidError: a partition column is missing, or a value leads into Hudi's own folder.
         """
         fields = self._config.partition_fields
         if self._config.key_generator is KeyGeneratorType.NON_PARTITION or not fields:
@@ -90,7 +92,13 @@ class KeyGenerator:
         url_encode = self._config.url_encode
 
         def part(value: str) -> str:
-            return prefix + ((escape(value) if url_encode else value) or DEFAULT_PARTITION)
+            path = prefix + ((escape(value) if url_encode else value) or DEFAULT_PARTITION)
+            if not _RESERVED.isdisjoint(path.split("/")):
+                raise InvalidError(
+                    f"partition column {field} has the value {value!r}: Hudi keeps its own files under that name,"
+                    " and no reader would look for rows there; change the value"
+                )
+            return path
 
         return map_distinct(texts.fill_null(""), part)
 
