@@ -320,18 +320,55 @@ def test_a_missing_base_file_of_a_copy_on_write_table_is_named(tmp_path: Path, v
     assert held(table) == OLD
 
 
-@pytest.mark.parametrize("what", ["empty", "garbage"])
-def test_a_damaged_commit_is_named(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_partition_without_its_metadata_file_is_named(
+    tmp_path: Path, version: int, table_type: str
+) -> None:
+    table = table_at(tmp_path / "rides", table_type, version)
+    table.upsert(rides(("c", "oslo", 1, 1.0)))
+    lost = tmp_path / "rides/oslo/.hoodie_partition_metadata"
+    shutil.move(lost, tmp_path / "kept")
+    for call in (
+        lambda: table.scan().to_arrow(),
+        lambda: table.insert_overwrite_table(rides(*OLD)),
+        lambda: table.file_slices(),
+    ):
+        with pytest.raises(CorruptTableError, match="metadata file of a partition is missing") as caught:
+            call()
+        assert caught.value.path == "oslo/.hoodie_partition_metadata"
+    shutil.copy(tmp_path / "rides/rome/.hoodie_partition_metadata", lost)
+    assert held(table) == [*OLD, ("c", "oslo", 1, 1.0)]
+
+
+def test_a_partition_whose_folder_is_gone_is_named(tmp_path: Path) -> None:
+    table = table_at(tmp_path / "rides")
+    table.upsert(rides(("c", "oslo", 1, 1.0)))
+    (data,) = (tmp_path / "rides/oslo").glob("*.parquet")
+    shutil.rmtree(tmp_path / "rides/oslo")
+    with pytest.raises(CorruptTableError, match="missing") as caught:
+        table.scan().to_arrow()
+    assert (caught.value.table, caught.value.path) == (table.uri, f"oslo/{data.name}")
+
+
+def test_a_replaced_partition_may_go(tmp_path: Path) -> None:
+    table = table_at(tmp_path / "rides")
+    table.insert_overwrite_table(rides(("c", "oslo", 1, 1.0)))
+    shutil.rmtree(tmp_path / "rides/rome")
+    assert held(table) == [("c", "oslo", 1, 1.0)]
+
+
+@pytest.mark.parametrize("content", [b"", b"\0garbage"])
+def test_a_damaged_overwrite_is_named(tmp_path: Path, content: bytes) -> None:
     table = table_at(tmp_path)
     table.insert_overwrite(rides(*OLD))
     (path,) = (tmp_path / ".hoodie/timeline").glob("*_*.replacecommit")
-    path.write_bytes(b"" if what == "empty" else b"\0garbage")
-    if what == "garbage":
-        with pytest.raises(CorruptTableError) as caught:
-            table.scan().to_arrow()
-        assert caught.value.path == f".hoodie/timeline/{path.name}"
-        with pytest.raises(CorruptTableError):
-            table.upsert(rides(*OLD))
+    path.write_bytes(content)
+    with pytest.raises(CorruptTableError) as caught:
+        table.scan().to_arrow()
+    assert caught.value.path == f".hoodie/timeline/{path.name}"
+    with pytest.raises(CorruptTableError):
+        table.upsert(rides(*OLD))
 
 
 def test_more_buckets_than_the_table_has_are_refused(tmp_path: Path) -> None:

@@ -6,17 +6,18 @@ would be missing, or old ones come back. The newest writes, a bounded number of 
     newest write first    a file that it made has to be there, unless the file group was replaced or
                           a later write, already seen, gave the group a new base file
     a slice of logs only  the write that began it says whether it had a base file
+    a partition           that one of these writes has live files in has to be listed
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, Protocol
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.model.commit import CommitMetadata, WriteStat
-from drawstring.model.files import FileSlice, FileStatus, join_path
+from drawstring.model.files import PARTITION_METADATA, FileSlice, FileStatus, join_path
 from drawstring.model.instant import Instant
 from drawstring.timeline.timeline import Timeline
 
@@ -47,7 +48,7 @@ class Presence:
         self._reader = reader
         by_time = sorted(timeline.writes(), key=lambda i: i.completed or i.requested, reverse=True)
         self._newest = by_time[:WRITES_LOOKED_AT]
-        self._stats: dict[str, dict[str, list[WriteStat]]] = {}
+        self._stats: dict[str, Mapping[str, list[WriteStat]]] = {}
 
     def check(
         self,
@@ -80,22 +81,61 @@ class Presence:
                     if stat.file_id == file_slice.file_id:
                         _check(_base_of(stat), paths, begun)
 
-    def _check_newest(self, partition: str, paths: set[str], settled: set[str]) -> None:
-        """Look for the files of the newest writes; `settled` are file groups that need no more."""
+    def check_partitions(
+        self,
+        listed: Collection[str],
+        files: Callable[[str], Iterable[FileStatus]],
+        replaced: Iterable[tuple[str, str]],
+    ) -> None:
+        """Compare the partitions that are listed with those that the newest writes name.
+
+        Args:
+            listed: partition paths.
+            files: lists a partition.
+            replaced: file groups that were replaced, as partition and file id.
+
+        Raises:
+            CorruptTableError: naming a file that is gone.
+        """
+        named = {partition for instant in self._newest for partition in self._stats_by_partition(instant)}
+        for partition in sorted(named.difference(listed)):
+            settled = {file_id for place, file_id in replaced if place == partition}
+            is_live = self._check_newest(partition, {status.path for status in files(partition)}, settled)
+            if is_live:
+                raise CorruptTableError(
+                    "the metadata file of a partition is missing, so readers would pass over its rows:"
+                    " restore it from a backup, or put a copy of another partition's there",
+                    path=join_path(partition, PARTITION_METADATA),
+                )
+
+    def _check_newest(self, partition: str, paths: set[str], settled: set[str]) -> bool:
+        """Look for the files of the newest writes and tell whether there are any.
+
+        Args:
+            partition: partition path.
+            paths: its files.
+            settled: ids of file groups that need no more; grows.
+        """
+        is_live = False
         for instant in self._newest:
             stats = self._stats_of(instant, partition)
             for stat in stats:
-                if stat.file_id not in settled:
+                if stat.path and stat.file_id not in settled:
                     _check(stat.path, paths, instant)
+                    is_live = True
             settled.update(stat.file_id for stat in stats if stat.path.endswith(_BASE))
+        return is_live
 
     def _stats_of(self, instant: Instant, partition: str) -> list[WriteStat]:
+        return self._stats_by_partition(instant).get(partition, [])
+
+    def _stats_by_partition(self, instant: Instant) -> Mapping[str, list[WriteStat]]:
         if instant.requested not in self._stats:
             by_partition: dict[str, list[WriteStat]] = defaultdict(list)
             for stat in self._reader.commit_metadata(instant).stats:
                 by_partition[stat.partition].append(stat)
             self._stats[instant.requested] = by_partition
-        return self._stats[instant.requested].get(partition, [])
+        return self._stats[instant.requested]
 
 
 def _base_of(stat: WriteStat) -> str:

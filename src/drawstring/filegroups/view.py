@@ -65,8 +65,15 @@ class FileGroupView:
         return self._listing
 
     def partitions(self) -> list[str]:
-        """Return all partition paths, sorted."""
-        return self._listing.partitions()
+        """Return all partition paths, sorted.
+
+        Raises:
+            CorruptTableError: a partition is not listed whose rows must be there.
+        """
+        found = self._listing.partitions()
+        if self._presence is not None:
+            self._presence.check_partitions(found, self._listing.files, self._replaced_groups())
+        return found
 
     def slices(self, partition: str, as_of: str | None = None) -> list[FileSlice]:
         """Return the latest slice of each file group, by file id.
