@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import DrawstringError, InvalidError
-from drawstring.config.options import WriteOptions
+from drawstring.config.options import WriteOptions, check_call
 from drawstring.config.table import TableConfig
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Rows
@@ -152,6 +152,7 @@ class Table:
             ConflictError: another writer holds the table.
         """
         with self._about():
+            check_call(options)
             return compact(self._state, WriteOptions.parse(options), progress)
 
     def scan(
@@ -302,6 +303,7 @@ class Table:
 
     def _write(self, operation: str, data: Any, options: Mapping[str, Any]) -> CommitResult:
         with self._about():
+            check_call(options, operation)
             schema, batches = batches_of(data)
         engine = self._state.engine
         local = engine if isinstance(engine, LocalEngine) else LocalEngine()

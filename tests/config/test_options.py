@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.checked_keys import LOCK_PROVIDER
 from drawstring.config.ignored_keys import IGNORED_KEYS, reason_to_ignore
 from drawstring.config.kinds import KeyGeneratorType, TableType
 from drawstring.config.merging import MergeMode
@@ -194,6 +196,35 @@ def test_write_options_that_cannot_be_say_why(
 ) -> None:
     with pytest.raises(kind, match=text):
         WriteOptions.parse(given)
+
+
+@pytest.mark.parametrize(
+    ("slip", "meant"),
+    [
+        ("hoodie.bucket.index.num.bucket", "hoodie.bucket.index.num.buckets"),
+        ("hoodie.compact.inlin", "hoodie.compact.inline"),
+        ("hoodie.compact.inline.max.delta.commit", "hoodie.compact.inline.max.delta.commits"),
+        ("hoodie.logfile.data.block.fromat", "hoodie.logfile.data.block.format"),
+        ("hoodie.parquet.compresion.codec", "hoodie.parquet.compression.codec"),
+        ("hoodie.parquet.max.file.sizes", "hoodie.parquet.max.file.size"),
+        ("hoodie.clean.asnyc", "hoodie.clean.async"),
+    ],
+)
+def test_a_slip_in_a_key_is_no_tuning_option(slip: str, meant: str) -> None:
+    for parse in (WriteOptions.parse, ReadOptions.parse, table_scope):
+        with pytest.raises(InvalidError, match=f"{slip}.*did you mean '{meant}'"):
+            parse({slip: "4"})
+
+
+def test_keys_of_hudi_that_are_left_aside_are_no_slips_of_each_other() -> None:
+    keys = resources.files("drawstring.config").joinpath("known_keys.txt").read_text().split()
+    assert len(keys) > 500
+    checked = {key for option in ALL_OPTIONS for key in option.keys}
+    WriteOptions.parse({key: "1" for key in keys if key not in checked and key != LOCK_PROVIDER})
+
+
+def test_a_plugins_own_keys_are_left_aside() -> None:
+    WriteOptions.parse({"hoodie.metrics.graphics.colour": "red", "hoodie.streamer.source.mine.topic": "t"})
 
 
 def test_reads_take_what_the_hudi_bundle_takes() -> None:

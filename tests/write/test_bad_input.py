@@ -116,6 +116,23 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
         lambda table: table.upsert(replaced("id", pa.array(["c", None]))),
         r"(id.*null.*1)",
     ),
+    "an option without its prefix": (
+        lambda table: table.upsert(rides(*OLD), index_type="BUCKET"),
+        r"'index_type': did you mean 'hoodie.index.type'",
+    ),
+    "an option with underscores": (
+        lambda table: table.upsert(rides(*OLD), hoodie_index_type="BUCKET"),
+        r"'hoodie_index_type': did you mean 'hoodie.index.type'",
+    ),
+    "an option that is nobody's": (lambda table: table.upsert(rides(*OLD), foo="yep"), r"'foo'"),
+    "another operation than the call's": (
+        lambda table: table.upsert(rides(*OLD), **{"hoodie.datasource.write.operation": "delete"}),
+        r"operation is delete but the call is upsert.*call delete",
+    ),
+    "a slip in an option": (
+        lambda table: table.upsert(rides(*OLD), **{"hoodie.parquet.compresion.codec": "gzip"}),
+        r"did you mean 'hoodie.parquet.compression.codec'",
+    ),
     "a partition in Hudi's own folder": (
         lambda table: table.upsert(replaced("city", pa.array(["rome", ".hoodie"]))),
         r"city has the value '.hoodie'",
@@ -186,6 +203,27 @@ def test_a_mistake_is_told_and_nothing_changes(table: Table, call: Callable[[Tab
 
 def data_of(files: dict[str, bytes]) -> dict[str, bytes]:
     return {path: data for path, data in files.items() if not path.startswith(".hoodie")}
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        ("index.type", "'hoodie.index.type'"),
+        ("foo", "'foo'"),
+        ("hoodie.bucket.index.num.bucket", "'hoodie.bucket.index.num.buckets'"),
+    ],
+)
+def test_a_property_that_does_not_exist_makes_no_table(tmp_path: Path, key: str, says: str) -> None:
+    with pytest.raises(InvalidError, match=says):
+        table_at(tmp_path / "rides", properties={key: "4"})
+    assert not (tmp_path / "rides").exists()
+
+
+def test_a_compaction_takes_no_option_that_is_nobodys(tmp_path: Path) -> None:
+    table = table_at(tmp_path)
+    with pytest.raises(InvalidError, match="'foo'"):
+        table.compact(foo=1)
+    assert table.compact(**{"hoodie.datasource.write.operation": "upsert"})
 
 
 def test_a_value_that_does_not_fit_its_column_is_told(tmp_path: Path) -> None:

@@ -1,12 +1,20 @@
 """Hudi's options that do not change results: accepted, and left aside with a note in the log.
 
-A key here tunes the Java engine, or asks for a service that a table goes without safely.
+A key here tunes the Java engine, or asks for a service that a table goes without safely. Families of
+keys go by their prefix, since plugins add keys of their own; `known_keys.txt` holds those that Hudi 1.2.0
+itself knows of them, so that a slip in one of these is noticed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Collection, Mapping
+from functools import cache
+from importlib import resources
 from typing import Final
+
+_SLIP_RATIO: Final = 0.94
+"""How like a known key an unknown one is that was meant to be it: a letter or two differ."""
 
 _TUNING: Final = "it tunes the Java engine"
 _SERVICES: Final = "drawstring does not run this service yet; the table is complete without it"
@@ -149,6 +157,32 @@ def reason_to_ignore(key: str) -> str | None:
     """Return why a key may be left aside, or None when it may not (or is not known)."""
     if key in IGNORED_KEYS:
         return IGNORED_KEYS[key]
+    family = _family(key)
+    return None if family is None else IGNORED_FAMILIES[family]
+
+
+def meant_key(key: str, options: Collection[str]) -> str | None:
+    """Return the key of the same family that a key in lower case is a slip of, None when it is none.
+
+    Args:
+        key: in lower case.
+        options: keys of options, which lie in families too.
+    """
+    family = _family(key)
+    if family is None or key in _known_keys():
+        return None
+    relatives = [known for known in (*_known_keys(), *options) if known.startswith(family)]
+    return next(iter(difflib.get_close_matches(key, relatives, n=1, cutoff=_SLIP_RATIO)), None)
+
+
+def _family(key: str) -> str | None:
+    """Return the longest prefix of a key that is a family."""
     parts = key.split(".")
     prefixes = (".".join(parts[:count]) + "." for count in range(len(parts) - 1, 1, -1))
-    return next((IGNORED_FAMILIES[prefix] for prefix in prefixes if prefix in IGNORED_FAMILIES), None)
+    return next((prefix for prefix in prefixes if prefix in IGNORED_FAMILIES), None)
+
+
+@cache
+def _known_keys() -> frozenset[str]:
+    text = resources.files(__package__).joinpath("known_keys.txt").read_text(encoding="utf-8")
+    return frozenset((*text.split(), *IGNORED_KEYS))

@@ -16,7 +16,7 @@ from drawstring.config.kinds import (
 from drawstring.config.merging import MergeMode, asked_mode
 from drawstring.config.option import Given, Option, Scope, Value, text_of
 from drawstring.config.read_keys import READ_OPTIONS
-from drawstring.config.registry import OPTION_OF_KEY, parse_options, unknown_key
+from drawstring.config.registry import OPTION_OF_KEY, check_names, parse_options, unknown_key
 from drawstring.config.table import TableConfig
 from drawstring.config.write_keys import IDENTITY_OPTIONS, WRITE_OPTIONS
 
@@ -24,6 +24,7 @@ DEFAULT_BUCKET_COUNT: Final = 256
 _WRITABLE_GENERATORS: Final = frozenset(
     {KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.NON_PARTITION}
 )
+_OPERATION_KEY: Final = "hoodie.datasource.write.operation"
 _TYPE_KEY: Final = "hoodie.datasource.write.keygenerator.type"
 _CLASS_KEY: Final = "hoodie.datasource.write.keygenerator.class"
 _MODE_KEY: Final = "hoodie.record.merge.mode"
@@ -153,6 +154,24 @@ class ReadOptions:
         return options
 
 
+def check_call(given: Given, operation: str | None = None) -> None:
+    """Refuse what makes no sense beside a verb of the Python interface.
+
+    Args:
+        given: options as the user gave them.
+        operation: what the verb does; None for a service.
+
+    Raises:
+        InvalidError: a name that is no option, or another operation.
+    """
+    check_names(given)
+    asked = _given_text(parse_options(given, Scope.WRITE), _OPERATION_KEY)
+    if operation and asked and asked != operation:
+        raise InvalidError(
+            f"{_OPERATION_KEY} is {asked} but the call is {operation}: leave the option out, or call {asked}"
+        )
+
+
 def table_scope(given: Given, *, strict: bool = False) -> dict[str, str]:
     """Return the options that a new table stores, under the keys that it stores them by.
 
@@ -164,6 +183,8 @@ def table_scope(given: Given, *, strict: bool = False) -> dict[str, str]:
         InvalidError: as `WriteOptions.parse`; in strict mode also an option of single writes or reads.
         UnsupportedError: as `WriteOptions.parse`.
     """
+    if strict:
+        check_names(given)
     stored: dict[str, str] = {}
     for option, (key, value) in parse_options(given, Scope.WRITE).items():
         text = text_of(value)
@@ -293,6 +314,7 @@ __all__ = [
     "ReadOptions",
     "WriteOptions",
     "check_against",
+    "check_call",
     "table_scope",
     "unknown_key",
 ]

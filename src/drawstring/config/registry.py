@@ -9,7 +9,7 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.checked_keys import CHECKED_OPTIONS, KNOWN_LOCK_PROVIDERS, LOCK_PROVIDER
-from drawstring.config.ignored_keys import IGNORED_KEYS, reason_to_ignore
+from drawstring.config.ignored_keys import IGNORED_KEYS, meant_key, reason_to_ignore
 from drawstring.config.option import Given, Option, Scope, Value, text_of
 from drawstring.config.read_keys import READ_OPTIONS
 from drawstring.config.write_keys import WRITE_OPTIONS
@@ -51,11 +51,39 @@ def parse_options(given: Given, scope: Scope) -> dict[Option, tuple[str, Value]]
     return found
 
 
-def unknown_key(key: str) -> InvalidError:
-    """Return the error for a key that does not exist, suggesting the nearest one."""
-    near = difflib.get_close_matches(key, _SUGGESTED, n=1, cutoff=0.75)
-    hint = f"did you mean {near[0]!r}?" if near else "see docs/options.md for those that exist"
+def check_names(given: Given) -> None:
+    """Refuse names that are nobody's, in calls that take Hudi's options and nothing else.
+
+    Raises:
+        InvalidError: a name that is no option, as `index_type`.
+    """
+    for name in given:
+        key = name.lower()
+        if key not in OPTION_OF_KEY and not key.startswith(_OURS):
+            raise unknown_key(name)
+
+
+def unknown_key(key: str, near: str | None = None) -> InvalidError:
+    """Return the error for a key that does not exist, suggesting the nearest one.
+
+    Args:
+        key: as it was given.
+        near: the nearest one, where it is known.
+    """
+    near = near or _nearest(key.lower())
+    hint = f"did you mean {near!r}?" if near else "see docs/options.md for those that exist"
     return InvalidError(f"unknown option {key!r}: {hint}")
+
+
+def _nearest(key: str) -> str | None:
+    dotted = key.replace("_", ".")
+    for spelled in (dotted, f"hoodie.{dotted}"):
+        if spelled in OPTION_OF_KEY:
+            return spelled
+    for spelled in (key, f"hoodie.{dotted}"):
+        if found := difflib.get_close_matches(spelled, _SUGGESTED, n=1, cutoff=0.75):
+            return found[0]
+    return None
 
 
 def _add(found: dict[Option, tuple[str, Value]], option: Option, key: str, text: str) -> None:
@@ -80,6 +108,7 @@ def _reason(key: str, text: str) -> str | None:
             f"use one of {', '.join(sorted(KNOWN_LOCK_PROVIDERS))}, or write with drawstring alone"
         )
     reason = reason_to_ignore(key)
-    if reason is None:
-        raise unknown_key(key)
+    near = meant_key(key, OPTION_OF_KEY)
+    if reason is None or near is not None:
+        raise unknown_key(key, near)
     return reason

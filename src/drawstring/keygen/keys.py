@@ -95,8 +95,8 @@ class KeyGenerator:
             path = prefix + ((escape(value) if url_encode else value) or DEFAULT_PARTITION)
             if not _RESERVED.isdisjoint(path.split("/")):
                 raise InvalidError(
-                    f"partition column {field} has the value {value!r}: Hudi keeps its own files under that name,"
-                    " and no reader would look for rows there; change the value"
+                    f"partition column {field} has the value {value!r}: Hudi keeps its own files under"
+                    " that name, and no reader would look for rows there; change the value"
                 )
             return path
 

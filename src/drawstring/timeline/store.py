@@ -116,7 +116,9 @@ class TimelineStore:
             data = self.read(instant)
             try:
                 if not data:
-                    raise CorruptTableError("The file of a completed write is empty; restore it from a backup.")
+                    raise CorruptTableError(
+                        "The file of a completed write is empty; restore it from a backup."
+                    )
                 known = decode_commit(data)
             except CorruptTableError as error:
                 raise error.at(instant=instant.requested, path=self.path(instant)) from error
