@@ -62,7 +62,7 @@ def test_an_unknown_version_is_not_taken_for_damage() -> None:
 
 
 def halves(whole: bytes) -> list[bytes]:
-    """Return every file that a write of `whole` can be cut short to: at each end of a line, and in each line."""
+    """Return what a write of `whole` can be cut short to: at the end of each line, and in each line."""
     ends = [at + 1 for at, byte in enumerate(whole) if byte == ord("\n")]
     cuts = {0, *ends[:-1], *(end - 1 for end in ends), *(end - 2 for end in ends)}
     return [b"\n", *(whole[:cut] for cut in sorted(cuts))]

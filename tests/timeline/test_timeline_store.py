@@ -230,7 +230,7 @@ def test_commit_metadata_is_read_once(version: int) -> None:
 
 def test_an_empty_completed_file_is_damage() -> None:
     _, store = new_store(6)
-    with pytest.raises(CorruptTableError, match="empty.*deltacommit"):
+    with pytest.raises(CorruptTableError, match=r"empty.*deltacommit"):
         store.commit_metadata(store.complete(begin(store), b""))
 
 
