@@ -113,6 +113,35 @@ def test_progress_is_told_file_group_by_file_group() -> None:
 
 
 @versions
+def test_a_damaged_file_group_that_was_overwritten_holds_up_no_compaction(version: int) -> None:
+    table = logged(version)
+    (damaged,) = (each.logs[0].status.path for each in table.file_slices() if each.partition == "rome")
+    table.state.storage.put(damaged, b"#HUDI# and nothing more")
+    with pytest.raises(CorruptTableError):
+        table.compact()
+    assert len(table.timeline.pending_of(Action.COMPACTION)) == 1
+    table.insert_overwrite(rides(("new", "rome", 1, 1.0)))
+    result = table.compact()
+    assert result is not None and result.files == 1
+    assert table.timeline.pending_of(Action.COMPACTION) == ()
+    assert logs(table) == 0
+    assert held(table) == sorted([("new", "rome", 1, 1.0), *(row for row in MERGED if row[1] == "oslo")])
+    table.upsert(rides(("new", "rome", 2, 2.0)))
+    assert table.compact() is not None
+
+
+@versions
+def test_a_compaction_whose_file_groups_were_all_replaced_ends_without_files(version: int) -> None:
+    table = logged(version)
+    schedule(table)
+    table.insert_overwrite_table(rides(("new", "rome", 1, 1.0)))
+    result = table.compact()
+    assert result is not None and result.files == 0
+    assert held(table) == [("new", "rome", 1, 1.0)]
+    assert table.compact() is None
+
+
+@versions
 def test_a_compaction_left_on_the_timeline_is_run_with_what_came_after_it(version: int) -> None:
     table = logged(version)
     pending = schedule(table)

@@ -72,7 +72,7 @@ class FileGroupView:
         """
         found = self._listing.partitions()
         if self._presence is not None:
-            self._presence.check_partitions(found, self._listing.files, self._replaced_groups())
+            self._presence.check_partitions(found, self._listing.files, self.replaced_groups())
         return found
 
     def slices(self, partition: str, as_of: str | None = None) -> list[FileSlice]:
@@ -97,17 +97,29 @@ class FileGroupView:
         visible = Visibility(self._timeline.completion_of, as_of)
         found = []
         for file_id, files in sorted(group_files(self._listing.files(partition)).items()):
-            replaced_at = self._replaced_groups().get((partition, file_id))
+            replaced_at = self.replaced_groups().get((partition, file_id))
             if replaced_at is not None and visible.reaches(replaced_at):
                 continue
             if slices := self._slices_of(partition, file_id, files, visible):
                 found.append(FileGroup(partition, file_id, tuple(slices)))
         if self._presence is not None:
             newest = (group.slices[-1] for group in found)
-            replaced = [file_id for place, file_id in self._replaced_groups() if place == partition]
+            replaced = [file_id for place, file_id in self.replaced_groups() if place == partition]
             listed = self._listing.files(partition)
             self._presence.check(partition, listed, newest, replaced=replaced, as_of=as_of)
         return found
+
+    def replaced_groups(self) -> dict[tuple[str, str], str]:
+        """Return the file groups, as partition and file id, that were replaced, and the first time of it."""
+        if self._replaced is None:
+            self._replaced = {}
+            for instant in self._timeline.writes():
+                if instant.action is not Action.REPLACE_COMMIT:
+                    continue
+                for partition, file_ids in self._reader.commit_metadata(instant).replaced.items():
+                    for file_id in file_ids:
+                        self._replaced.setdefault((partition, file_id), instant.requested)
+        return self._replaced
 
     def pending_compactions(self) -> dict[tuple[str, str], str]:
         """Return the file groups, as partition and file id, in a pending compaction, and its time."""
@@ -134,18 +146,6 @@ class FileGroupView:
             pending = self.pending_compactions().get((partition, file_id)) if files.logs else None
             return slices_by_name(partition, file_id, files, visible, pending)
         return slices_by_completion(partition, file_id, files, visible)
-
-    def _replaced_groups(self) -> dict[tuple[str, str], str]:
-        """Map replaced file groups to the requested time of the first instant that replaced them."""
-        if self._replaced is None:
-            self._replaced = {}
-            for instant in self._timeline.writes():
-                if instant.action is not Action.REPLACE_COMMIT:
-                    continue
-                for partition, file_ids in self._reader.commit_metadata(instant).replaced.items():
-                    for file_id in file_ids:
-                        self._replaced.setdefault((partition, file_id), instant.requested)
-        return self._replaced
 
     def _planned(
         self, action: Action, groups_of: Callable[[bytes], list[tuple[str, str]]]

@@ -121,14 +121,19 @@ def _schedule(session: Session) -> Instant | None:
 def _run(
     session: Session, instant: Instant, options: WriteOptions, progress: Progress | None
 ) -> CommitResult:
-    """Run a plan that stands on the timeline, taking away first what a dead attempt left."""
+    """Run a plan that stands on the timeline, taking away first what a dead attempt left.
+
+    File groups that were replaced since are left out: nobody reads them any more, and their files may
+    be damaged or gone.
+    """
     watch = Stopwatch()
     plan = decode_compaction_plan(session.store.read_requested(instant))
+    operations = _without_replaced(session, plan)
     if instant.state is State.INFLIGHT:
         rollback_instant(session.rollback_context(), instant)
     inflight = session.store.start(Instant(instant.requested, Action.COMPACTION, State.REQUESTED))
     task = _task(session, instant.requested, options)
-    stats = _watched(session, task, plan, progress)
+    stats = _watched(session, task, operations, progress)
     metadata = CommitMetadata(
         stats=tuple(stats),
         operation=WriteOperation.COMPACT,
@@ -139,11 +144,24 @@ def _run(
     return CommitResult.of(completed, "compact", stats, watch.seconds())
 
 
+def _without_replaced(session: Session, plan: CompactionPlan) -> list[tuple[int, CompactionOperation]]:
+    """Return the operations of a plan, numbered, without those on file groups that were replaced."""
+    lookup = SliceLookup(session.state.storage.spec, session.config, session.store.load())
+    replaced = lookup.view().replaced_groups()
+    return [
+        (number, operation)
+        for number, operation in enumerate(plan.operations)
+        if (operation.partition, operation.file_id) not in replaced
+    ]
+
+
 def _watched(
-    session: Session, task: CompactSlice, plan: CompactionPlan, progress: Progress | None
+    session: Session,
+    task: CompactSlice,
+    operations: list[tuple[int, CompactionOperation]],
+    progress: Progress | None,
 ) -> list[WriteStat]:
     """Run all operations; in rounds when somebody watches."""
-    operations = list(enumerate(plan.operations))
     engine = session.state.engine
     if progress is None:
         return engine.map(task, operations)
