@@ -336,6 +336,27 @@ def test_a_damaged_data_file_is_named_and_nothing_is_lost(
     assert held(table) == [*OLD, ("c", "rome", 1, 1.0)]
 
 
+@pytest.mark.parametrize("damage", [name for name in DAMAGES if name != "missing"])
+@pytest.mark.parametrize(("table_type", "suffix"), [(COW, ".parquet"), (MOR, ".parquet"), (MOR, ".log.")])
+def test_what_the_error_advises_repairs_a_damaged_file(
+    tmp_path: Path, table_type: str, suffix: str, damage: str
+) -> None:
+    table = table_at(tmp_path / "rides", table_type)
+    newest = table.timeline.writes()[-1].requested
+    (path,) = [
+        path
+        for path in (tmp_path / "rides/rome").iterdir()
+        if suffix in path.name and (table_type == MOR or newest in path.name)
+    ]
+    DAMAGES[damage](path)
+    with pytest.raises(CorruptTableError, match=r"from a backup, or .* with insert_overwrite"):
+        held(table)
+    table.insert_overwrite(rides(*OLD))
+    assert held(table) == OLD
+    table.upsert(rides(("c", "rome", 1, 1.0)))
+    assert held(table) == [*OLD, ("c", "rome", 1, 1.0)]
+
+
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_missing_base_file_of_a_copy_on_write_table_is_named(tmp_path: Path, version: int) -> None:
     table = table_at(tmp_path / "rides", COW, version)

@@ -14,6 +14,11 @@ Every error carries what it is about (table, instant, path) and its text says wh
 
 from __future__ import annotations
 
+from typing import Final
+
+REPAIR: Final = "restore it from a backup, or write the partition's rows anew with insert_overwrite"
+"""What can be done about a damaged data file."""
+
 
 class DrawstringError(Exception):
     """The root of every error that drawstring raises on purpose.

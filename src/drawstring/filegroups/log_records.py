@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from drawstring.base.errors import CorruptTableError, DrawstringError
+from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.deletions import block_deletes_always_win, row_deletes
 from drawstring.filegroups.log_blocks import PlacedBlock, blocks_to_merge, torn_blocks
@@ -178,8 +178,7 @@ def _check_whole(reading: LogReading, placed: Sequence[PlacedBlock]) -> None:
     torn = torn_blocks(placed)
     if torn and not (reading.config.layout == 1 and reading.instants.is_written):
         raise CorruptTableError(
-            f"a log file of a committed write is cut off or damaged at byte {torn[0].block.offset}:"
-            " restore it from a backup, or roll the write back",
+            f"a log file of a committed write is cut off or damaged at byte {torn[0].block.offset}: {REPAIR}",
             instant=torn[0].file.instant,
             path=torn[0].file.status.path,
         )
@@ -208,7 +207,7 @@ def _scan(log: LogFile, file: pa.NativeFile) -> list[LogBlock]:
     with _about(log):
         size = file.size()
         if size == 0:
-            raise CorruptTableError("a log file is empty: restore it from a backup, or roll the write back")
+            raise CorruptTableError(f"a log file is empty: {REPAIR}")
         return scan_blocks(file, size)
 
 

@@ -148,7 +148,7 @@ def _base_of(stat: WriteStat) -> str:
 def _check(path: str, paths: set[str], instant: Instant) -> None:
     if path and path not in paths:
         raise CorruptTableError(
-            "a data file of a committed write is missing: restore it from a backup, or roll the write back",
+            "a data file of a committed write is missing: restore it from a backup",
             instant=instant.requested,
             path=path,
         )

@@ -58,7 +58,7 @@ def rewrite_slice(
     """
     if target.base is None:
         raise CorruptTableError(
-            "a copy-on-write file group has no base file: restore the table", path=target.partition
+            "a copy-on-write file group has no base file: restore it from a backup", path=target.partition
         )
     writer = BaseFileWriter(
         settings,

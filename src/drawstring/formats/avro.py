@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+from drawstring.base.errors import REPAIR, CorruptTableError, InvalidError, UnsupportedError
 from drawstring.formats.avro_container import decode_container, encode_container
 from drawstring.formats.avro_decode import DAMAGE, Spans, decode_rows
 from drawstring.formats.avro_encode import binary_parts, encode_rows, join
@@ -56,7 +56,7 @@ def decode_datums(
         return list(decode_rows(spans, json.loads(schema_json), schema, columns))
     except DAMAGE as error:
         raise CorruptTableError(
-            f"An Avro log block is damaged ({error}); restore the file, or roll back the write."
+            f"An Avro log block is damaged ({error}); to repair the file, {REPAIR}."
         ) from error
 
 

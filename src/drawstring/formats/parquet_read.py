@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from drawstring.base.bounds import BATCH_ROWS
-from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableError, UnsupportedError
+from drawstring.base.errors import REPAIR, CorruptTableError, InvalidError, UnavailableError, UnsupportedError
 from drawstring.formats.bloom import BloomFilter
 from drawstring.formats.key_summary import FILTER, FILTER_TYPE, reusable_filter
 from drawstring.formats.partition_match import guarantee
@@ -196,7 +196,7 @@ def _about(path: str | None) -> Iterator[None]:
 
 
 def _damaged(error: Exception, path: str | None) -> CorruptTableError:
-    message = f"The Parquet file is damaged, restore it or roll back its commit: {_one_line(error)}"
+    message = f"The Parquet file is damaged ({_one_line(error)}); {REPAIR}."
     return CorruptTableError(message, path=path)
 
 

@@ -101,7 +101,7 @@ class TimelineStore:
             except FileNotFoundError:
                 continue
         raise CorruptTableError(
-            f"The requested file of this {instant.action} is gone; roll the instant back.",
+            f"The requested file of this {instant.action} is gone; restore it from a backup.",
             instant=instant.requested,
         )
 

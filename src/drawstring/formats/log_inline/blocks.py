@@ -25,7 +25,7 @@ from typing import Final
 import pyarrow as pa
 
 from drawstring.base.bounds import HEADER_ENTRIES_MAX
-from drawstring.base.errors import CorruptTableError, UnsupportedError
+from drawstring.base.errors import REPAIR, CorruptTableError, UnsupportedError
 
 MAGIC: Final = b"#HUDI#"
 FORMAT_VERSION: Final = 1
@@ -250,7 +250,7 @@ class _Header:
 
     def _damaged(self, what: str) -> CorruptTableError:
         return CorruptTableError(
-            f"The log block at byte {self._offset} {what}; restore the file, or roll back the write."
+            f"The log block at byte {self._offset} {what}; to repair the file, {REPAIR}."
         )
 
 

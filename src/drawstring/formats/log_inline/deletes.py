@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
-from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+from drawstring.base.errors import REPAIR, CorruptTableError, InvalidError, UnsupportedError
 from drawstring.formats import schemas
 from drawstring.formats.avro_container import DAMAGE, encode_long
 from drawstring.formats.avro_encode import (
@@ -174,7 +174,7 @@ def decode_deletes(data: bytes) -> DeleteRecords:
         return _records_of_kryo(payload) if version in _KRYO_VERSIONS else _records_of_avro(payload)
     except (*DAMAGE, pa.ArrowException) as error:
         raise CorruptTableError(
-            f"A delete block is damaged ({error}); restore the file, or roll back the write."
+            f"A delete block is damaged ({error}); to repair the file, {REPAIR}."
         ) from error
 
 
