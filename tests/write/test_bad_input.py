@@ -280,6 +280,27 @@ def test_half_written_properties_are_read_from_their_backup_or_told(tmp_path: Pa
     assert len(held(table)) == 3
 
 
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_table_that_lost_its_properties_is_not_made_anew_over_its_data(
+    tmp_path: Path, version: int
+) -> None:
+    table = table_at(tmp_path / "rides", MOR, version)
+    lost = tmp_path / "rides/.hoodie/hoodie.properties"
+    shutil.move(lost, tmp_path / "kept")
+    before = files_below(table.uri)
+    for call in (
+        lambda: drawstring.create(tmp_path / "rides", SCHEMA, record_key="city"),
+        lambda: drawstring.create(tmp_path / "rides", SCHEMA, record_key="id", version=6),
+        lambda: drawstring.open(tmp_path / "rides"),
+    ):
+        with pytest.raises(CorruptTableError, match=r"properties are missing.*from a backup") as caught:
+            call()
+        assert caught.value.path == ".hoodie/hoodie.properties"
+    assert files_below(table.uri) == before
+    shutil.move(tmp_path / "kept", lost)
+    assert held(drawstring.open(tmp_path / "rides")) == OLD
+
+
 @pytest.mark.parametrize("kind", ["missing", "file", "empty", "parquet"])
 def test_a_path_that_is_no_table_is_told(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "there"

@@ -22,6 +22,7 @@ from drawstring.config.mergers import registered_merger
 from drawstring.config.properties import decode_properties, encode_properties, table_checksum
 from drawstring.config.table import MergeMode, TableConfig, table_config
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.layout import parse_instant
 
 PROPERTIES_PATH = ".hoodie/hoodie.properties"
 BACKUP_PATH = PROPERTIES_PATH + ".backup"
@@ -36,6 +37,7 @@ _LAST_OF_SPARK = "hoodie.table.base.file.format"
 """Hudi's Spark writer sets all three, and the last one comes at the end of its files."""
 
 _FOLDERS = (".hoodie/.aux", ".hoodie/.temp")
+_TIMELINE_FOLDERS = {1: ".hoodie", 2: ".hoodie/timeline"}
 _HISTORY_FOLDERS = {1: ".hoodie/archived", 2: ".hoodie/timeline/history"}
 
 
@@ -51,7 +53,7 @@ def load_config(storage: Storage) -> TableConfig:
 
     Raises:
         InvalidError: there is no table at this place.
-        CorruptTableError: neither the properties nor their backup can be read.
+        CorruptTableError: neither the properties nor their backup can be read, or only they are gone.
         UnsupportedError: the table's version is not known.
     """
     config = table_config(_load(storage).properties)
@@ -68,7 +70,7 @@ def save_properties(storage: Storage, properties: Mapping[str, str], clock: Cloc
 
     Raises:
         InvalidError: there is no table at this place.
-        CorruptTableError: neither the properties nor their backup can be read.
+        CorruptTableError: neither the properties nor their backup can be read, or only they are gone.
     """
     old = _load(storage)
     if not old.from_backup:
@@ -85,10 +87,13 @@ def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock) 
 
     Raises:
         InvalidError: a table is there already.
+        CorruptTableError: a table is there already that lost its properties.
     """
     config = table_config(properties)
     if storage.exists(PROPERTIES_PATH) or storage.exists(BACKUP_PATH):
         raise _exists(storage)
+    if _has_timeline(storage):
+        raise _lost(storage)
     for folder in (*_FOLDERS, config.timeline_folder, _HISTORY_FOLDERS[config.layout]):
         _make_folder(storage, folder)
     if not storage.put_if_absent(PROPERTIES_PATH, _encode(properties, clock)):
@@ -106,6 +111,8 @@ def _load(storage: Storage) -> _Stored:
         problem = _problem(properties := decode_properties(data), data)
         if problem is None:
             return _Stored(data, properties, path == BACKUP_PATH)
+    if problem is None and _has_timeline(storage):
+        raise _lost(storage)
     if problem is None:
         raise InvalidError(
             "This is not a Hudi table (no .hoodie/hoodie.properties); check the path, or create a table.",
@@ -148,6 +155,24 @@ def _make_folder(storage: Storage, folder: str) -> None:
         placeholder = f"{folder}/.folder.tmp"
         storage.put(placeholder, b"")
         storage.delete([placeholder])
+
+
+def _has_timeline(storage: Storage) -> bool:
+    """Tell whether instants of either layout lie where a table's are."""
+    return any(
+        parse_instant(status.name, layout) is not None
+        for layout, folder in _TIMELINE_FOLDERS.items()
+        for status in storage.list_files(folder)
+    )
+
+
+def _lost(storage: Storage) -> CorruptTableError:
+    return CorruptTableError(
+        "The table's properties are missing, its timeline and data are there: restore the file from a backup,"
+        " or copy that of a table created just like this one; to begin anew, delete the folder first.",
+        table=storage.spec.uri,
+        path=PROPERTIES_PATH,
+    )
 
 
 def _exists(storage: Storage) -> InvalidError:
