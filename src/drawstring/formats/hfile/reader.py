@@ -15,7 +15,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from drawstring.base.errors import CorruptTableError
+from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.formats.hfile.blocks import DATA, FILE_INFO, META, ROOT_INDEX, BlockSource
 from drawstring.formats.hfile.entries import HFileEntries, decode_entries
 from drawstring.formats.hfile.index import IndexEntry, data_blocks, decode_root
@@ -128,4 +128,4 @@ def _damage() -> Iterator[None]:
 
 
 def _corrupt(why: object) -> CorruptTableError:
-    return CorruptTableError(f"An HFile is damaged ({why}); restore the file, or roll back the write.")
+    return CorruptTableError(f"An HFile is damaged ({why}); to repair the file, {REPAIR}.")

@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.errors import CorruptTableError
+from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.formats.avro_decode import DAMAGE, Spans, decode_rows
 from drawstring.formats.hfile.entries import HFileEntries
 from drawstring.schema.avro import avro_to_arrow
@@ -42,7 +42,7 @@ def read_hfile_records(
                 done += batch.num_rows
         except DAMAGE as error:
             raise CorruptTableError(
-                f"A record of an HFile is damaged ({error}); restore the file, or roll back the write."
+                f"A record of an HFile is damaged ({error}); to repair the file, {REPAIR}."
             ) from error
 
 
