@@ -71,17 +71,20 @@ class Table:
     @property
     def config(self) -> TableConfig:
         """The table's properties, read afresh."""
-        return load_config(self._state.storage)
+        with self._about():
+            return load_config(self._state.storage)
 
     @property
     def timeline(self) -> Timeline:
         """The active timeline, read afresh."""
-        return TimelineStore(self._state.storage, self.config, self._state.clock).load()
+        with self._about():
+            return TimelineStore(self._state.storage, self.config, self._state.clock).load()
 
     @property
     def schema(self) -> pa.Schema:
         """The table's columns, without the meta columns."""
-        return self._facts().schema
+        with self._about():
+            return self._facts().schema
 
     def insert(self, data: Any, **options: Any) -> CommitResult:
         """Add rows without looking for their keys, except where a bucket index has them together.
@@ -288,7 +291,8 @@ class Table:
     def file_slices(self) -> list[FileSlice]:
         """Return the latest file slice of every file group."""
         lookup = SliceLookup(self._state.storage.spec, self.config, self.timeline)
-        return [file_slice for path in lookup.partitions() for file_slice in lookup.slices(path)]
+        with self._about():
+            return [file_slice for path in lookup.partitions() for file_slice in lookup.slices(path)]
 
     @contextmanager
     def _about(self) -> Iterator[None]:

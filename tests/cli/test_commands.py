@@ -140,6 +140,20 @@ def test_a_damaged_base_file(complaint: Any, tmp_path: Path) -> None:
     assert base.status.name in complaint("head", history.path, "-n", "100")
 
 
+@pytest.mark.parametrize("command", ["show", "files"])
+def test_a_damaged_commit_is_told_with_its_table(complaint: Any, tmp_path: Path, command: str) -> None:
+    history = write(str(tmp_path / "rides"), MOR)
+    newest = max(Path(history.path, ".hoodie/timeline").glob("*_*.*commit"))
+    newest.write_bytes(newest.read_bytes()[:100])
+    told = complaint(command, history.path)
+    assert newest.name in told
+    assert f"table: {history.path}" in told
+
+
+def test_a_partition_that_is_not_there_is_told_with_the_table(complaint: Any, rides: History) -> None:
+    assert f"table: {rides.path}" in complaint("files", rides.path, "--partition", "nowhere")
+
+
 def test_a_missing_base_file(complaint: Any, tmp_path: Path) -> None:
     history = write(str(tmp_path / "rides"), MOR)
     base = next(part.base for part in history.table.file_slices() if part.base)

@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 import drawstring
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.storage import is_object_store
 from drawstring.table import Table
 
@@ -28,10 +28,13 @@ def open_table(path: str, options: tuple[str, ...]) -> Table:
         InvalidError: there is no table, an option is not of the form NAME=VALUE, or the table is in no
             object store.
     """
-    given = storage_options(options)
-    if given and not is_object_store(path):
-        raise InvalidError(f"{path} is in no object store: leave --option {next(iter(given))} out")
-    return drawstring.open(path, storage_options=given or None)
+    try:
+        given = storage_options(options)
+        if given and not is_object_store(path):
+            raise InvalidError(f"{path} is in no object store: leave --option {next(iter(given))} out")
+        return drawstring.open(path, storage_options=given or None)
+    except DrawstringError as error:
+        raise error.at(table=path) from error.__cause__
 
 
 def storage_options(options: tuple[str, ...]) -> dict[str, str]:

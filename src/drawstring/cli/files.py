@@ -20,7 +20,7 @@ def files(
     """List the files that a snapshot reads: each file group's base file and log files."""
     slices = list(open_table(path, option).file_slices())
     if partition is not None:
-        slices = _of_partition(slices, partition)
+        slices = _of_partition(slices, partition, path)
     slices.sort(key=lambda part: (part.partition, part.file_id))
     if as_json:
         output.print_json([_as_dict(part) for part in slices])
@@ -34,12 +34,12 @@ def files(
     output.console().print(f"{groups}, {total}", highlight=False)
 
 
-def _of_partition(slices: list[FileSlice], partition: str) -> list[FileSlice]:
+def _of_partition(slices: list[FileSlice], partition: str, table: str) -> list[FileSlice]:
     found = [part for part in slices if part.partition == partition.strip("/")]
     if not found:
         known = sorted({part.partition for part in slices})
         some = ", ".join(known[:5])
-        raise InvalidError(f"There is no partition {partition!r} among {len(known)}: {some} ...")
+        raise InvalidError(f"There is no partition {partition!r} among {len(known)}: {some} ...", table=table)
     return found
 
 

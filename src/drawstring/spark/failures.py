@@ -6,16 +6,22 @@ the error into the text, and the driver takes it out again.
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from functools import wraps
+from typing import Final, ParamSpec, TypeVar
 
 from drawstring.base import errors
 
 _MARK: Final = "drawstring-error"
 _MARKED: Final = re.compile(_MARK + r" (\{\"kind\": .*\})$", re.MULTILINE)
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class WorkerError(Exception):
@@ -29,6 +35,21 @@ def carried() -> Iterator[None]:
         yield
     except errors.DrawstringError as error:
         raise WorkerError(_written(error)) from error
+
+
+def naming(function: Callable[P, R]) -> Callable[P, R]:
+    """Say in every error of a function which table it is about: the one at its argument `path`."""
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def named(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except errors.DrawstringError as error:
+            path = signature.bind(*args, **kwargs).arguments["path"]
+            raise error.at(table=path) from error.__cause__
+
+    return named
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from drawstring.model.result import CommitResult
 from drawstring.query.scan import Scan
 from drawstring.spark.asking import scan_of
 from drawstring.spark.engine import SparkEngine, SparkRows, classic
+from drawstring.spark.failures import naming
 from drawstring.spark.locations import storage_options as options_of_storage
 from drawstring.spark.reading import SliceReading, dataframe
 from drawstring.spark.target import Target
@@ -23,6 +24,7 @@ from drawstring.storage import open_storage
 _OPERATION: Final = "hoodie.datasource.write.operation"
 
 
+@naming
 def read(  # noqa: PLR0913 - everything a query can be told
     spark: SparkSession,
     path: str,
@@ -64,6 +66,7 @@ def read(  # noqa: PLR0913 - everything a query can be told
     return _dataframe(spark, scan, where)
 
 
+@naming
 def changes(
     spark: SparkSession,
     path: str,
@@ -92,6 +95,7 @@ def changes(
     return _dataframe(spark, open_table(path, storage).changes(start, end), None)
 
 
+@naming
 def load(spark: SparkSession, path: str, options: Mapping[str, Any]) -> DataFrame:
     """Return the rows that a read with Hudi's option names asks for; see `read`."""
     asked = ReadOptions.parse(options)
@@ -105,6 +109,7 @@ def _dataframe(spark: SparkSession, scan: Scan, where: Any) -> DataFrame:
     )
 
 
+@naming
 def write(
     df: DataFrame,
     path: str,

@@ -18,7 +18,7 @@ from pyspark import cloudpickle
 from pyspark.sql import datasource as D
 from pyspark.sql.types import StructType
 
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
 from drawstring.config.options import ReadOptions
 from drawstring.entry import open as open_table
 from drawstring.filegroups.cdc import read_task, task_bytes
@@ -84,7 +84,10 @@ class HudiSource(D.DataSource):
                 " OPTIONS of a CREATE TABLE. Use CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path '...')"
             )
         stored = {key: value for key, value in options.items() if is_storage_option(key)}
-        return path, stored, ReadOptions.parse(options)
+        try:
+            return path, stored, ReadOptions.parse(options)
+        except DrawstringError as error:
+            raise error.at(table=path) from error.__cause__
 
 
 class DrawstringSource(HudiSource):

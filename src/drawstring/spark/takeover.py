@@ -99,7 +99,8 @@ class TableReader(DataFrameReader):
             return super().load(path)
         if self._has_schema:
             raise InvalidError(
-                "a table knows its columns: leave out schema, or choose some by drawstring.columns"
+                "a table knows its columns: leave out schema, or choose some by drawstring.columns",
+                table=_path(path, self._given),
             )
         return functions.load(self._spark, _path(path, self._given), _without_path(self._given))
 
@@ -173,7 +174,9 @@ class TableWriter(DataFrameWriter):
             super().save(path)
             return
         if self._laid_out:
-            raise InvalidError(f"{self._laid_out} has no meaning for a table: leave it out")
+            raise InvalidError(
+                f"{self._laid_out} has no meaning for a table: leave it out", table=_path(path, self._given)
+            )
         functions.write(self._df, _path(path, self._given), options=self._table_options(), mode=self._mode)
 
     def saveAsTable(
