@@ -7,10 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 import drawstring
 import drawstring.spark
+from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.spark.reading import fits
 
 NAMES = ["a b", "ä", "x=y", "p%20q", "[z]", "c:d", "{e}", "f*", "g?", "h'i", 'j"k', "l#m", "n&o"]
@@ -150,3 +152,61 @@ STRUCT = pa.struct([("a", pa.int32()), ("b", pa.list_(pa.float32()))])
 def test_spark_reads_what_only_lacks_columns(stored: pa.DataType, wanted: pa.DataType, can: bool) -> None:
     more = pa.field("more", pa.string())
     assert fits(pa.schema([("x", stored)]), pa.schema([("x", wanted), more])) is can
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore:toPandas attempted Arrow optimization")
+@pytest.mark.parametrize("action", ["collect", "count", "toPandas", "show", "write", "sql"])
+def test_a_damaged_log_is_told_by_every_action(spark: SparkSession, tmp_path: Path, action: str) -> None:
+    table = created(tmp_path / "t", rides(), table_type="MERGE_ON_READ")
+    table.insert(rides(1, 2, 3))
+    table.upsert(rides(1, ts=5))
+    (log,) = (tmp_path / "t/berlin").glob(".*.log.*")
+    log.write_bytes(log.read_bytes()[:50])
+    drawstring.spark.register(spark)
+    df = spark.read.format("hudi").load(str(tmp_path / "t"))
+    df.createOrReplaceTempView("damaged")
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW damaged_in_sql USING hudi OPTIONS (path '{tmp_path / 't'}')")
+    actions = {
+        "collect": df.collect,
+        "count": df.count,
+        "toPandas": df.toPandas,
+        "show": df.show,
+        "write": lambda: df.write.parquet(str(tmp_path / "copy")),
+        "sql": lambda: spark.sql("SELECT * FROM damaged_in_sql").collect(),
+    }
+    with pytest.raises(CorruptTableError, match="damaged") as caught:
+        actions[action]()
+    assert (caught.value.table, caught.value.path) == (str(tmp_path / "t"), f"berlin/{log.name}")
+
+
+@pytest.mark.spark
+def test_errors_of_spark_itself_stay_what_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    table = created(tmp_path / "t", rides())
+    table.insert(rides(1, 2, 3))
+    df = drawstring.spark.read(spark, str(tmp_path / "t"))
+    with pytest.raises(AnalysisException, match="nowhere"):
+        df.select("nowhere")
+
+
+@pytest.mark.spark
+def test_every_error_names_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    table = created(tmp_path / "t", rides())
+    table.insert(rides(1, 2, 3))
+    rows = spark.createDataFrame([(1, "berlin", 1)], "id long, city string, ts int")
+    for call in (
+        lambda: drawstring.spark.write(rows, path, options={"hoodie.index.typ": "BUCKET"}),
+        lambda: drawstring.spark.write(rows, path, mode="appendix"),
+        lambda: drawstring.spark.read(spark, path, incremental=("earliest", None), as_of="2024-01-01"),
+    ):
+        with pytest.raises(InvalidError) as refused:
+            call()
+        assert refused.value.table == path
+    for base in (tmp_path / "t/berlin").glob("*.parquet"):
+        base.write_bytes(b"PAR1 not really")
+    for base in (tmp_path / "t/amsterdam").glob("*.parquet"):
+        base.write_bytes(b"PAR1 not really")
+    with pytest.raises(CorruptTableError) as caught:
+        drawstring.spark.read(spark, path)
+    assert caught.value.table == path

@@ -1,7 +1,8 @@
 """Errors of drawstring on their way from a Python worker to the driver.
 
 Spark hands on the text of what went wrong in a worker, not the exception. A worker therefore puts
-the error into the text, and the driver takes it out again.
+the error into the text, and the driver takes it out again: in drawstring's own calls, and in the
+actions of DataFrames that read tables.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
+
+from pyspark.errors.exceptions import captured
 
 from drawstring.base import errors
 
@@ -62,6 +65,24 @@ def surfaced() -> Iterator[None]:
         if error is None:
             raise
         raise error from failure
+
+
+def surface_in_actions() -> None:
+    """Make actions of DataFrames raise the drawstring error that they failed with, once a process.
+
+    Spark runs them long after the DataFrame was made, in calls that are all the user's: what is left is
+    PySpark's own turning of Java's exceptions into Python's.
+    """
+    own = captured.convert_exception
+    if getattr(own, "_drawstring", False):
+        return
+
+    def convert(failure: Any) -> Any:
+        converted = own(failure)
+        return _read(str(converted)) or converted
+
+    convert._drawstring = True  # type: ignore[attr-defined]  # a mark on a function
+    captured.convert_exception = convert  # type: ignore[assignment]  # ours are not of Spark's kinds
 
 
 def _written(error: errors.DrawstringError) -> str:

@@ -26,9 +26,10 @@ from drawstring.query.predicate import parse_where
 from drawstring.query.scan import Task
 from drawstring.schema.meta import COMMIT_TIME, PARTITION_PATH
 from drawstring.spark.batches import with_types
+from drawstring.spark.failures import surface_in_actions
 from drawstring.spark.locations import spark_path
 from drawstring.spark.types import arrow_schema, spark_schema
-from drawstring.spark.worker import settle, shares
+from drawstring.spark.worker import shares, work
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 
@@ -57,6 +58,7 @@ def dataframe(spark: SparkSession, tasks: Sequence[Task], reading: SliceReading)
     Raises:
         UnsupportedError: Spark has no type for a column.
     """
+    surface_in_actions()
     columns = spark_schema(reading.schema)
     slices = [task for task in tasks if isinstance(task, ReadTask)]
     if len(slices) < len(tasks):
@@ -174,12 +176,10 @@ class ReadSlices:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         numbers = [number for batch in batches for number in batch.column("id").to_pylist()]
-        try:
+        with work():
             for task in (task for number in numbers for task in self.parts[number]):
                 for rows in read_task(cloudpickle.loads(task)):
                     yield with_types(rows, self.schema)
-        finally:
-            settle()
 
 
 def plan_name(root: str) -> str:

@@ -25,6 +25,7 @@ from drawstring.filegroups.cdc import read_task, task_bytes
 from drawstring.query.scan import Scan
 from drawstring.spark.asking import scan_of, schema_of
 from drawstring.spark.batches import with_types
+from drawstring.spark.failures import carried
 from drawstring.spark.locations import is_storage_option
 from drawstring.spark.streaming import CommitStream, stream_reader
 from drawstring.spark.types import arrow_schema, spark_schema
@@ -127,6 +128,7 @@ class SliceReader(D.DataSourceReader):
     def read(self, partition: D.InputPartition) -> Iterator[pa.RecordBatch]:
         """Read some file slices; for a query without any, Spark asks once with nothing."""
         schema = arrow_schema(self._schema)
-        for task in partition.tasks if isinstance(partition, SlicePartition) else []:
-            for batch in read_task(cloudpickle.loads(task)):
-                yield with_types(batch, schema)
+        with carried():
+            for task in partition.tasks if isinstance(partition, SlicePartition) else []:
+                for batch in read_task(cloudpickle.loads(task)):
+                    yield with_types(batch, schema)

@@ -21,6 +21,7 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.option import text_of
 from drawstring.spark import functions
 from drawstring.spark.engine import classic
+from drawstring.spark.failures import surface_in_actions
 from drawstring.spark.source import DrawstringSource, HudiSource
 
 FORMATS: Final = frozenset({"hudi", "org.apache.hudi", "drawstring"})
@@ -43,6 +44,7 @@ def register(spark: SparkSession) -> None:
     _take_over()
     if session.conf.get(_MARK, None) == "true":
         return
+    surface_in_actions()
     session.dataSource.register(HudiSource)
     session.dataSource.register(DrawstringSource)
     session.conf.set(_MARK, "true")
