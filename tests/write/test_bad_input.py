@@ -1,4 +1,4 @@
-"""Mistakes of a user and damage on disk: one clear error, and the table is as it was."""
+"""Mistakes of a user and damaged properties: one clear error, and the table is as it was."""
 
 from __future__ import annotations
 
@@ -49,19 +49,6 @@ def table_at(path: Path, table_type: str = MOR, version: int = 9, **how: Any) ->
     table.upsert(rides(("a", "rome", 0, 0.0), OLD[1]))
     table.upsert(rides(OLD[0]))
     return table
-
-
-@pytest.mark.parametrize("version", [6, 8, 9])
-@pytest.mark.parametrize("kind", ["replacecommit", "deltacommit"])
-def test_a_completed_write_that_was_emptied_is_named(tmp_path: Path, kind: str, version: int) -> None:
-    table = table_at(tmp_path / "rides", MOR, version)
-    table.insert_overwrite(rides(("c", "rome", 1, 1.0)))
-    emptied = max(tmp_path.glob(f"rides/.hoodie/**/*.{kind}"))
-    emptied.write_bytes(b"")
-    for read in (lambda: held(table), lambda: table.upsert(rides(OLD[0]))):
-        with pytest.raises(CorruptTableError, match="empty") as caught:
-            read()
-        assert emptied.name in str(caught.value)
 
 
 def without(name: str) -> pa.Table:
@@ -313,142 +300,6 @@ def test_a_path_that_is_no_table_is_told(tmp_path: Path, kind: str) -> None:
     with pytest.raises(InvalidError, match=r"not a Hudi table") as caught:
         drawstring.open(path)
     assert caught.value.table == str(path)
-
-
-def data_file(table: Table, suffix: str) -> Path:
-    (path,) = [path for path in Path(table.uri).rglob("*") if suffix in path.name and path.is_file()]
-    return path
-
-
-DAMAGES: dict[str, Callable[[Path], object]] = {
-    "missing": Path.unlink,
-    "empty": lambda path: path.write_bytes(b""),
-    "cut off": lambda path: path.write_bytes(path.read_bytes()[:-200]),
-    "overwritten": lambda path: path.write_bytes(b"x" * path.stat().st_size),
-}
-
-
-@pytest.mark.parametrize("version", [6, 9])
-@pytest.mark.parametrize("suffix", [".log.", ".parquet"])
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=list(DAMAGES))
-def test_a_damaged_data_file_is_named_and_nothing_is_lost(
-    tmp_path: Path, version: int, suffix: str, damage: Callable[[Path], object]
-) -> None:
-    table = table_at(tmp_path / "rides", MOR, version)
-    path = data_file(table, suffix)
-    shutil.copy(path, tmp_path / "kept")
-    damage(path)
-    calls = {
-        "scan": lambda: table.scan().to_arrow(),
-        "upsert": lambda: table.upsert(rides(*OLD)),
-        "compact": lambda: table.compact(),
-    }
-    for name, call in calls.items():
-        try:
-            result = call()
-        except CorruptTableError as error:
-            assert error.path == f"rome/{path.name}"
-            assert error.table == table.uri
-        else:
-            pytest.fail(f"{name} went on: {result}")
-    shutil.copy(tmp_path / "kept", path)
-    assert held(table) == OLD
-    table.upsert(rides(("c", "rome", 1, 1.0)))
-    assert held(table) == [*OLD, ("c", "rome", 1, 1.0)]
-
-
-@pytest.mark.parametrize("damage", [name for name in DAMAGES if name != "missing"])
-@pytest.mark.parametrize(("table_type", "suffix"), [(COW, ".parquet"), (MOR, ".parquet"), (MOR, ".log.")])
-def test_what_the_error_advises_repairs_a_damaged_file(
-    tmp_path: Path, table_type: str, suffix: str, damage: str
-) -> None:
-    table = table_at(tmp_path / "rides", table_type)
-    newest = table.timeline.writes()[-1].requested
-    (path,) = [
-        path
-        for path in (tmp_path / "rides/rome").iterdir()
-        if suffix in path.name and (table_type == MOR or newest in path.name)
-    ]
-    DAMAGES[damage](path)
-    with pytest.raises(CorruptTableError, match=r"from a backup, or .* with insert_overwrite"):
-        held(table)
-    table.insert_overwrite(rides(*OLD))
-    assert held(table) == OLD
-    table.upsert(rides(("c", "rome", 1, 1.0)))
-    assert held(table) == [*OLD, ("c", "rome", 1, 1.0)]
-
-
-@pytest.mark.parametrize("version", [6, 9])
-def test_a_missing_base_file_of_a_copy_on_write_table_is_named(tmp_path: Path, version: int) -> None:
-    table = table_at(tmp_path / "rides", COW, version)
-    first, newest = table.timeline.writes()
-    (path,) = (tmp_path / "rides/rome").glob(f"*_{newest.requested}.parquet")
-    planned = table.scan()
-    assert planned.tasks()
-    shutil.move(path, tmp_path / "kept")
-    for call in (
-        lambda: planned.to_arrow(),
-        lambda: table.scan().to_arrow(),
-        lambda: table.upsert(rides(*OLD)),
-        lambda: table.insert_overwrite(rides(*OLD)),
-    ):
-        with pytest.raises(CorruptTableError, match="missing") as caught:
-            call()
-        assert (caught.value.table, caught.value.path) == (table.uri, f"rome/{path.name}")
-    assert held(table, as_of=first.requested) == [("a", "rome", 0, 0.0), OLD[1]]
-    shutil.move(tmp_path / "kept", path)
-    assert held(table) == OLD
-
-
-@pytest.mark.parametrize("table_type", [COW, MOR])
-@pytest.mark.parametrize("version", [6, 9])
-def test_a_partition_without_its_metadata_file_is_named(
-    tmp_path: Path, version: int, table_type: str
-) -> None:
-    table = table_at(tmp_path / "rides", table_type, version)
-    table.upsert(rides(("c", "oslo", 1, 1.0)))
-    lost = tmp_path / "rides/oslo/.hoodie_partition_metadata"
-    shutil.move(lost, tmp_path / "kept")
-    for call in (
-        lambda: table.scan().to_arrow(),
-        lambda: table.insert_overwrite_table(rides(*OLD)),
-        lambda: table.file_slices(),
-    ):
-        with pytest.raises(CorruptTableError, match="metadata file of a partition is missing") as caught:
-            call()
-        assert caught.value.path == "oslo/.hoodie_partition_metadata"
-    shutil.copy(tmp_path / "rides/rome/.hoodie_partition_metadata", lost)
-    assert held(table) == [*OLD, ("c", "oslo", 1, 1.0)]
-
-
-def test_a_partition_whose_folder_is_gone_is_named(tmp_path: Path) -> None:
-    table = table_at(tmp_path / "rides")
-    table.upsert(rides(("c", "oslo", 1, 1.0)))
-    (data,) = (tmp_path / "rides/oslo").glob("*.parquet")
-    shutil.rmtree(tmp_path / "rides/oslo")
-    with pytest.raises(CorruptTableError, match="missing") as caught:
-        table.scan().to_arrow()
-    assert (caught.value.table, caught.value.path) == (table.uri, f"oslo/{data.name}")
-
-
-def test_a_replaced_partition_may_go(tmp_path: Path) -> None:
-    table = table_at(tmp_path / "rides")
-    table.insert_overwrite_table(rides(("c", "oslo", 1, 1.0)))
-    shutil.rmtree(tmp_path / "rides/rome")
-    assert held(table) == [("c", "oslo", 1, 1.0)]
-
-
-@pytest.mark.parametrize("content", [b"", b"\0garbage"])
-def test_a_damaged_overwrite_is_named(tmp_path: Path, content: bytes) -> None:
-    table = table_at(tmp_path)
-    table.insert_overwrite(rides(*OLD))
-    (path,) = (tmp_path / ".hoodie/timeline").glob("*_*.replacecommit")
-    path.write_bytes(content)
-    with pytest.raises(CorruptTableError) as caught:
-        table.scan().to_arrow()
-    assert caught.value.path == f".hoodie/timeline/{path.name}"
-    with pytest.raises(CorruptTableError):
-        table.upsert(rides(*OLD))
 
 
 def test_more_buckets_than_the_table_has_are_refused(tmp_path: Path) -> None:
