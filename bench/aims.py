@@ -29,6 +29,8 @@ def aims() -> Iterator[Aim]:
         yield Aim(peers.SPARK_MOR, step, ("hudi-mor-bucket",), 5.0)
         yield Aim(peers.SPARK_COW, step, ("hudi-cow-bloom",), 5.0)
     yield Aim(peers.SPARK_MOR, "snapshot", ("hudi-mor-bucket",), 3.0)
+    yield Aim(peers.SPARK_MOR, "snapshot_all", ("hudi-mor-bucket",), 1.0)
+    yield Aim(peers.SPARK_MOR, "incremental", ("hudi-mor-bucket",), 1.0)
     for step in STEPS:
         yield Aim(peers.SPARK_MOR, step, SPARK_PEERS, 1.0)
     yield Aim(peers.LOCAL_MOR, "bulk_insert", ("pyarrow-mor",), 1 / 1.5)
@@ -38,7 +40,8 @@ def aims() -> Iterator[Aim]:
     for step in ("bulk_insert", "scan_base", "upsert", "late", "snapshot"):
         yield Aim(peers.LOCAL_MOR, step, ("hudi-rs-rc-mor",), 1.0)
         yield Aim(peers.LOCAL_COW, step, ("hudi-rs-rc-cow",), 1.0)
-    yield Aim(peers.LOCAL_MOR, "snapshot", (READ_ONLY,), 1.0)
+    for step in ("snapshot", "snapshot_all"):
+        yield Aim(peers.LOCAL_MOR, step, (READ_ONLY,), 1.0)
     for ours in (peers.LOCAL_MOR, peers.LOCAL_COW):
         yield Aim(ours, "peak memory", ("delta-rs", "hudi-rs-rc-mor", "hudi-rs-rc-cow"), 1.0)
 

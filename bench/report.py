@@ -9,8 +9,8 @@ from bench import peers
 from bench.results import Results
 
 STEPS = (
-    "bulk_insert", "scan_base", "upsert", "late", "delete", "snapshot", "snapshot_2", "project", "point",
-    "incremental", "compact", "snapshot_compacted",
+    "bulk_insert", "scan_base", "upsert", "late", "delete", "snapshot", "snapshot_2", "snapshot_all",
+    "project", "point", "incremental", "compact", "snapshot_compacted",
 )  # fmt: skip
 OURS = {
     ("embedded", "mor"): peers.LOCAL_MOR,

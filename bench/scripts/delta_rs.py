@@ -31,6 +31,9 @@ class Peer:
     def totals(self) -> list[float]:
         return totals(self._open().to_pyarrow_table(columns=TOTALS))
 
+    def everything(self) -> int:
+        return self._open().to_pyarrow_table().num_rows
+
     def project(self) -> float:
         dear = ds.field("fare") > 30
         city = [("city", "=", self._work.city)]

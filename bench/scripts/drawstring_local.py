@@ -49,6 +49,9 @@ class Peer:
     def totals(self) -> list[float]:
         return totals(self._open().scan(columns=TOTALS).to_arrow())
 
+    def everything(self) -> int:
+        return self._open().scan().to_arrow().num_rows
+
     def project(self) -> float:
         where = f"city = '{self._work.city}' and fare > 30"
         return total_distance(self._open().scan(columns=["distance"], where=where).to_arrow())

@@ -18,12 +18,17 @@ class Peer:
     def totals(self) -> list[float]:
         return totals(self._read(TOTALS))
 
+    def everything(self) -> int:
+        return self._read(None).num_rows
+
     def project(self) -> float:
         filters = [("city", "=", self._work.city), ("fare", ">", "30")]
         return total_distance(self._read(["distance"], filters))
 
-    def _read(self, columns: list[str], filters: list[tuple[str, str, str]] | None = None) -> pa.Table:
-        options: Any = HudiReadOptions().with_projection(columns)
+    def _read(self, columns: list[str] | None, filters: list[tuple[str, str, str]] | None = None) -> pa.Table:
+        options: Any = HudiReadOptions()
+        if columns:
+            options = options.with_projection(columns)
         if filters:
             options = options.with_filters(filters)
         return pa.Table.from_batches(HudiTableBuilder.from_base_uri(self._work.table).build().read(options))
@@ -33,4 +38,5 @@ if __name__ == "__main__":
     peer = Peer(Workload(sys.argv[1], sys.argv[2]))
     for name in ("snapshot", "snapshot_2"):
         step(name, peer.totals)
+    step("snapshot_all", peer.everything)
     step("project", peer.project)

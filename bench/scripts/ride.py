@@ -2,7 +2,8 @@
 
 A peer is an object with some of these methods; a step whose method it lacks is left out:
 
-    warm() bulk_insert(file) totals() upsert(file) delete(file) project() point() incremental() compact()
+    warm() bulk_insert(file) totals() everything() upsert(file) delete(file) project() point() incremental()
+    compact()
 
 `before_STEP`, if there is one, runs before a step and is not timed.
 Standard output gets a JSON line when a step begins and one when it is done, with seconds and result.
@@ -60,6 +61,7 @@ def run(peer: Any, work: Workload) -> None:
         ("delete", "delete", (work.file("deletes"),)),
         ("snapshot", "totals", ()),
         ("snapshot_2", "totals", ()),
+        ("snapshot_all", "everything", ()),
         ("project", "project", ()),
         ("point", "point", ()),
         ("incremental", "incremental", ()),
@@ -83,7 +85,7 @@ def _is_meant(peer: Any, step_name: str) -> bool:
     """Leave out reads after steps that the peer cannot do."""
     if step_name == "snapshot_compacted":
         return hasattr(peer, "compact")
-    return step_name not in ("snapshot", "snapshot_2", "project") or hasattr(peer, "delete")
+    return step_name not in ("snapshot", "snapshot_2", "snapshot_all", "project") or hasattr(peer, "delete")
 
 
 def _nothing() -> None:

@@ -52,6 +52,10 @@ class Reads:
         row = rides.agg(F.count("*"), F.sum("fare"), F.max("ts"), F.countDistinct("driver_id")).collect()[0]
         return [row[0], round(row[1], 2), row[2], row[3]]
 
+    def everything(self) -> None:
+        """Read all columns of all rides, to nowhere."""
+        self.rides().write.format("noop").mode("overwrite").save()
+
     def project(self) -> float:
         dear = (F.col("city") == self.work.city) & (F.col("fare") > 30)
         return round(self.rides().where(dear).agg(F.sum("distance")).collect()[0][0] or 0.0, 1)
