@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -16,6 +17,7 @@ import pytest
 
 from drawstring.base.errors import CorruptTableError, InternalError, InvalidError
 from drawstring.formats.bloom import BloomFilter
+from drawstring.formats.conditions import where_columns
 from drawstring.formats.parquet import (
     ParquetSink,
     encode_parquet_block,
@@ -23,7 +25,6 @@ from drawstring.formats.parquet import (
     parquet_schema,
     read_parquet,
     read_parquet_bytes,
-    where_columns,
 )
 from drawstring.storage.local import LocalStorage
 
@@ -379,3 +380,18 @@ def test_int96_timestamps_of_older_writers_are_micros(storage: LocalStorage) -> 
     with storage.create("p1/f.parquet") as file:
         pq.write_table(table, file, use_deprecated_int96_timestamps=True, store_schema=False)
     assert read(storage)[0].schema.field("at").type == pa.timestamp("us")
+
+
+def test_a_row_group_of_the_whole_file_is_read_piece_by_piece(tmp_path: Path) -> None:
+    """What Arrow holds while rows stream must not grow with the row group."""
+    rng = np.random.default_rng(5)
+    rows = pa.table({f"c{at}": rng.integers(0, 1 << 62, 2_000_000) for at in range(6)})
+    pq.write_table(rows, tmp_path / "a.parquet", row_group_size=len(rows), use_dictionary=False)
+    before = pa.total_allocated_bytes()
+    most = count = 0
+    for batch in read_parquet(LocalStorage(tmp_path), "a.parquet"):
+        count += batch.num_rows
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert count == len(rows)
+    assert rows.nbytes > 90 << 20
+    assert most < 60 << 20

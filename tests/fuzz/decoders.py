@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
+from pyarrow import orc
 
 from drawstring.config.properties import decode_properties
 from drawstring.config.table import table_config
 from drawstring.formats.avro import decode_datums
+from drawstring.formats.base_files import Selection, base_schema, read_base
 from drawstring.formats.bloom import DYNAMIC, BloomFilter
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, decode_deletes, scan_blocks
@@ -22,6 +24,7 @@ from drawstring.formats.metadata import (
     decode_rollback,
     decode_rollback_plan,
 )
+from drawstring.storage.memory import MemoryStorage
 from tests.formats.hfiles import NONE, Form, hfile
 
 FORMATS = Path(__file__).parents[1] / "formats"
@@ -88,6 +91,7 @@ def seeds() -> Iterator[tuple[str, Decode, bytes]]:
     leaves = Form(codec=NONE, with_leaves=True)
     yield "hfile with leaves", read_hfile, hfile([(f"k{at:03d}", b"v") for at in range(90)], leaves)
     yield from _golden_seeds()
+    yield from base_seeds()
 
 
 def _golden_seeds() -> Iterator[tuple[str, Decode, bytes]]:
@@ -103,6 +107,27 @@ def _golden_seeds() -> Iterator[tuple[str, Decode, bytes]]:
                 yield name, lambda data: void(table_config(decode_properties(data))), packed.read(name)
     bloom = BloomFilter.build(pa.array([f"id:{at}" for at in range(50)]), 10)
     yield "bloom", read_bloom, bloom.encode().encode()
+
+
+def base_seeds() -> Iterator[tuple[str, Decode, bytes]]:
+    """Yield base files of the formats that have no reader of their own in the other seeds."""
+    times = pa.array([0, None, 1_700_000_000_000_000], pa.timestamp("us"))
+    rows = pa.table({"id": [1, 2, 3], "name": ["a", None, "c"], "at": times, "tags": [["x"], [], None]})
+    for codec in ("uncompressed", "zlib"):
+        sink = pa.BufferOutputStream()
+        orc.write_table(rows, sink, compression=codec)
+        yield f"{codec} orc", lambda data: read_base_file(data, "a.orc"), sink.getvalue().to_pybytes()
+    with zipfile.ZipFile(FORMATS / "data/v9_cow_hfile.zip") as packed:
+        name = next(name for name in packed.namelist() if name.endswith(".hfile"))
+        yield "base hfile", lambda data: read_base_file(data, "a.hfile"), packed.read(name)
+
+
+def read_base_file(data: bytes, name: str) -> None:
+    """Read all columns and rows of a base file."""
+    storage = MemoryStorage("memory://fuzz-base-files")
+    storage.put(name, data)
+    schema = base_schema(storage, name)
+    list(read_base(storage, name, Selection(schema.names, types=schema)))
 
 
 def void(result: object) -> None:

@@ -127,6 +127,11 @@ class TableConfig:
         """Whether updates may go to log files."""
         return self.table_type is TableType.MERGE_ON_READ
 
+    @property
+    def has_several_base_formats(self) -> bool:
+        """Whether base files may have other formats than `base_file_format`."""
+        return _flag(self.properties, "hoodie.table.multiple.base.file.formats.enable")
+
 
 def table_config(properties: Mapping[str, str]) -> TableConfig:
     """Return the configuration that the properties of a table say.

@@ -17,14 +17,12 @@ from typing import Final, Protocol
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.model.commit import CommitMetadata, WriteStat
-from drawstring.model.files import PARTITION_METADATA, FileSlice, FileStatus, join_path
+from drawstring.model.files import BASE_EXTENSIONS, PARTITION_METADATA, FileSlice, FileStatus, join_path
 from drawstring.model.instant import Instant
 from drawstring.timeline.timeline import Timeline
 
 WRITES_LOOKED_AT: Final = 20
 """Newest completed writes whose files are looked for."""
-
-_BASE: Final = ".parquet"
 
 
 class CommitReader(Protocol):
@@ -123,7 +121,7 @@ class Presence:
                 if stat.path and stat.file_id not in settled:
                     _check(stat.path, paths, instant)
                     is_live = True
-            settled.update(stat.file_id for stat in stats if stat.path.endswith(_BASE))
+            settled.update(stat.file_id for stat in stats if stat.path.endswith(BASE_EXTENSIONS))
         return is_live
 
     def _stats_of(self, instant: Instant, partition: str) -> list[WriteStat]:
@@ -140,7 +138,7 @@ class Presence:
 
 def _base_of(stat: WriteStat) -> str:
     """Return the path of the base file that a statistic tells of, empty for none."""
-    if stat.path.endswith(_BASE):
+    if stat.path.endswith(BASE_EXTENSIONS):
         return stat.path
     return join_path(stat.partition, stat.base_file) if stat.base_file else ""
 

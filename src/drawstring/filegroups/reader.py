@@ -4,7 +4,7 @@
     base file ──> batch ── rows whose log record wins out ──> yield
                                                    at the end: the log records that won ──> yield
 
-A slice without log files is a plain Parquet read, with `where` handed down to it.
+A slice without log files is a plain read of its base file, with `where` handed down to it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.bounds import BATCH_ROWS
-from drawstring.base.errors import DrawstringError, UnsupportedError
+from drawstring.base.errors import DrawstringError
 from drawstring.config.table import MergeMode
 from drawstring.filegroups.deletions import delete_columns
 from drawstring.filegroups.log_records import LogReading, LogRecords, read_log_records, record_keys
 from drawstring.filegroups.tasks import ReadTask, nullable
-from drawstring.formats.parquet import matching_rows, read_parquet, where_columns
+from drawstring.formats.base_files import Selection, read_base
+from drawstring.formats.conditions import matching_rows, where_columns
 from drawstring.formats.partition_match import typed
 from drawstring.merge.choose import WholeMerger, check_mergeable
 from drawstring.merge.order import Array
@@ -33,8 +34,6 @@ from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 
 __all__ = ["ReadTask", "read_slice"]
-
-_PARQUET = ".parquet"
 
 
 def read_slice(task: ReadTask) -> Iterator[pa.RecordBatch]:
@@ -72,15 +71,13 @@ def _read_base(storage: Storage, task: ReadTask) -> Iterator[pa.RecordBatch]:
     if path is None:
         return
     output = task.output_schema
-    batches = read_parquet(
-        storage,
-        path,
-        columns=[name for name in task.columns if name not in task.partition_values],
-        where=task.condition,
-        types=task.schema,
-        constants=typed(task.partition_values, task.schema),
+    selection = Selection(
+        [name for name in task.columns if name not in task.partition_values],
+        task.condition,
+        task.schema,
+        typed(task.partition_values, task.schema),
     )
-    for batch in batches:
+    for batch in read_base(storage, path, selection):
         yield conform(with_values(batch, task.partition_values, output), output)
 
 
@@ -90,7 +87,7 @@ def _base_rows(storage: Storage, task: ReadTask, schema: pa.Schema) -> Iterator[
     if path is None:
         return
     names = schema.names if renames is None else renames.stored_names(schema.names)
-    for batch in read_parquet(storage, path, columns=names, where=task.in_range):
+    for batch in read_base(storage, path, Selection(names, task.in_range)):
         yield conform(batch if renames is None else renames.applied(batch), schema)
 
 
@@ -217,14 +214,6 @@ def with_values(batch: pa.RecordBatch, values: Mapping[str, Any], schema: pa.Sch
 
 
 def base_path(task: ReadTask) -> str | None:
-    """Return the path of the slice's base file, None when it has none.
-
-    Raises:
-        UnsupportedError: it is not a Parquet file.
-    """
+    """Return the path of the slice's base file, None when it has none."""
     base = task.file_slice.base
-    if base is None:
-        return None
-    if not base.status.name.endswith(_PARQUET):
-        raise UnsupportedError("only Parquet base files can be read", path=base.status.path)
-    return base.status.path
+    return None if base is None else base.status.path

@@ -9,13 +9,11 @@ from __future__ import annotations
 from drawstring.formats.parquet_encoding import REPEATING, physical
 from drawstring.formats.parquet_read import (
     former_filter,
-    matching_rows,
     parquet_footer,
     parquet_schema,
     read_parquet,
     read_parquet_bytes,
     read_parquet_rows,
-    where_columns,
 )
 from drawstring.formats.parquet_write import ParquetSink, encode_parquet_block
 
@@ -24,12 +22,10 @@ __all__ = [
     "ParquetSink",
     "encode_parquet_block",
     "former_filter",
-    "matching_rows",
     "parquet_footer",
     "parquet_schema",
     "physical",
     "read_parquet",
     "read_parquet_bytes",
     "read_parquet_rows",
-    "where_columns",
 ]

@@ -2,26 +2,25 @@
 
     footer -> row groups that `where` cannot rule out -> batches -> rows that `where` keeps
 
-One row group is in memory at a time (several small ones together).
+One row group is in memory at a time (several small ones together); of a large one, a piece of each
+column.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from drawstring.base.bounds import BATCH_ROWS
-from drawstring.base.errors import REPAIR, CorruptTableError, InvalidError, UnavailableError, UnsupportedError
 from drawstring.formats.bloom import BloomFilter
+from drawstring.formats.conditions import bound_columns, keep_rows, with_table_types
+from drawstring.formats.file_errors import about_file
 from drawstring.formats.key_summary import FILTER, FILTER_TYPE, reusable_filter
 from drawstring.formats.partition_match import guarantee
 from drawstring.formats.row_groups import groups_that_may_match
@@ -30,8 +29,10 @@ from drawstring.storage.protocol import Storage
 READ_AHEAD_BYTES: Final = 32 << 20
 """Uncompressed bytes of small row groups that are read together."""
 
-_INDEX: Final = "\0row"
-_NO_MATCH: Final = re.compile(r"No match for FieldRef\.(?:Nested\(FieldRef\.)?Name\((.*?)\)[ )]")
+WHOLE_BYTES_MAX: Final = 64 << 20
+"""Compressed bytes of a row group's columns that are fetched at once; of larger ones, piece by piece."""
+
+_PIECE_BYTES: Final = 4 << 20
 
 
 def read_parquet(
@@ -61,7 +62,7 @@ def read_parquet(
         CorruptTableError: the file is missing or damaged.
         InvalidError: `where` does not fit the columns' types, or fails on a row.
     """
-    with _about(path), storage.open(path) as file:
+    with about_file(path), storage.open(path) as file:
         yield from _batches(file, _Query(columns, where, batch_rows, types, constants or {}))
 
 
@@ -79,7 +80,7 @@ def read_parquet_rows(
     Raises:
         CorruptTableError: the file is missing or damaged.
     """
-    with _about(path), storage.open(path) as file:
+    with about_file(path), storage.open(path) as file:
         yield from _batches(file, _Query(columns, None, BATCH_ROWS, None, dictionaries=dictionaries))
 
 
@@ -92,7 +93,7 @@ def read_parquet_bytes(
     types: pa.Schema | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a Parquet file in memory; see `read_parquet`."""
-    with _about(None):
+    with about_file(None):
         yield from _batches(pa.BufferReader(data), _Query(columns, where, batch_rows, types))
 
 
@@ -102,7 +103,7 @@ def parquet_schema(storage: Storage, path: str) -> pa.Schema:
     Raises:
         CorruptTableError: the file is missing or damaged.
     """
-    with _about(path), storage.open(path) as file:
+    with about_file(path), storage.open(path) as file:
         return _columns_of(_open(file))
 
 
@@ -112,7 +113,7 @@ def parquet_footer(storage: Storage, path: str) -> dict[str, str]:
     Raises:
         CorruptTableError: the file is missing or damaged.
     """
-    with _about(path), storage.open(path) as file:
+    with about_file(path), storage.open(path) as file:
         entries: Mapping[bytes, bytes] = pq.read_metadata(file).metadata or {}
         return {key.decode(): value.decode() for key, value in entries.items()}
 
@@ -123,43 +124,11 @@ def former_filter(storage: Storage, path: str) -> BloomFilter | None:
     Raises:
         CorruptTableError: the file is missing or damaged.
     """
-    with _about(path), storage.open(path) as file:
+    with about_file(path), storage.open(path) as file:
         metadata = pq.read_metadata(file)
         entries: Mapping[bytes, bytes] = metadata.metadata or {}
         texts = {name: entries.get(name.encode(), b"").decode() for name in (FILTER, FILTER_TYPE)}
         return reusable_filter(texts, metadata.num_rows)
-
-
-def where_columns(where: pc.Expression, types: pa.Schema) -> list[str]:
-    """Return the top-level columns that an expression looks at, whether or not `types` has them.
-
-    Arrow has no call for this, but binding names the first column that it misses: bind to a growing
-    schema until it fits.
-
-    Args:
-        where: the expression.
-        types: types of the columns known; others are taken as null.
-
-    Raises:
-        InvalidError: the expression does not fit the types.
-    """
-    return list(_bound(where, types).names)
-
-
-def matching_rows(rows: pa.Table, where: pc.Expression) -> pa.Table:
-    """Return the rows that an expression keeps.
-
-    Args:
-        rows: rows with the expression's columns.
-        where: the expression.
-
-    Raises:
-        InvalidError: it fails on a value, a sum too large for its type for instance.
-    """
-    try:
-        return rows.filter(where)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidError(f"The condition {where} fails on a row: {_one_line(error)}; change it.") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,47 +141,20 @@ class _Query:
     dictionaries: Sequence[str] = ()
 
 
-@contextmanager
-def _about(path: str | None) -> Iterator[None]:
-    """Turn what Arrow and the file system raise into our errors, which name the file."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        message = (
-            "A data file of the table is missing: restore it, or list again if it was cleaned meanwhile."
-        )
-        raise CorruptTableError(message, path=path) from error
-    except pa.ArrowNotImplementedError as error:
-        message = f"Arrow cannot read this Parquet file: {_one_line(error)}"
-        raise UnsupportedError(message, path=path) from error
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowKeyError, UnicodeDecodeError) as error:
-        raise _damaged(error, path) from error
-    except OSError as error:
-        # Arrow reports damaged pages as OSError as well, but those carry no error number.
-        if error.errno is None:
-            raise _damaged(error, path) from error
-        message = f"The Parquet file cannot be read now: {_one_line(error)}"
-        raise UnavailableError(message, path=path) from error
-
-
-def _damaged(error: Exception, path: str | None) -> CorruptTableError:
-    message = f"The Parquet file is damaged ({_one_line(error)}); {REPAIR}."
-    return CorruptTableError(message, path=path)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
-
-
 def _open(
-    file: pa.NativeFile, metadata: pq.FileMetaData | None = None, dictionaries: Sequence[str] = ()
+    file: pa.NativeFile,
+    metadata: pq.FileMetaData | None = None,
+    dictionaries: Sequence[str] = (),
+    *,
+    in_pieces: bool = False,
 ) -> pq.ParquetFile:
     return pq.ParquetFile(
         file,
         metadata=metadata,
         read_dictionary=list(dictionaries),
         coerce_int96_timestamp_unit="us",
-        pre_buffer=not isinstance(file, pa.BufferReader),
+        pre_buffer=not in_pieces and not isinstance(file, pa.BufferReader),
+        buffer_size=_PIECE_BYTES if in_pieces else 0,
     )
 
 
@@ -227,7 +169,7 @@ def _batches(file: pa.NativeFile, query: _Query) -> Iterator[pa.RecordBatch]:
         return
     parquet = _open(file, dictionaries=query.dictionaries)
     names = _wanted(query, _columns_of(parquet))
-    yield from _rows(parquet, range(parquet.num_row_groups), names, query.batch_rows)
+    yield from _rows(file, parquet, range(parquet.num_row_groups), names, query)
 
 
 def _matching(file: pa.NativeFile, query: _Query, where: pc.Expression) -> Iterator[pa.RecordBatch]:
@@ -236,13 +178,13 @@ def _matching(file: pa.NativeFile, query: _Query, where: pc.Expression) -> Itera
     parquet = _open(file, fragment.metadata, query.dictionaries)
     present = _columns_of(parquet)
     known = pa.schema([(name, value.type) for name, value in query.constants.items()])
-    bound = _bound(where, _typed(known, _typed(present, query.types)))
+    bound = bound_columns(where, with_table_types(known, with_table_types(present, query.types)))
     wanted = _wanted(query, present)
     looks_at = [name for name in bound.names if name in present.names and name not in query.constants]
     needed = [*wanted, *(name for name in looks_at if name not in wanted)]
-    groups = groups_that_may_match(fragment, where, bound, _typed(present, known))
-    for batch in _rows(parquet, groups, needed, query.batch_rows):
-        kept = _keep(batch, where, bound, query.constants)
+    groups = groups_that_may_match(fragment, where, bound, with_table_types(present, known))
+    for batch in _rows(file, parquet, groups, needed, query):
+        kept = keep_rows(batch, where, bound, query.constants)
         if kept.num_rows:
             yield kept.select(wanted)
 
@@ -254,11 +196,24 @@ def _wanted(query: _Query, present: pa.Schema) -> list[str]:
 
 
 def _rows(
-    parquet: pq.ParquetFile, groups: Sequence[int], names: Sequence[str], batch_rows: int
+    file: pa.NativeFile, parquet: pq.ParquetFile, groups: Sequence[int], names: Sequence[str], query: _Query
 ) -> Iterator[pa.RecordBatch]:
     for span in _spans(parquet.metadata, groups):
-        for batch in parquet.iter_batches(batch_rows, row_groups=span, columns=names):
+        opened = parquet
+        if not isinstance(file, pa.BufferReader) and _stored_bytes(parquet, span, names) > WHOLE_BYTES_MAX:
+            opened = _open(file, parquet.metadata, query.dictionaries, in_pieces=True)
+        for batch in opened.iter_batches(query.batch_rows, row_groups=span, columns=names):
             yield batch.select(names).replace_schema_metadata(None)
+
+
+def _stored_bytes(parquet: pq.ParquetFile, groups: Sequence[int], names: Sequence[str]) -> int:
+    """Return the compressed bytes of some columns; 0 where all columns together are few."""
+    found = [parquet.metadata.row_group(group) for group in groups]
+    if sum(group.total_byte_size for group in found) <= WHOLE_BYTES_MAX:
+        return 0
+    columns = [group.column(at) for group in found for at in range(group.num_columns)]
+    wanted = set(names)
+    return sum(c.total_compressed_size for c in columns if c.path_in_schema.partition(".")[0] in wanted)
 
 
 def _spans(metadata: pq.FileMetaData, groups: Sequence[int]) -> Iterator[list[int]]:
@@ -274,50 +229,3 @@ def _spans(metadata: pq.FileMetaData, groups: Sequence[int]) -> Iterator[list[in
         size_bytes += group_bytes
     if span:
         yield span
-
-
-def _typed(present: pa.Schema, types: pa.Schema | None) -> pa.Schema:
-    """Return the file's columns with the table's types, and the table's columns that it lacks."""
-    if types is None:
-        return present
-    extra = [field for field in present if field.name not in types.names]
-    return pa.schema([*types, *extra])
-
-
-def _bound(where: pc.Expression, types: pa.Schema) -> pa.Schema:
-    """Return the columns of an expression, typed; those without a known type are null."""
-    fields: dict[str, pa.Field] = {}
-    while True:
-        schema = pa.schema(fields.values())
-        try:
-            ds.dataset([], schema=schema).scanner(filter=where)
-            return schema
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-            missing = _NO_MATCH.match(str(error))
-            if missing is None or missing[1] in fields:
-                raise InvalidError(f"The condition {where} does not fit the columns: {error}") from error
-            name = missing[1]
-            fields[name] = types.field(name) if name in types.names else pa.field(name, pa.null())
-
-
-def _keep(
-    batch: pa.RecordBatch, where: pc.Expression, bound: pa.Schema, constants: Mapping[str, pa.Scalar]
-) -> pa.RecordBatch:
-    """Return the rows that match, with null for the columns that the file lacks."""
-    columns = [
-        pa.repeat(constants[field.name], batch.num_rows)
-        if field.name in constants
-        else _condition_column(batch, field)
-        for field in bound
-    ]
-    index = pa.array(np.arange(batch.num_rows, dtype=np.int32))
-    facts = pa.table([*columns, index], names=[*bound.names, _INDEX])
-    kept = matching_rows(facts, where).column(_INDEX).combine_chunks()
-    return batch if len(kept) == batch.num_rows else batch.take(kept)
-
-
-def _condition_column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
-    if field.name not in batch.schema.names:
-        return pa.nulls(batch.num_rows, field.type)
-    column = batch.column(field.name)
-    return column if column.type == field.type else column.cast(field.type)

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 _BASE = re.compile(r"([a-zA-Z0-9-]+)_([a-zA-Z0-9-]+)_([0-9]+)(\.[a-zA-Z0-9]+)")
 _LOG = re.compile(r"\.([^._]+)_([^.]*)\.log\.(\d+)(?:_(\d+-\d+-\d+)(\.cdc)?)?")
 
+BASE_EXTENSIONS = (".parquet", ".orc", ".hfile", ".lance")
+"""Endings of base files."""
+
 PARTITION_METADATA = ".hoodie_partition_metadata"
 HOODIE_FOLDER = ".hoodie"
 
@@ -121,6 +124,12 @@ class FileGroup:
     partition: str
     file_id: str
     slices: tuple[FileSlice, ...]
+
+
+def file_extension(path: str) -> str:
+    """Return the ending of a base file's name with its dot, in lower case; empty for none."""
+    _, dot, ending = path.rpartition("/")[2].rpartition(".")
+    return f"{dot}{ending}".lower() if dot else ""
 
 
 def join_path(*parts: str) -> str:

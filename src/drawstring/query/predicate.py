@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError
-from drawstring.formats.parquet import where_columns
+from drawstring.formats.conditions import where_columns
 from drawstring.query.names import check_columns
 
 Where: TypeAlias = "str | pc.Expression | None"

@@ -11,6 +11,7 @@ from drawstring.config.table import KeyGeneratorType, TableConfig
 from drawstring.query.facts import TableFacts
 from drawstring.schema.history import SchemaColumn, SchemaHistory, decode_history
 
+_BASE_FILE_FORMATS = ("PARQUET", "ORC", "HFILE")
 _SCHEMA_ON_READ = "latest_schema"
 SCHEMA_FOLDER = ".hoodie/.schema"
 
@@ -21,9 +22,9 @@ def check_readable(config: TableConfig) -> None:
     Raises:
         UnsupportedError: they cannot, naming the feature.
     """
-    if config.base_file_format != "PARQUET":
+    if config.base_file_format not in _BASE_FILE_FORMATS:
         raise UnsupportedError(
-            f"the table has {config.base_file_format} base files: only PARQUET can be read"
+            f"the table has {config.base_file_format} base files: {', '.join(_BASE_FILE_FORMATS)} can be read"
         )
 
 

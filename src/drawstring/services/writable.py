@@ -33,6 +33,10 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
         (not config.populate_meta_fields, "has no meta columns (hoodie.populate.meta.fields=false)"),
         (config.drop_partition_columns, "drops its partition columns from the files"),
         (config.base_file_format != "PARQUET", f"has {config.base_file_format} base files"),
+        (
+            config.has_several_base_formats,
+            "may have base files of several formats (hoodie.table.multiple.base.file.formats.enable)",
+        ),
         (not config.record_key_fields, "has generated record keys"),
         (config.key_generator not in _GENERATORS, f"has key generator {config.key_generator}"),
         (bool(storage.list_tree(CONSISTENT_HASHING)), "has a consistent hashing index"),

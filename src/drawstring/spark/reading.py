@@ -20,7 +20,9 @@ from pyspark.sql import types as T
 
 from drawstring.filegroups.cdc import read_task, task_bytes
 from drawstring.filegroups.tasks import ReadTask
-from drawstring.formats.parquet import parquet_schema, where_columns
+from drawstring.formats.base_files import is_parquet
+from drawstring.formats.conditions import where_columns
+from drawstring.formats.parquet import parquet_schema
 from drawstring.model.files import BaseFile
 from drawstring.query.predicate import parse_where
 from drawstring.query.scan import Task
@@ -209,9 +211,9 @@ def _native_paths(spark: SparkSession, tasks: Sequence[ReadTask], reading: Slice
 def _is_plain(task: ReadTask) -> bool:
     """Tell whether a slice is one Parquet file that holds all of the rows' values."""
     base, logs = task.file_slice.base, task.file_slice.logs
-    is_parquet = base is not None and base.status.name.endswith(".parquet")
+    is_plain_file = base is not None and is_parquet(base.status.path)
     return (
-        is_parquet
+        is_plain_file
         and not logs
         and task.base_renames is None
         and task.config.populate_meta_fields

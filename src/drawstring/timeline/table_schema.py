@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError, DrawstringError
 from drawstring.config.table import TableConfig
-from drawstring.formats.parquet import parquet_schema
+from drawstring.formats.base_files import base_schema
 from drawstring.model.files import BaseFile, FileStatus
 from drawstring.model.instant import Instant
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
@@ -45,7 +45,7 @@ def table_schema_json(
         return config.create_schema
     for instant in reversed(writes):
         if path := _base_path(store, instant):
-            return arrow_to_avro(without_meta(parquet_schema(storage, path)), *record_name(config.name))
+            return arrow_to_avro(without_meta(base_schema(storage, path)), *record_name(config.name))
     if writes:
         raise CorruptTableError(
             "neither the commits nor the properties of the table say what its columns are:"

@@ -1,4 +1,4 @@
-"""The trailer of an HFile, its file information, and the protocol buffers that both are written in.
+"""The trailer of an HFile and its file information.
 
 Trailer, the last 4,096 bytes of the file:
 
@@ -13,19 +13,17 @@ Payload of the file information: "PBUF", varint length, then (field 1) messages 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.formats.hfile.blocks import Codec
+from drawstring.formats.protobuf import message_fields, part, varint
 
 TRAILER_BYTES: Final = 4096
 _MAGIC: Final = b'TRABLK"$'
 _MAJOR: Final = 3
 _INFO_MAGIC: Final = b"PBUF"
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_FIXED_BYTES = {_FIXED64: 8, _FIXED32: 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +62,11 @@ def decode_trailer(data: bytes) -> Trailer:
     major = int.from_bytes(data[-3:], "big")
     if major != _MAJOR:
         raise UnsupportedError(f"HFiles of version {major} cannot be read; Hudi writes version {_MAJOR}.")
-    size, at = _varint(data, len(_MAGIC))
+    size, at = varint(data, len(_MAGIC))
     numbers = {
-        number: value for number, value in _fields(_part(data, at, size)) if not isinstance(value, bytes)
+        number: value
+        for number, value in message_fields(part(data, at, size))
+        if not isinstance(value, bytes)
     }
     codec = numbers.get(12, Codec.NONE)
     if codec not in set(Codec):
@@ -92,53 +92,17 @@ def decode_info(data: bytes) -> dict[bytes, bytes]:
     """
     if not data.startswith(_INFO_MAGIC):
         raise ValueError("the file information has another form")
-    size, at = _varint(data, len(_INFO_MAGIC))
-    pairs = [dict(_fields(value)) for _, value in _fields(_part(data, at, size)) if isinstance(value, bytes)]
+    size, at = varint(data, len(_INFO_MAGIC))
+    pairs = [
+        dict(message_fields(value))
+        for _, value in message_fields(part(data, at, size))
+        if isinstance(value, bytes)
+    ]
     return {
         key: value
         for pair in pairs
         if isinstance(key := pair.get(1, b""), bytes) and isinstance(value := pair.get(2, b""), bytes)
     }
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield number and value of the fields of a message."""
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        number, form = tag >> 3, tag & 7
-        value: int | bytes
-        if form == _VARINT:
-            value, at = _varint(data, at)
-        elif form == _BYTES:
-            size, at = _varint(data, at)
-            value = _part(data, at, size)
-            at += size
-        elif form in _FIXED_BYTES:
-            value = _part(data, at, _FIXED_BYTES[form])
-            at += len(value)
-        else:
-            raise ValueError(f"a message has a field of form {form}")
-        yield number, value
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(data):
-            break
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-    raise ValueError("a number does not end")
-
-
-def _part(data: bytes, at: int, size: int) -> bytes:
-    if size > len(data) - at:
-        raise ValueError("a message is longer than what holds it")
-    return data[at : at + size]
 
 
 def vint(data: bytes, at: int) -> tuple[int, int]:
@@ -151,5 +115,5 @@ def vint(data: bytes, at: int) -> tuple[int, int]:
     if first >= -112:
         return first, at + 1
     size = -112 - first if first >= -120 else -120 - first
-    value = int.from_bytes(_part(data, at + 1, size), "big")
+    value = int.from_bytes(part(data, at + 1, size), "big")
     return (value if first >= -120 else ~value), at + 1 + size

@@ -1,0 +1,62 @@
+"""Messages in the encoding of protocol buffers, as the ends of HFiles and ORC files are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_FIXED_BYTES = {_FIXED64: 8, _FIXED32: 4}
+
+
+def message_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield number and value of the fields of a message.
+
+    Raises:
+        ValueError: the message is damaged.
+    """
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        number, form = tag >> 3, tag & 7
+        value: int | bytes
+        if form == _VARINT:
+            value, at = varint(data, at)
+        elif form == _BYTES:
+            size, at = varint(data, at)
+            value = part(data, at, size)
+            at += size
+        elif form in _FIXED_BYTES:
+            value = part(data, at, _FIXED_BYTES[form])
+            at += len(value)
+        else:
+            raise ValueError(f"a message has a field of form {form}")
+        yield number, value
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """Read a number; return it and where the next value starts.
+
+    Raises:
+        ValueError: it does not end.
+    """
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(data):
+            break
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+    raise ValueError("a number does not end")
+
+
+def part(data: bytes, at: int, size: int) -> bytes:
+    """Return some bytes of a message.
+
+    Raises:
+        ValueError: it has fewer.
+    """
+    if size > len(data) - at:
+        raise ValueError("a message is longer than what holds it")
+    return data[at : at + size]
