@@ -26,7 +26,7 @@ class Peer:
 
     Attributes:
         name: as the tables call it.
-        engine: `embedded` or `spark`: whose table it is in.
+        engine: `embedded`, `spark` or `slice`: whose table it is in.
         kind: `mor` if it writes changes beside the rows, `cow` if it writes files anew.
         script: file in `scripts/`, or `binary` for a program that `BENCH_HUDI_RS_BINARY` names.
         args: what the script gets after the folders of the data and of its table.
@@ -48,6 +48,7 @@ class Peer:
 LOCAL_MOR, LOCAL_COW = "drawstring-mor", "drawstring-cow"
 SPARK_MOR, SPARK_COW = "drawstring-spark-mor", "drawstring-spark-cow"
 WITH_LOGS = "-with-logs"
+LARGE_SLICE = "large-slice"
 
 PEERS = (
     Peer(LOCAL_MOR, "embedded", "mor", "drawstring_local.py", ("mor",)),
@@ -59,6 +60,7 @@ PEERS = (
     Peer("hudi-rs-read", "embedded", "mor", "hudi_rs.py", reads=LOCAL_MOR, module="hudi"),
     Peer("hudi-rs-rc-mor", "embedded", "mor", "binary", ("mor",)),
     Peer("hudi-rs-rc-cow", "embedded", "cow", "binary", ("cow",)),
+    Peer(LARGE_SLICE, "slice", "mor", "large_slice.py"),
     Peer(SPARK_MOR, "spark", "mor", "drawstring_spark.py", ("mor",), module="pyspark"),
     Peer(SPARK_COW, "spark", "cow", "drawstring_spark.py", ("cow",), module="pyspark"),
     Peer("hudi-mor-bucket", "spark", "mor", "hudi_jvm.py", ("mor", "bucket"), jars=HUDI),

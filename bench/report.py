@@ -10,20 +10,22 @@ from bench.results import Results
 
 STEPS = (
     "bulk_insert", "scan_base", "upsert", "late", "delete", "snapshot", "snapshot_2", "snapshot_all",
-    "project", "point", "incremental", "compact", "snapshot_compacted",
+    "project", "point", "incremental", "compact", "snapshot_compacted", "stream_base", "stream_merged",
+    "stream_3_columns",
 )  # fmt: skip
 OURS = {
     ("embedded", "mor"): peers.LOCAL_MOR,
     ("embedded", "cow"): peers.LOCAL_COW,
     ("spark", "mor"): peers.SPARK_MOR,
     ("spark", "cow"): peers.SPARK_COW,
+    ("slice", "mor"): peers.LARGE_SLICE,
 }
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
-HEADS = {"embedded": "Without Spark", "spark": "On Spark"}
+HEADS = {"embedded": "Without Spark", "spark": "On Spark", "slice": "One large slice"}
 
 
 def text(results: Results) -> str:
-    """Return both tables, with what to know to read them."""
+    """Return the tables, with what to know to read them."""
     parts = [table(results, engine) for engine in HEADS]
     note = (
         "Seconds, and in parentheses how many times drawstring's for the same kind of table on the same "
@@ -48,8 +50,9 @@ def table(results: Results, engine: str) -> str:
         return ""
     rows = [[step, *(_cell(results, name, step) for name in ran)] for step in STEPS]
     rows = [row for row in rows if any(row[1:])]
-    rows.append(["size, MB", *(_size(results, name, "mb") for name in ran)])
-    rows.append(["files", *(_size(results, name, "files") for name in ran)])
+    if any(results.size(name) for name in ran):
+        rows.append(["size, MB", *(_size(results, name, "mb") for name in ran)])
+        rows.append(["files", *(_size(results, name, "files") for name in ran)])
     rows.append(["peak memory, MB", *(f"{results.peak_mb(name):,}" for name in ran)])
     head = [HEADS[engine], *map(_head, ran)]
     return markdown(head, rows)

@@ -12,6 +12,10 @@ from bench.peers import BY_NAME
 
 SAME_TOTALS = ("snapshot", "snapshot_2", "snapshot_compacted")
 CHECKED = ("scan_base", "project", "point")
+STREAMS = ("stream_base", "stream_merged", "stream_3_columns")
+SLICE_COPIES = 10
+STREAM_PEAK_MB_MAX = 1073
+"""What reading a large slice may take: 1 GiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,8 @@ class Results:
             expected = self._expected(one, did) if one.peer == peer else None
             if expected is not None and not _agree(one.result, expected):
                 found.append(f"{peer} {one.step}: {one.result} instead of {expected}")
+            if one.peer == peer and one.step in STREAMS and one.peak_mb > STREAM_PEAK_MB_MAX:
+                found.append(f"{peer} {one.step}: peak of {one.peak_mb} MB, above {STREAM_PEAK_MB_MAX} MB")
         return found
 
     def _expected(self, one: Measured, did: set[str]) -> Any:
@@ -74,6 +80,8 @@ class Results:
             return self.expected["snapshot" if "delete" in did or not writes else "snapshot_undeleted"]
         if one.step == "snapshot_all":
             return None if one.result is None else self.expected["snapshot"][0]
+        if one.step in STREAMS:
+            return self.expected["scan_base"][0] * SLICE_COPIES
         if one.step == "incremental":
             return self.expected[f"incremental_{BY_NAME[one.peer].kind}"]
         return self.expected[one.step] if one.step in CHECKED else None

@@ -126,3 +126,21 @@ def test_memory_of_children_counts() -> None:
         assert child.pid in tree(child.pid)
         watch.stop()
         child.communicate("")
+
+
+def test_a_large_slice_is_streamed_and_its_peak_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["--rows", "2000", "--batches", "1", "--work", str(tmp_path), "--peers", "large-slice"])
+    shown = capsys.readouterr().out
+    assert code == 0, shown
+    assert "| stream_merged " in shown
+    assert "| peak memory, MB " in shown
+
+
+def test_a_peak_above_the_bound_is_a_failure() -> None:
+    results = results_of(
+        Measured("large-slice", "stream_base", 1.0, 900, 100),
+        Measured("large-slice", "stream_merged", 1.0, 1100, 100),
+    )
+    assert results.wrong("large-slice") == ["large-slice stream_merged: peak of 1100 MB, above 1073 MB"]
