@@ -10,6 +10,7 @@ from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError
 from drawstring.query.facts import load_facts
 from drawstring.query.incremental import incremental_scan
+from drawstring.query.ranges import RangeSpec
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.storage import open_storage
 from tests.fuzz.damage import damaged
@@ -64,4 +65,4 @@ class DamagedTables:
 def _query(root: Path) -> None:
     facts = load_facts(open_storage(root), SteppingClock())
     snapshot_scan(facts, threads=1).to_arrow()
-    incremental_scan(facts, start="earliest", threads=1).to_arrow()
+    incremental_scan(facts, RangeSpec("earliest"), threads=1).to_arrow()

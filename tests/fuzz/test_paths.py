@@ -16,6 +16,7 @@ from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.formats.metadata import decode_compaction_plan
 from drawstring.query.facts import load_facts
 from drawstring.query.incremental import incremental_scan
+from drawstring.query.ranges import RangeSpec
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.storage import open_storage
 from tests.fuzz.tables import GOLDEN
@@ -32,7 +33,7 @@ def unpack(name: str, folder: Path) -> Path:
 def read(root: Path) -> int:
     """Read the table in every way; return how many rows it has."""
     facts = load_facts(open_storage(root), SteppingClock())
-    incremental_scan(facts, start="earliest").to_arrow()
+    incremental_scan(facts, RangeSpec("earliest")).to_arrow()
     return snapshot_scan(facts).to_arrow().num_rows
 
 

@@ -27,6 +27,8 @@ def typed(value: Any, kind: pa.DataType) -> pa.Scalar:
         return scalar  # 2.5 lies between two integers: let the comparison promote the column
     if pa.types.is_floating(kind) and isinstance(value, int | float):
         return pa.scalar(float(value))  # 0.1 is no single-precision number: promote the column
+    if pa.types.is_decimal(kind) and isinstance(value, int | Decimal) and not isinstance(value, bool):
+        return pa.scalar(Decimal(value))  # more digits than the column has: promote the column
     if pa.types.is_string(kind) and not pa.types.is_string(scalar.type):
         raise _unfit(value, kind)
     try:
