@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from ride import Workload, run
 from sparks import SqlMerge, session
 
@@ -26,6 +27,10 @@ class Peer(SqlMerge):
 
     def bulk_insert(self, file: str) -> None:
         self.landed(file).write.format("delta").partitionBy("city").save(self.work.table)
+
+    def everything(self) -> None:
+        """Read all columns into one number: Delta cannot send a table with deletion vectors to nowhere."""
+        self.rides().agg(F.sum(F.hash("*"))).collect()
 
     def compact(self) -> None:
         self.spark.sql(f"optimize {self.table_sql}").collect()

@@ -11,7 +11,7 @@ BATCH_ROWS: Final = 65_536
 ROW_GROUP_ROWS: Final = 250_000
 """Rows in a row group of a base file."""
 
-EXCHANGE_BYTES_MAX: Final = 256 << 20
+EXCHANGE_BYTES_MAX: Final = 512 << 20
 """Bytes that an exchange of the local engine keeps in memory before it spills to disk."""
 
 HEADER_ENTRIES_MAX: Final = 64
