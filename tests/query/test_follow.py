@@ -207,6 +207,8 @@ def test_a_hole_in_version_6_fails_blocks_or_is_passed_by_transition_times(tmp_p
     with pytest.raises(UnavailableError, match="pending") as caught:
         table.incremental("earliest")
     assert caught.value.instant == hole
+    nothing_since = table.timeline.writes()[-1].requested
+    assert plain(table.incremental(nothing_since).to_arrow()) == [], "as real Hudi says"
     assert len(plain(table.incremental("earliest", holes="BLOCK").to_arrow())) == 1
     position = [batch.position for batch in table.follow(poll_seconds=None)][-1]
     before = table.timeline.writes()[-1].requested

@@ -91,13 +91,13 @@ def find_range(facts: TableFacts, asked: RangeSpec) -> CommitRange:
     """
     zone = facts.config.timezone
     time_of = _times(facts, asked.holes)
-    writes = [write for write in _without_holes(facts, asked.holes) if write.is_write]
+    begin = EARLIEST if asked.start is None else as_instant_time(asked.start, zone)
+    writes = [write for write in _without_holes(facts, asked.holes, begin) if write.is_write]
     stop = None if asked.end is None else as_instant_time(asked.end, zone)
     if asked.start is None:
         newest = [write for write in writes if stop is None or time_of(write) <= stop]
         last = max(newest, key=time_of, default=None)
         return CommitRange(EARLIEST, stop, () if last is None else (last,), full_scan=asked.full_scan)
-    begin = as_instant_time(asked.start, zone)
     if stop is not None and stop < begin:
         raise InvalidError(f"the range ends at {stop}, before it starts at {begin}: swap start and end")
     if asked.include_start:
@@ -152,12 +152,15 @@ def _times(facts: TableFacts, holes: Holes) -> Callable[[Instant], str]:
     return lambda instant: modified.get(file_name(instant, facts.config.layout), instant.requested)
 
 
-def _without_holes(facts: TableFacts, holes: Holes) -> tuple[Instant, ...]:
+def _without_holes(facts: TableFacts, holes: Holes, begin: str) -> tuple[Instant, ...]:
+    """Return the writes that count; as in Hudi, a range that nothing was written in has no holes."""
     writes = facts.timeline.writes()
     if facts.config.layout >= LAYOUT_WITH_COMPLETION_TIMES or holes is Holes.USE_TRANSITION_TIME:
         return writes
     pending = min((instant.requested for instant in facts.timeline.pending_writes()), default=None)
     if pending is None or not writes or writes[-1].requested < pending:
+        return writes
+    if holes is Holes.FAIL and writes[-1].requested <= begin:
         return writes
     if holes is Holes.FAIL:
         raise UnavailableError(
