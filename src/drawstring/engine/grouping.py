@@ -13,6 +13,27 @@ import pyarrow.compute as pc
 GroupKey = tuple[Any, ...]
 
 
+def row_codes(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray[Any, Any], list[pa.Array]]:
+    """Give rows with equal values equal numbers, not all of which need come up.
+
+    Args:
+        batch: any record batch.
+        by: names of text columns; null is a value of its own.
+
+    Returns:
+        One code per row and, by column, the values that the code is made of.
+    """
+    codes: np.ndarray[Any, Any] = np.zeros(batch.num_rows, dtype=np.int64)
+    values: list[pa.Array] = []
+    for name in by:
+        column = batch.column(name)
+        if not pa.types.is_dictionary(column.type):
+            column = pc.dictionary_encode(column, null_encoding="encode")
+        codes = codes * len(column.dictionary) + column.indices.to_numpy(zero_copy_only=False)
+        values.append(column.dictionary)
+    return codes, values
+
+
 def group_codes(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray[Any, Any], list[GroupKey]]:
     """Number the groups of a batch.
 
@@ -23,14 +44,8 @@ def group_codes(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray[An
     Returns:
         One code per row and, by code, the tuple of values.
     """
-    codes: np.ndarray[Any, Any] = np.zeros(batch.num_rows, dtype=np.int64)
-    values: list[list[Any]] = []
-    for name in by:
-        column = batch.column(name)
-        if not pa.types.is_dictionary(column.type):
-            column = pc.dictionary_encode(column, null_encoding="encode")
-        codes = codes * len(column.dictionary) + column.indices.to_numpy(zero_copy_only=False)
-        values.append(column.dictionary.to_pylist())
+    codes, dictionaries = row_codes(batch, by)
+    values = [dictionary.to_pylist() for dictionary in dictionaries]
     if batch.num_rows and all(len(column) == 1 for column in values):
         return codes, [_unpack(0, values)]
     present, dense = np.unique(codes, return_inverse=True)

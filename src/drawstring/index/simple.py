@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import ConflictError
+from drawstring.engine.grouping import row_codes
 from drawstring.engine.protocol import Rows
 from drawstring.index.protocol import (
     IS_DELETED,
@@ -23,8 +23,6 @@ from drawstring.index.protocol import (
     SlicesOf,
 )
 from drawstring.model.files import FileSlice
-
-Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +77,10 @@ def one_home(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _chosen(rows: pa.RecordBatch, is_deleted: pa.Array) -> pa.Array:
     """Tell which rows stay; rows of one key that was deleted everywhere agree on one place."""
     is_live = ~is_deleted.fill_null(False).to_numpy(zero_copy_only=False)
-    records = _numbers(rows.column(KEY)), _numbers(rows.column(PARTITION))
-    record = np.unique(records[0] * rows.num_rows + records[1], return_inverse=True)[1]
+    record = np.unique(row_codes(rows, (KEY, PARTITION))[0], return_inverse=True)[1]
     has_live = np.zeros(rows.num_rows, dtype=bool)
     has_live[record[is_live]] = True
     place = pc.rank(rows.column(ROUTE), tiebreaker="min").to_numpy().astype(np.int64)
     first = np.full(rows.num_rows, np.iinfo(np.int64).max)
     np.minimum.at(first, record[~is_live], place[~is_live])
     return pa.array(is_live | (~has_live[record] & (place == first[record])))
-
-
-def _numbers(column: pa.Array) -> Numbers:
-    """Number the distinct values of a column from 0."""
-    encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
-    numbers: Numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return numbers
