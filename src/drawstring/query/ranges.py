@@ -160,9 +160,9 @@ def _without_holes(facts: TableFacts, holes: Holes, begin: str) -> tuple[Instant
     pending = min((instant.requested for instant in facts.timeline.pending_writes()), default=None)
     if pending is None or not writes or writes[-1].requested < pending:
         return writes
-    if holes is Holes.FAIL and writes[-1].requested <= begin:
-        return writes
     if holes is Holes.FAIL:
+        if writes[-1].requested <= begin:
+            return writes
         raise UnavailableError(
             "a write is pending that was requested before others that are completed, and a range by requested"
             " times would miss it: wait for it, roll it back, or set"
@@ -177,7 +177,7 @@ def _before(time: str) -> str:
     """Return the greatest text that is smaller than all instant times from this one on."""
     if not time.isdigit() or not int(time):
         return EARLIEST
-    return f"{int(time) - 1:0{len(time)}d}~" if len(time) else time
+    return f"{int(time) - 1:0{len(time)}d}~"
 
 
 def check_scannable(found: CommitRange, why: str) -> None:

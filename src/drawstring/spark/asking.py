@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.options import ReadOptions
@@ -12,20 +11,18 @@ from drawstring.query.scan import Scan
 from drawstring.table import Table
 
 
-def scan_of(table: Table, asked: ReadOptions, where: pc.Expression | None = None) -> Scan:
+def scan_of(table: Table, asked: ReadOptions) -> Scan:
     """Return the scan that read options ask for.
 
     Args:
         table: the table.
         asked: the options.
-        where: a further condition, for when the options have none.
 
     Raises:
         InvalidError: an incremental query without a begin and an end.
     """
-    condition = where if asked.where is None else asked.where
     if asked.query_type != "incremental":
-        return table.scan(asked.columns, condition, asked.as_of, asked.query_type == "read_optimized")
+        return table.scan(asked.columns, asked.where, asked.as_of, asked.query_type == "read_optimized")
     if asked.begin is None and asked.end is None:
         raise InvalidError(
             "an incremental query needs hoodie.datasource.read.begin.instanttime: an instant, or earliest"
@@ -36,7 +33,7 @@ def scan_of(table: Table, asked: ReadOptions, where: pc.Expression | None = None
         asked.begin,
         asked.end,
         columns=asked.columns,
-        where=condition,
+        where=asked.where,
         include_start=asked.include_start,
         holes=asked.holes,
         full_scan=asked.full_scan,
