@@ -8,6 +8,7 @@ ARGS ?=
 HISTORIES ?= 3
 EXAMPLES ?= 100000
 SEED ?= $(shell date +%s)
+WORKERS ?= 2
 
 .PHONY: help
 help: ## list the targets
@@ -18,8 +19,8 @@ setup: ## create .venv from the lock file; quick when nothing changed
 	@scripts/venv.sh .venv requirements/dev.lock --project
 
 .PHONY: test
-test: setup ## run the tests (ARGS="-k name" goes to pytest)
-	@$(PY) -m pytest $(ARGS)
+test: setup ## run the tests in two processes (ARGS="-k name" goes to pytest; WORKERS=0: in one)
+	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 .PHONY: fuzz
 fuzz: setup ## damage many files in new ways: EXAMPLES of them, drawn by SEED

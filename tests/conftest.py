@@ -1,11 +1,15 @@
 """For all tests: those that need Spark are left out, visibly, on a machine without a JDK.
 
 Property tests draw the same examples on every run; `--hypothesis-profile=search` looks for new ones.
+
+With `-n` the tests run in several processes. Those that need Spark share one session, so they all run in
+one process, beside the others.
 """
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -16,6 +20,7 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("same")
 
+_LEFT_OUT = "tests that need Spark"
 _left_out = pytest.StashKey[int]()
 
 
@@ -26,13 +31,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     home = jdk.find()
     if home is not None:
         os.environ["JAVA_HOME"] = home
+        for item in spark:
+            item.add_marker(pytest.mark.xdist_group("spark"))
         return
     items[:] = [item for item in items if not item.get_closest_marker("spark")]
     config.hook.pytest_deselected(items=spark)
     config.stash[_left_out] = len(spark)
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that prints the summary."""
+    told = getattr(session.config, "workeroutput", None)
+    if told is not None:
+        told[_LEFT_OUT] = session.config.stash.get(_left_out, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Hear what a process left out: they all collect the same tests."""
+    told = getattr(node, "workeroutput", {})
+    node.config.stash[_left_out] = max(node.config.stash.get(_left_out, 0), told.get(_LEFT_OUT, 0))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     count = config.stash.get(_left_out, 0)
     if count:
-        terminalreporter.write_line(f"left out {count} tests that need Spark. {jdk.advice()}", yellow=True)
+        terminalreporter.write_line(f"left out {count} {_LEFT_OUT}. {jdk.advice()}", yellow=True)
