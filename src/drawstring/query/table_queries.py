@@ -1,0 +1,225 @@
+"""What an open table can be asked: its properties, its timeline, and its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.clock import Clock
+from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.config.table import TableConfig
+from drawstring.filegroups.lookup import SliceLookup
+from drawstring.model.files import FileSlice
+from drawstring.query.cdc import changes_scan
+from drawstring.query.facts import TableFacts, load_facts
+from drawstring.query.follow import Batch, FollowSpec, Limits, OnCleaned, follow
+from drawstring.query.incremental import incremental_scan
+from drawstring.query.ranges import Holes, RangeSpec
+from drawstring.query.scan import Scan
+from drawstring.query.snapshot import snapshot_scan
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.state import TableState
+
+
+class TableQueries:
+    """The half of a table that changes nothing.
+
+    Args:
+        state: where the table is and who runs its tasks.
+    """
+
+    def __init__(self, state: TableState) -> None:
+        self._state = state
+        load_config(state.storage)
+
+    @property
+    def uri(self) -> str:
+        """The table's root."""
+        return self._state.storage.spec.uri
+
+    @property
+    def state(self) -> TableState:
+        """What the table consists of; for engines."""
+        return self._state
+
+    @property
+    def config(self) -> TableConfig:
+        """The table's properties, read afresh."""
+        with self._about():
+            return load_config(self._state.storage)
+
+    @property
+    def timeline(self) -> Timeline:
+        """The active timeline, read afresh."""
+        with self._about():
+            return TimelineStore(self._state.storage, self.config, self._state.clock).load()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's columns, without the meta columns."""
+        with self._about():
+            return self._facts().schema
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        where: str | pc.Expression | None = None,
+        as_of: Any = None,
+        read_optimized: bool = False,
+    ) -> Scan:
+        """Return the table's rows as a lazy scan.
+
+        Args:
+            columns: columns to read, or one column; all by default, meta columns included.
+            where: a SQL predicate in Spark's dialect, as in `"month = 7 and delay > 60"` (columns plain
+                or in backticks, texts in quotes), or a pyarrow expression.
+            as_of: an instant or a date-time: the table as it was then.
+            read_optimized: base files only; changes that are not compacted yet do not show.
+
+        Raises:
+            InvalidError: a column that is not there, a condition that does not fit the columns, or a
+                time that is none or whose files were cleaned away. The condition may also fail on a
+                row, when the scan is read.
+            CorruptTableError: a file of the table is damaged or missing; data files are looked at
+                when the scan is read.
+            UnsupportedError: the table has a feature that this release cannot read.
+        """
+        with self._about():
+            return snapshot_scan(
+                self._facts(), columns=columns, where=where, as_of=as_of, read_optimized=read_optimized
+            )
+
+    def incremental(
+        self,
+        start: Any = None,
+        end: Any = None,
+        columns: Sequence[str] | None = None,
+        where: str | pc.Expression | None = None,
+        *,
+        include_start: bool = False,
+        holes: str = Holes.FAIL,
+        full_scan: bool = True,
+    ) -> Scan:
+        """Return the rows that commits after `start`, up to and including `end`, left behind.
+
+        Args:
+            start: exclusive; a completion time (requested time in table version 6), a date-time, or
+                `"earliest"`; None for the newest commit up to `end` alone.
+            end: inclusive; the newest commit by default.
+            columns, where: as in `scan`.
+            include_start: take commits of the very start in as well.
+            holes: in table version 6, what to do about a pending write before completed ones: `FAIL`,
+                `BLOCK` (stop before it) or `USE_TRANSITION_TIME` (ranges in modification times).
+            full_scan: whether the whole table may be read, by commit times, when commits of the range were
+                archived or their files cleaned away; later commits hide earlier ones then.
+
+        Raises:
+            InvalidError: a column or time that is none, a condition that does not fit the columns, an end
+                before the start, or files that are gone without `full_scan`.
+            CorruptTableError: a file of the table is damaged or missing; data files are looked at
+                when the scan is read.
+            UnavailableError: a pending write would be missed.
+            UnsupportedError: the table keeps no commit times, or has a feature that this release cannot
+                read.
+        """
+        with self._about():
+            asked = RangeSpec(start, end, include_start, _chosen(Holes, holes), full_scan)
+            return incremental_scan(self._facts(), asked, columns=columns, where=where)
+
+    def changes(
+        self, start: Any = None, end: Any = None, *, include_start: bool = False, holes: str = Holes.FAIL
+    ) -> Scan:
+        """Return every change of the commits after `start`, up to and including `end`.
+
+        The columns are `op` (`i`, `u` or `d`), `ts_ms` (the requested time of the commit) and the record
+        `before` and `after` the change as JSON.
+
+        Args:
+            start, end, include_start, holes: as in `incremental`.
+
+        Raises:
+            InvalidError: a time that is none, or commits whose files are gone.
+            UnavailableError: a pending write would be missed.
+        """
+        with self._about():
+            asked = RangeSpec(start, end, include_start, _chosen(Holes, holes))
+            return changes_scan(self._facts(), asked)
+
+    def follow(
+        self,
+        start: Any = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | pc.Expression | None = None,
+        changes: bool = False,
+        poll_seconds: float | None = 10.0,
+        max_commits: int | None = None,
+        max_bytes: int | None = None,
+        on_cleaned: str = OnCleaned.FAIL,
+        clock: Clock | None = None,
+    ) -> Iterator[Batch]:
+        """Yield batch after batch of what commits write, waiting for more.
+
+        A `Batch` has `rows`, a lazy scan, and `position`, text to store with what was made of the rows:
+        a loop that starts at a stored position sees every commit exactly once.
+
+        Args:
+            start: a stored position, a time (exclusive), `"latest"`, or `"earliest"` (as None): all that
+                the table holds, then what is new.
+            columns, where: as in `scan`.
+            changes: hand out every change with its images, as `changes` does, rather than rows.
+            poll_seconds: time between looks when nothing is new; None to end then.
+            max_commits, max_bytes: most commits, and bytes that they wrote, in a batch; one commit is
+                in a batch in any case.
+            on_cleaned: when commits after the position were archived or their files cleaned away:
+                `fail`, go on with the whole table (`snapshot`), or with the earliest commit that can be
+                read (`earliest`), leaving out what is gone.
+            clock: what sleeps between looks; for tests.
+
+        Raises:
+            InvalidError: a position that is none, or commits that are gone.
+        """
+        if changes and (columns is not None or where is not None):
+            raise InvalidError("changes have columns of their own: leave out columns and where")
+        limits = Limits(max_commits, max_bytes)
+        spec = FollowSpec(columns, where, changes, limits, _chosen(OnCleaned, on_cleaned))
+        batches = follow(self._facts, clock or self._state.clock, spec, start, poll_seconds)
+        return self._following(batches)
+
+    def _following(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        with self._about():
+            yield from batches
+
+    def file_slices(self) -> list[FileSlice]:
+        """Return the latest file slice of every file group."""
+        lookup = SliceLookup(self._state.storage.spec, self.config, self.timeline)
+        with self._about():
+            return [file_slice for path in lookup.partitions() for file_slice in lookup.slices(path)]
+
+    @contextmanager
+    def _about(self) -> Iterator[None]:
+        """Say in every error which table it is about."""
+        try:
+            yield
+        except DrawstringError as error:
+            raise error.at(table=self.uri) from error.__cause__
+
+    def _facts(self) -> TableFacts:
+        return load_facts(self._state.storage, self._state.clock)
+
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+def _chosen(choices: type[_Choice], name: str) -> _Choice:
+    for choice in choices:
+        if choice.upper() == name.upper():
+            return choice
+    raise InvalidError(f"there is no policy {name!r}: choose {', '.join(choices)}")
