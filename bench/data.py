@@ -26,6 +26,11 @@ Ids = npt.NDArray[np.int64]
 CITIES = ("antwerp", "bogota", "cairo", "delhi", "essen", "fortaleza", "graz", "houston")
 PROJECT_CITY = "delhi"
 NOTES = 4096
+GROUPS = (10, 100, 1000)
+ROWS_OF_A_GROUP = 1000
+ROWS_OF_A_SMALL_BATCH = 1000
+PARTITIONS_TOUCHED = 4
+SMALL_BATCHES = 500
 ZIPF_EXPONENT = 1.05
 """The larger, the more an update goes to the rows that came last."""
 
@@ -154,3 +159,32 @@ def _newest(rows: pa.Table) -> pa.Table:
 def _totals(rows: pa.Table) -> list[float]:
     drivers = pc.count_distinct(rows["driver_id"]).as_py()
     return [rows.num_rows, round(pc.sum(rows["fare"]).as_py(), 2), pc.max(rows["ts"]).as_py(), drivers]
+
+
+def make_small_batches(folder: Path) -> None:
+    """Write what the scaling suite reads, unless it is there: see `bench/scripts/scaling.py`.
+
+    groups_N.parquet   1,000 rows in each of N partitions
+    small_I.parquet    the I-th upsert: 250 rows in each of the first four partitions
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    each = ROWS_OF_A_SMALL_BATCH // PARTITIONS_TOUCHED
+    starts = np.arange(PARTITIONS_TOUCHED)[:, None] * ROWS_OF_A_GROUP
+    for groups in GROUPS:
+        _write_once(folder / f"groups_{groups}.parquet", np.arange(groups * ROWS_OF_A_GROUP), 0)
+    for number in range(1, SMALL_BATCHES + 1):
+        ids = starts + (np.arange(each) + number * each) % ROWS_OF_A_GROUP
+        _write_once(folder / f"small_{number}.parquet", ids.ravel(), number)
+
+
+def _write_once(file: Path, ids: Ids, ts: int) -> None:
+    if file.exists():
+        return
+    columns = {
+        "id": [f"id-{number:09d}" for number in ids],
+        "part": [f"p{number // ROWS_OF_A_GROUP:04d}" for number in ids],
+        "ts": np.full(len(ids), ts),
+        "amount": np.random.default_rng(ts).random(len(ids)),
+        "note": [f"note {number} of {ts}" for number in ids],
+    }
+    pq.write_table(pa.table(columns), file)

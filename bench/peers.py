@@ -26,7 +26,7 @@ class Peer:
 
     Attributes:
         name: as the tables call it.
-        engine: `embedded`, `spark` or `slice`: whose table it is in.
+        engine: `embedded`, `spark`, `slice` or `scaling`: whose table it is in.
         kind: `mor` if it writes changes beside the rows, `cow` if it writes files anew.
         script: file in `scripts/`, or `binary` for a program that `BENCH_HUDI_RS_BINARY` names.
         args: what the script gets after the folders of the data and of its table.
@@ -49,6 +49,7 @@ LOCAL_MOR, LOCAL_COW = "drawstring-mor", "drawstring-cow"
 SPARK_MOR, SPARK_COW = "drawstring-spark-mor", "drawstring-spark-cow"
 WITH_LOGS = "-with-logs"
 LARGE_SLICE = "large-slice"
+SCALING_MOR, SCALING_COW = "drawstring-bucket-mor", "drawstring-simple-cow"
 
 PEERS = (
     Peer(LOCAL_MOR, "embedded", "mor", "drawstring_local.py", ("mor",)),
@@ -68,7 +69,17 @@ PEERS = (
     Peer("delta-dv", "spark", "mor", "delta_jvm.py", jars=DELTA),
     Peer("iceberg-mor", "spark", "mor", "iceberg_jvm.py", jars=ICEBERG),
     Peer("paimon", "spark", "mor", "paimon_jvm.py", jars=PAIMON),
+    Peer(SCALING_MOR, "scaling", "mor", "scaling_drawstring.py", ("mor", "bucket")),
+    Peer(SCALING_COW, "scaling", "cow", "scaling_drawstring.py", ("cow", "simple")),
+    Peer("drawstring-bloom-cow", "scaling", "cow", "scaling_drawstring.py", ("cow", "bloom")),
+    Peer("delta-rs-merge", "scaling", "cow", "scaling_delta_rs.py", module="deltalake"),
+    Peer("hudi-bucket-mor", "scaling", "mor", "scaling_hudi_jvm.py", ("mor", "bucket"), jars=HUDI),
+    Peer("hudi-bloom-cow", "scaling", "cow", "scaling_hudi_jvm.py", ("cow", "bloom"), jars=HUDI),
 )
+SUITES = {
+    "rides": tuple(peer for peer in PEERS if peer.engine != "scaling"),
+    "scaling": tuple(peer for peer in PEERS if peer.engine == "scaling"),
+}
 BY_NAME = {peer.name: peer for peer in PEERS}
 
 
@@ -92,7 +103,7 @@ def command(peer: Peer, data: Path, tables: Path) -> Command | Missing:
     if peer.script == "binary":
         return _binary(peer, data, tables)
     env = dict(os.environ)
-    if peer.engine == "spark":
+    if peer.engine == "spark" or peer.jars:
         home = jdk.find(newest=SPARK35_NEWEST_JDK) if peer.jars else jdk.find()
         if home is None:
             return Missing(jdk.advice())

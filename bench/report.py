@@ -11,7 +11,7 @@ from bench.results import Results
 STEPS = (
     "bulk_insert", "scan_base", "upsert", "late", "delete", "snapshot", "snapshot_2", "snapshot_all",
     "project", "point", "incremental", "compact", "snapshot_compacted", "stream_base", "stream_merged",
-    "stream_3_columns",
+    "stream_3_columns", "groups_10", "groups_100", "groups_1000", "commits_10", "commits_100", "commits_500",
 )  # fmt: skip
 OURS = {
     ("embedded", "mor"): peers.LOCAL_MOR,
@@ -19,14 +19,22 @@ OURS = {
     ("spark", "mor"): peers.SPARK_MOR,
     ("spark", "cow"): peers.SPARK_COW,
     ("slice", "mor"): peers.LARGE_SLICE,
+    ("scaling", "mor"): peers.SCALING_MOR,
+    ("scaling", "cow"): peers.SCALING_COW,
 }
-BEGIN, END = "<!-- results -->", "<!-- end of results -->"
-HEADS = {"embedded": "Without Spark", "spark": "On Spark", "slice": "One large slice"}
+HEADS = {
+    "embedded": "Without Spark",
+    "spark": "On Spark",
+    "slice": "One large slice",
+    "scaling": "Upsert of 1,000 rows",
+}
 
 
 def text(results: Results) -> str:
     """Return the tables, with what to know to read them."""
     parts = [table(results, engine) for engine in HEADS]
+    if any(peers.BY_NAME[name].engine == "scaling" for name in results.peers()):
+        return "\n\n".join([*(part for part in parts if part), "Seconds of one upsert, the median of three."])
     note = (
         "Seconds, and in parentheses how many times drawstring's for the same kind of table on the same "
         "engine:\nmor puts changes beside the rows, cow writes files anew. `upsert` is the median of the "
@@ -35,11 +43,11 @@ def text(results: Results) -> str:
     return "\n\n".join([*(part for part in parts if part), note])
 
 
-def put_into(page: Path, shown: str) -> None:
+def put_into(page: Path, shown: str, marks: str) -> None:
     """Put the tables between the marks of a page, or where there are none make them the page."""
     old = page.read_text() if page.exists() else ""
-    before, begin, rest = old.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = old.partition(f"<!-- {marks} -->")
+    _, end, after = rest.partition(f"<!-- end of {marks} -->")
     page.write_text(f"{before}{begin}\n\n{shown}\n\n{end}{after}" if begin and end else f"{shown}\n")
 
 

@@ -1,6 +1,6 @@
 """The runner: each peer in its own process, one at a time, all on the same files.
 
-    python -m bench [--rows 1000000] [--peers delta-rs,drawstring-mor] [--list]
+    python -m bench [--rows 1000000] [--peers delta-rs,drawstring-mor] [--suite scaling] [--list]
 
 Exits with 1 when a peer failed or when its results are not those computed from the input files.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import aims, data, report
-from bench.peers import BY_NAME, PEERS, Command, Missing, Peer, command
+from bench.peers import BY_NAME, PEERS, SUITES, Command, Missing, Peer, command
 from bench.results import Measured, Results
 from bench.watch import Watch
 
@@ -45,9 +45,7 @@ def main(words: list[str] | None = None) -> int:
 def run(options: argparse.Namespace, work: Path) -> int:
     """Make the data, run the peers, print the tables; return the exit code."""
     size = data.Size.of(options.rows, options.batches)
-    _say(f"making {size.rows:,} rows and {size.batches} batches of {size.updates + size.inserts:,}")
-    facts = data.make(work / "data", size)
-    results = Results(facts["expected"])
+    results = Results(_data(options.peers, size, work / "data"))
     failed = []
     for peer in options.peers:
         able = command(peer, work / "data", work / "tables")
@@ -57,6 +55,18 @@ def run(options: argparse.Namespace, work: Path) -> int:
             failed.append(peer.name)
         results.save(work / "results.jsonl")
     return _tell(options, size, results, failed)
+
+
+def _data(peers: tuple[Peer, ...], size: data.Size, folder: Path) -> dict[str, Any]:
+    """Make the data that the peers need; return the results that they must have."""
+    if any(peer.engine == "scaling" for peer in peers):
+        _say("making small batches")
+        data.make_small_batches(folder)
+    if all(peer.engine == "scaling" for peer in peers):
+        return {}
+    _say(f"making {size.rows:,} rows and {size.batches} batches of {size.updates + size.inserts:,}")
+    expected: dict[str, Any] = data.make(folder, size)["expected"]
+    return expected
 
 
 def _run_peer(peer: Peer, able: Command, work: Path, results: Results) -> bool:
@@ -111,23 +121,25 @@ def _json(line: str) -> dict[str, Any]:
 
 
 def _tell(options: argparse.Namespace, size: data.Size, results: Results, failed: list[str]) -> int:
-    parts = [_machine(size), report.text(results), aims.text(results)]
+    parts = [_machine(size if results.expected else None), report.text(results), aims.text(results)]
     verdict = "All results agree." if not failed else f"Failed, or wrong results: {', '.join(failed)}."
     shown = "\n\n".join([*(part for part in parts if part), verdict])
     print(f"\n{shown}")
     if options.markdown:
-        report.put_into(options.markdown, shown)
+        report.put_into(options.markdown, shown, "results" if options.suite == "rides" else options.suite)
     return 1 if failed else 0
 
 
-def _machine(size: data.Size) -> str:
+def _machine(size: data.Size | None) -> str:
     memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-    return (
-        f"{size.rows:,} rows, {size.batches} batches of {size.updates:,} updates and {size.inserts:,} "
-        "inserts; "
+    machine = (
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {memory_gb:.0f} GB, "
         f"Python {platform.python_version()}"
     )
+    if size is None:
+        return machine
+    batches = f"{size.batches} batches of {size.updates:,} updates and {size.inserts:,} inserts"
+    return f"{size.rows:,} rows, {batches}; {machine}"
 
 
 def _say(line: str) -> None:
@@ -138,7 +150,8 @@ def _arguments(words: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the first load")
     parser.add_argument("--batches", type=int, default=5, help="batches of upserts")
-    parser.add_argument("--peers", type=_peers, default=PEERS, help="names, with commas between them")
+    parser.add_argument("--suite", choices=SUITES, default="rides", help="which peers, if none are named")
+    parser.add_argument("--peers", type=_peers, help="names, with commas between them")
     parser.add_argument(
         "--work", type=Path, metavar="FOLDER", help="keep data, tables, logs and results here"
     )
@@ -146,7 +159,9 @@ def _arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--list", action="store_true", help="say which peers are ready, and why others are not"
     )
-    return parser.parse_args(words)
+    options = parser.parse_args(words)
+    options.peers = options.peers or SUITES[options.suite]
+    return options
 
 
 def _peers(text: str) -> tuple[Peer, ...]:

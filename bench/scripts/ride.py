@@ -43,10 +43,10 @@ class Workload:
 
 def step(name: str, action: Callable[..., Any], *args: Any) -> None:
     """Time an action and tell."""
-    _tell({"begin": name})
+    tell({"begin": name})
     start = time.perf_counter()
     result = action(*args)
-    _tell({"step": name, "s": round(time.perf_counter() - start, 3), "result": result})
+    tell({"step": name, "s": round(time.perf_counter() - start, 3), "result": result})
 
 
 def run(peer: Any, work: Workload) -> None:
@@ -92,6 +92,7 @@ def _nothing() -> None:
     """Prepare nothing."""
 
 
-def _tell(line: dict[str, Any]) -> None:
+def tell(line: dict[str, Any]) -> None:
+    """Write a line for the runner."""
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()

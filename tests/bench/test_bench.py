@@ -138,6 +138,21 @@ def test_a_large_slice_is_streamed_and_its_peak_is_told(
     assert "| peak memory, MB " in shown
 
 
+def test_small_upserts_are_timed_by_the_size_of_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data, "GROUPS", (4, 8))
+    monkeypatch.setattr(data, "SMALL_BATCHES", 10)
+    page = tmp_path / "page.md"
+    page.write_text("<!-- scaling -->\nold\n<!-- end of scaling -->\n<!-- results -->\n")
+    words = ["--suite", "scaling", "--work", str(tmp_path), "--markdown", str(page)]
+    code = main([*words, "--peers", "drawstring-bucket-mor"])
+    shown = capsys.readouterr().out
+    assert code == 0, shown
+    assert "| commits_10 " in page.read_text()
+    assert page.read_text().endswith("<!-- end of scaling -->\n<!-- results -->\n")
+
+
 def test_a_peak_above_the_bound_is_a_failure() -> None:
     results = results_of(
         Measured("large-slice", "stream_base", 1.0, 900, 100),
