@@ -35,6 +35,7 @@ PUBLIC_NAMES = [
     "UnsupportedError",
     "create",
     "open",
+    "register_key_generator",
     "register_merger",
 ]
 

@@ -16,6 +16,7 @@ from drawstring.base.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from drawstring.config.key_generators import register_key_generator
 from drawstring.config.mergers import register_merger
 from drawstring.entry import create, open
 from drawstring.model.result import CommitResult
@@ -37,5 +38,6 @@ __all__ = [
     "UnsupportedError",
     "create",
     "open",
+    "register_key_generator",
     "register_merger",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -13,10 +13,13 @@ import pyarrow as pa
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.creation import new_table_properties
+from drawstring.config.key_generators import registered_key_generator
+from drawstring.config.kinds import typed_columns
 from drawstring.config.options import table_scope
-from drawstring.config.table import TableType
+from drawstring.config.table import KeyGeneratorType, TableType, table_config
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
+from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.texts import java_text
 from drawstring.schema.avro import arrow_to_avro
 from drawstring.schema.evolve import evolve
@@ -87,7 +90,8 @@ def create(
         record_key: column or columns that tell a record from all others in its partition.
         name: the table's name; the last part of the address by default.
         table_type: `COPY_ON_WRITE` or `MERGE_ON_READ`.
-        partition_by: columns that lay the table out in folders.
+        partition_by: columns that lay the table out in folders; for a CUSTOM key generator with their types,
+            as in `"city:SIMPLE"` and `"created:TIMESTAMP"`.
         ordering: columns whose greater value wins when a key comes twice; without them the later
             write wins.
         version: table version: 9, 8 or 6.
@@ -142,11 +146,11 @@ def _describe(
         raise InvalidError("record_key is empty: name the column or columns that tell records apart")
     for what, names in (
         ("record_key", shape.record_key),
-        ("partition_by", shape.partition_by),
+        ("partition_by", typed_columns(shape.partition_by)[0]),
         ("ordering", shape.ordering),
     ):
         _check_columns(what, names, columns)
-    return new_table_properties(
+    described = new_table_properties(
         name=name,
         table_type=table_type,
         version=shape.version,
@@ -156,6 +160,26 @@ def _describe(
         schema_json=arrow_to_avro(columns, *record_name(name)),
         extra=table_scope(properties, strict=True),
     )
+    _check_key_types(described, shape, columns)
+    return described
+
+
+def _check_key_types(described: Mapping[str, str], shape: TableShape, columns: pa.Schema) -> None:
+    """Check that partition columns have types that the key generator makes paths of."""
+    config = table_config(described)
+    config = replace(
+        config,
+        key_function=registered_key_generator(config.key_generator_class),
+        partition_types=typed_columns(shape.partition_by)[1],
+    )
+    KeyGenerator(config).check_columns(columns)
+    for name in config.partition_fields if config.key_generator is KeyGeneratorType.TIMESTAMP else ():
+        kind = columns.field(name).type
+        if not (pa.types.is_string(kind) or pa.types.is_integer(kind)):
+            raise InvalidError(
+                f"partition column {name} is {kind}: readers of Hudi show what a TIMESTAMP key generator"
+                " formats as text, so make it a text or a whole number, or use CUSTOM"
+            )
 
 
 def _check_columns(what: str, names: tuple[str, ...], columns: pa.Schema) -> None:

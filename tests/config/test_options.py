@@ -170,7 +170,8 @@ def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
             "leave out one",
         ),
         ({"hoodie.datasource.write.payload.class": "x.AWSDmsAvroPayload"}, UnsupportedError, "AWSDms"),
-        ({"hoodie.datasource.write.keygenerator.type": "TIMESTAMP"}, UnsupportedError, "TIMESTAMP"),
+        ({"hoodie.datasource.write.keygenerator.type": "TIMESTMP"}, InvalidError, "choose SIMPLE"),
+        ({"hoodie.keygen.timebased.timestamp.type": "SECONDS"}, InvalidError, "choose UNIX_TIMESTAMP"),
         (
             {
                 "hoodie.datasource.write.keygenerator.type": "SIMPLE",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -93,9 +94,51 @@ def test_a_key_may_lie_inside_a_struct() -> None:
         KeyGenerator(config("who.name")).record_keys(rows)
 
 
-def test_other_generators_are_not_written_yet() -> None:
-    with pytest.raises(UnsupportedError, match="TIMESTAMP"):
-        KeyGenerator(config("id", "p", key_generator=KeyGeneratorType.TIMESTAMP))
+def test_a_global_generator_names_its_columns_and_has_no_paths() -> None:
+    rows = batch(id=[5], p=["a"])
+    for fields, key in (("id", "id:5"), ("id p", "id:5,p:a")):
+        generator = KeyGenerator(config(fields, version=8, key_generator=KeyGeneratorType.GLOBAL_DELETE))
+        assert generator.record_keys(rows).to_pylist() == [key]
+        assert generator.partition_paths(rows).to_pylist() == [""]
+
+
+TIMEBASED = {
+    "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+    "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd",
+}
+
+
+def test_a_timestamp_generator_formats_the_path_and_leaves_the_key_bare() -> None:
+    described = config("id", "t", key_generator=KeyGeneratorType.TIMESTAMP, properties=TIMEBASED)
+    rows = batch(id=["a", "b"], t=[1_700_000_000_123, None])
+    assert KeyGenerator(described).record_keys(rows).to_pylist() == ["a", "b"]
+    assert KeyGenerator(described).partition_paths(rows).to_pylist() == ["2023/11/14", "1970/01/01"]
+    encoded = replace(described, hive_style=True, url_encode=True)
+    assert KeyGenerator(encoded).partition_paths(rows).to_pylist()[0] == "t=2023%2F11%2F14"
+
+
+def test_a_custom_generator_mixes_values_and_dates() -> None:
+    described = config("id", "p t", key_generator=KeyGeneratorType.CUSTOM, properties=TIMEBASED)
+    rows = batch(id=["a"], p=["x"], t=[1_700_000_000_123])
+    typed = replace(described, partition_types=("SIMPLE", "TIMESTAMP"))
+    assert KeyGenerator(typed).record_keys(rows).to_pylist() == ["a"]
+    assert KeyGenerator(typed).partition_paths(rows).to_pylist() == ["x/2023/11/14"]
+    assert KeyGenerator(config("id", key_generator=KeyGeneratorType.CUSTOM)).partition_paths(
+        rows
+    ).to_pylist() == [""]
+    with pytest.raises(InvalidError, match="p:SIMPLE,t:SIMPLE"):
+        KeyGenerator(described)
+
+
+def test_dates_become_folders_where_the_table_says_so() -> None:
+    slashed = {"hoodie.datasource.write.slash.separated.date.partitioning": "true"}
+    rows = batch(id=["a", "b", "c", "d"], p=["2024-01-15", "-5", None, "none"], q=["x", "x", "x", "x"])
+    paths = KeyGenerator(config("id", "p", properties=slashed)).partition_paths(rows)
+    assert paths.to_pylist() == ["2024/01/15", "-5", "__HIVE_DEFAULT_PARTITION__", "none"]
+    several = KeyGenerator(config("id", "p q", properties=slashed)).partition_paths(rows)
+    assert several.to_pylist()[0] == "2024-01-15/x"
+    with pytest.raises(UnsupportedError, match="hive-style"):
+        KeyGenerator(config("id", "p", properties=slashed, hive_style=True))
 
 
 @pytest.mark.parametrize(

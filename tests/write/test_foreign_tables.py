@@ -23,8 +23,6 @@ REFUSED = {
     "cdc": "logs changes for CDC queries",
     "cow_keyless": "has generated record keys",
     "cow_no_meta_fields": "has no meta columns",
-    "cow_timestamp_keygen": "has key generator TIMESTAMP",
-    "cow_custom_keygen": "has key generator CUSTOM",
     "drop_partition_columns": "drops its partition columns",
     "idx_consistent": "has a consistent hashing index",
     "evo_on_read": "had its schema changed on read",
@@ -34,7 +32,13 @@ REFUSED = {
 BUCKETED = ("idx_bucket_cow", "idx_bucket_hash_field", "mor_log_only")
 """Tables that were written with the bucket index, which their properties do not say."""
 
-OTHERWISE = ("cow_empty_table", "clustering_pending", "idx_bucket_partition_level")
+OTHERWISE = (
+    "cow_empty_table",
+    "clustering_pending",
+    "idx_bucket_partition_level",
+    "timestamp_keygen",
+    "custom_keygen",
+)
 """Tables that have tests of their own."""
 
 

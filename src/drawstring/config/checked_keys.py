@@ -29,13 +29,16 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _only("FALSE", _WRITE + "drop.partition.columns", "Whether base files lack the partition columns."),
     _only("FALSE", _WRITE + "insert.drop.duplicates", "Whether an insert drops keys that exist."),
     _only("NONE", "hoodie.datasource.insert.dup.policy", "What an insert does with keys that exist."),
-    _only("FALSE", _WRITE + "slash.separated.date.partitioning", "Whether dates become yyyy/mm/dd folders."),
     _only(
         "FALSE",
         _WRITE + "keygenerator.consistent.logical.timestamp.enabled",
         "Whether timestamps in keys are written as dates and times.",
     ),
-    _only("FALSE", "hoodie.write.complex.keygen.new.encoding", "Whether one-column complex keys are bare."),
+    _only(
+        "ORG.APACHE.HUDI.KEYGEN.PARSER.HOODIEDATETIMEPARSER",
+        "hoodie.keygen.datetime.parser.class",
+        "What reads date patterns.",
+    ),
     _only("FALSE", _WRITE + "schema.allow.auto.evolution.column.drop", "Whether absent columns are dropped."),
     _only("FALSE", "hoodie.schema.on.read.enable", "Whether columns may be renamed and dropped."),
     _only("FALSE", "hoodie.allow.operation.metadata.field", "Whether records keep their operation."),

@@ -16,11 +16,7 @@ from typing import Final
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.kinds import (
     LAYOUT_OF_VERSION,
-    KeyGeneratorType,
     TableType,
-    default_generator,
-    generator_of_class,
-    generator_of_type,
 )
 from drawstring.config.merging import (
     COMMIT_TIME_STRATEGY,
@@ -30,6 +26,7 @@ from drawstring.config.merging import (
     MergeMode,
     asked_mode,
 )
+from drawstring.config.new_keys import KEY_PROPERTIES, key_properties
 from drawstring.config.properties import table_checksum
 
 _EXTRACTORS: Final = "org.apache.hudi.hive."
@@ -40,8 +37,7 @@ _CONSUMED: Final = frozenset(
         "hoodie.record.merge.strategy.id",
         "hoodie.table.checksum",
         "hoodie.table.initial.version",
-        "hoodie.table.keygenerator.class",
-        "hoodie.table.keygenerator.type",
+        *KEY_PROPERTIES,
         "hoodie.timeline.layout.version",
         *_PAYLOAD_KEYS,
     }
@@ -66,7 +62,8 @@ def new_table_properties(
         name: of the table.
         table_type: COPY_ON_WRITE or MERGE_ON_READ.
         version: table version, 6, 8 or 9.
-        record_key, partition_by, ordering: column names.
+        record_key, partition_by, ordering: column names, partition columns with their types where the
+            key generator is CUSTOM.
         schema_json: Avro schema of the table without meta columns.
         extra: further keys that a table stores (`options.table_scope` picks them out).
 
@@ -80,11 +77,11 @@ def new_table_properties(
     if version not in LAYOUT_OF_VERSION:
         raise UnsupportedError(f"cannot create a table of version {version}: choose 6, 8 or 9")
     mode = _merge_mode(extra, bool(ordering))
-    generator = _generator(extra, tuple(record_key), tuple(partition_by))
+    keys = key_properties(tuple(record_key), tuple(partition_by), version, extra)
     properties = _identity(name, TableType(table_type), version, extra)
-    properties |= _columns(tuple(record_key), tuple(partition_by), tuple(ordering), version)
+    properties |= _columns(tuple(record_key), tuple(ordering), version)
     properties |= _merging(mode, version)
-    properties |= _layout(generator, len(partition_by), extra, version)
+    properties |= keys | _layout(len(partition_by), extra)
     if schema_json:
         properties["hoodie.table.create.schema"] = schema_json
     properties |= {key: value for key, value in extra.items() if key not in _CONSUMED}
@@ -104,26 +101,6 @@ def _merge_mode(extra: Mapping[str, str], has_ordering: bool) -> MergeMode:
     if mode is MergeMode.EVENT_TIME_ORDERING and not has_ordering:
         raise InvalidError("EVENT_TIME_ORDERING needs an ordering column: set hoodie.table.ordering.fields")
     return mode or (MergeMode.EVENT_TIME_ORDERING if has_ordering else MergeMode.COMMIT_TIME_ORDERING)
-
-
-def _generator(
-    extra: Mapping[str, str], record_key: tuple[str, ...], partition_by: tuple[str, ...]
-) -> KeyGeneratorType:
-    """Return the kind of key generator, checked against the number of columns."""
-    implied = default_generator(record_key, partition_by)
-    if name := extra.get("hoodie.table.keygenerator.type"):
-        asked = generator_of_type(name)
-    elif name := extra.get("hoodie.table.keygenerator.class"):
-        asked = generator_of_class(name)
-    else:
-        return implied
-    too_many = asked is KeyGeneratorType.SIMPLE and implied is KeyGeneratorType.COMPLEX
-    if too_many or (asked is KeyGeneratorType.NON_PARTITION and partition_by):
-        raise InvalidError(
-            f"key generator {name} does not fit {len(record_key)} key and {len(partition_by)} partition "
-            f"columns: use {implied}, or leave it out"
-        )
-    return asked
 
 
 def _identity(name: str, table_type: TableType, version: int, extra: Mapping[str, str]) -> dict[str, str]:
@@ -149,10 +126,8 @@ def _identity(name: str, table_type: TableType, version: int, extra: Mapping[str
     return properties
 
 
-def _columns(
-    record_key: tuple[str, ...], partition_by: tuple[str, ...], ordering: tuple[str, ...], version: int
-) -> dict[str, str]:
-    properties = {"hoodie.table.partition.fields": ",".join(partition_by)}
+def _columns(record_key: tuple[str, ...], ordering: tuple[str, ...], version: int) -> dict[str, str]:
+    properties = {}
     if record_key:
         properties["hoodie.table.recordkey.fields"] = ",".join(record_key)
     if ordering:
@@ -176,9 +151,7 @@ def _merging(mode: MergeMode, version: int) -> dict[str, str]:
     return properties
 
 
-def _layout(
-    generator: KeyGeneratorType, partition_columns: int, extra: Mapping[str, str], version: int
-) -> dict[str, str]:
+def _layout(partition_columns: int, extra: Mapping[str, str]) -> dict[str, str]:
     hive_style = extra.get("hoodie.datasource.write.hive_style_partitioning", "false").lower()
     if partition_columns != 1:
         extractor = "MultiPartKeysValueExtractor"
@@ -187,7 +160,6 @@ def _layout(
     else:
         extractor = "SinglePartPartitionValueExtractor"
     return {
-        "hoodie.table.keygenerator.type": generator.value,
         "hoodie.table.partition_extractor_class": _EXTRACTORS + extractor,
         "hoodie.datasource.write.hive_style_partitioning": hive_style,
         "hoodie.datasource.write.partitionpath.urlencode": "false",

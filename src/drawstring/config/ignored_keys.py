@@ -63,7 +63,6 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.hfile.": _TUNING,
     "hoodie.index.bloom.": _TUNING,
     "hoodie.keep.": _SERVICES,
-    "hoodie.keygen.timebased.": "timestamp key generators are refused",
     "hoodie.lance.": _TUNING,
     "hoodie.layout.": _SERVICES,
     "hoodie.log.compaction.": _SERVICES,

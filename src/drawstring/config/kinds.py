@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -49,6 +49,15 @@ _BY_CLASS: Final[Mapping[str, KeyGeneratorType]] = {
 def split_list(text: str | None) -> tuple[str, ...]:
     """Return the parts of a comma list, blanks around them gone, empty parts left out."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def typed_columns(columns: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return names and types of partition columns; only CUSTOM generators have types (`column:TYPE`)."""
+    pairs = [column.partition(":") for column in columns]
+    names = tuple(name.strip() for name, _, _ in pairs)
+    if not any(separator for _, separator, _ in pairs):
+        return names, ()
+    return names, tuple((kind.strip() or "SIMPLE").upper() for _, _, kind in pairs)
 
 
 def generator_of_class(name: str) -> KeyGeneratorType:

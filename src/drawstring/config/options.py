@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.key_settings import KEY_SETTINGS
 from drawstring.config.kinds import (
     KeyGeneratorType,
     TableType,
     generator_of_class,
     generator_of_type,
+    typed_columns,
 )
 from drawstring.config.merging import MergeMode, asked_mode
 from drawstring.config.option import Given, Option, Scope, Value, text_of
@@ -21,9 +23,6 @@ from drawstring.config.table import TableConfig
 from drawstring.config.write_keys import IDENTITY_OPTIONS, WRITE_OPTIONS
 
 DEFAULT_BUCKET_COUNT: Final = 256
-_WRITABLE_GENERATORS: Final = frozenset(
-    {KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.NON_PARTITION}
-)
 _OPERATION_KEY: Final = "hoodie.datasource.write.operation"
 _TYPE_KEY: Final = "hoodie.datasource.write.keygenerator.type"
 _CLASS_KEY: Final = "hoodie.datasource.write.keygenerator.class"
@@ -42,6 +41,7 @@ class WriteOptions:
         record_key, partition_path, ordering: columns of a new table.
         hive_style, url_encode: of the partition paths of a new table.
         key_generator: kind of key generator of a new table.
+        key_settings: what else it has to know, by the keys that tables store it under.
         merge_mode, payload_class: how versions of a record merge.
         index_type: `SIMPLE` or `BUCKET`.
         bucket_count, bucket_hash_fields: of the bucket index.
@@ -64,6 +64,7 @@ class WriteOptions:
     hive_style: bool | None
     url_encode: bool | None
     key_generator: KeyGeneratorType | None
+    key_settings: Mapping[str, str]
     merge_mode: MergeMode | None
     payload_class: str | None
     index_type: str | None
@@ -95,6 +96,9 @@ class WriteOptions:
             # Both look a key up within its partition; a bloom filter only makes that faster.
             "index_type": "SIMPLE" if index_type == "BLOOM" else index_type,
             "key_generator": _key_generator(found),
+            "key_settings": {
+                option.stored_as: text_of(found[option][1]) for option in KEY_SETTINGS if option in found
+            },
             "merge_mode": asked_mode(_given_text(found, _MODE_KEY), _given_text(found, _PAYLOAD_KEY)),
         }
         options = cls(**fields)
@@ -207,16 +211,19 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
     Raises:
         InvalidError: they differ.
     """
+    columns, types = typed_columns(options.partition_path)
     for what, asked, actual in (
         ("table name", options.table_name, config.name),
         ("table type", options.table_type, config.table_type),
         ("table version", options.table_version, config.version),
         ("record key", options.record_key, config.record_key_fields),
-        ("partition path", _bare_names(options.partition_path), config.partition_fields),
+        ("partition path", columns, config.partition_fields),
         ("ordering", options.ordering, config.ordering_fields),
         ("hive-style partitioning", options.hive_style, config.hive_style),
         ("URL-encoding of partitions", options.url_encode, config.url_encode),
         ("key generator", options.key_generator, config.key_generator),
+        ("types of partition columns", config.partition_types and types, config.partition_types),
+        *((key, text, config.properties.get(key) or text) for key, text in options.key_settings.items()),
         ("merge mode", options.merge_mode, config.merge_mode),
         (
             "a bucket index",
@@ -257,11 +264,6 @@ def _key_generator(found: Mapping[Option, tuple[str, Value]]) -> KeyGeneratorTyp
         kinds.add(generator_of_class(by_class))
     if len(kinds) > 1:
         raise InvalidError(f"{_TYPE_KEY}={by_type} and {_CLASS_KEY}={by_class} differ: leave out one")
-    if unwritable := kinds - _WRITABLE_GENERATORS:
-        raise UnsupportedError(
-            f"key generator {by_class or by_type} ({', '.join(unwritable)}) cannot be written by this "
-            "release: use SIMPLE, COMPLEX or NON_PARTITION"
-        )
     return kinds.pop() if kinds else None
 
 
@@ -299,10 +301,6 @@ def _check_read(options: ReadOptions) -> None:
 
 def _is_bucket(index_type: str | None) -> bool | None:
     return None if index_type is None else index_type == "BUCKET"
-
-
-def _bare_names(partition_path: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(part.partition(":")[0] for part in partition_path)
 
 
 def _shown(value: object) -> str:

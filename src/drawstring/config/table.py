@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.config.creation import new_table_properties
+from drawstring.config.key_generators import KeyFunction
 from drawstring.config.kinds import (
     LAYOUT_OF_VERSION,
     KeyGeneratorType,
@@ -19,6 +20,7 @@ from drawstring.config.kinds import (
     generator_of_class,
     generator_of_type,
     split_list,
+    typed_columns,
 )
 from drawstring.config.mergers import RecordMerger
 from drawstring.config.merging import PAYLOAD_STRATEGY, MergeMode, PayloadRule, merge_rule
@@ -53,6 +55,7 @@ class TableConfig:
         payload_rule: what its code does otherwise than the three above say, None where it does not run.
         merger: the registered merger of merge mode CUSTOM, None when there is none.
         key_generator: kind of key generator.
+        key_function: the registered function of a USER_PROVIDED one, None when there is none.
         hive_style: whether partition folders are named `column=value`.
         url_encode: whether partition values are URL-encoded in paths.
         drop_partition_columns: whether base files lack the partition columns.
@@ -85,6 +88,7 @@ class TableConfig:
     partial_update_mode: str | None = None
     merge_properties: Mapping[str, str] = field(default_factory=dict, hash=False)
     key_generator: KeyGeneratorType = KeyGeneratorType.SIMPLE
+    key_function: KeyFunction | None = field(default=None, hash=False, compare=False, repr=False)
     hive_style: bool = False
     url_encode: bool = False
     drop_partition_columns: bool = False
@@ -121,6 +125,11 @@ class TableConfig:
         payload = self.payload_class or ""
         names = (None if strategy == PAYLOAD_STRATEGY else strategy, payload, payload.rpartition(".")[2])
         return tuple(dict.fromkeys(name for name in names if name))
+
+    @property
+    def key_generator_class(self) -> str:
+        """Name of the key generator's class, empty where the table has none."""
+        return self.properties.get("hoodie.table.keygenerator.class", "")
 
     @property
     def is_merge_on_read(self) -> bool:
@@ -253,12 +262,7 @@ def _checked_database(properties: Mapping[str, str]) -> str:
 
 
 def _partition_fields(properties: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return columns and types; only a CUSTOM generator stores types (`column:TYPE`)."""
-    stored = split_list(properties.get("hoodie.table.partition.fields"))
-    pairs = [part.partition(":") for part in stored]
-    if not any(separator for _, separator, _ in pairs):
-        return stored, ()
-    return tuple(name for name, _, _ in pairs), tuple((kind or "SIMPLE").upper() for _, _, kind in pairs)
+    return typed_columns(split_list(properties.get("hoodie.table.partition.fields")))
 
 
 def _key_generator(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from drawstring.config.key_settings import KEY_SETTINGS
 from drawstring.config.option import Kind, Option
 
 MIB: Final = 1 << 20
@@ -19,6 +20,11 @@ _INDEXES: Final = (
     "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX", "FLINK_STATE", "HBASE",
 )  # fmt: skip
 _CODECS: Final = ("snappy", "gzip", "zstd", "lz4", "brotli", "uncompressed", "lzo")
+_GENERATORS: Final = (
+    "SIMPLE", "COMPLEX", "NON_PARTITION", "TIMESTAMP", "CUSTOM", "GLOBAL_DELETE", "USER_PROVIDED",
+    "SIMPLE_AVRO", "COMPLEX_AVRO", "NON_PARTITION_AVRO", "TIMESTAMP_AVRO", "CUSTOM_AVRO",
+    "GLOBAL_DELETE_AVRO",
+)  # fmt: skip
 _MERGE_MODES: Final = ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING", "CUSTOM")
 
 IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
@@ -58,7 +64,8 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.datasource.write.partitionpath.field",
-        "Columns of the partition path; none for a table without partitions.",
+        "Columns of the partition path, for a CUSTOM key generator as `column:SIMPLE` or `column:TIMESTAMP`;"
+        " none for a table without partitions.",
         kind=Kind.LIST,
         default=(),
         alternatives=("hoodie.table.partition.fields",),
@@ -92,13 +99,14 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.datasource.write.keygenerator.type",
-        "How columns become keys: SIMPLE, COMPLEX or NON_PARTITION; by the number of columns when not given.",
+        "How columns become keys; by the number of columns, and whether they have types, when not given.",
+        choices=_GENERATORS,
         alternatives=("hoodie.table.keygenerator.type",),
         stored_as="hoodie.table.keygenerator.type",
     ),
     Option(
         "hoodie.datasource.write.keygenerator.class",
-        "The same as the name of a class of Hudi's.",
+        "The same as the name of a class of Hudi's, or the name of a registered function.",
         alternatives=("hoodie.table.keygenerator.class",),
         stored_as="hoodie.table.keygenerator.class",
     ),
@@ -123,6 +131,7 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
         choices=("UTC", "LOCAL"),
         stored_as="hoodie.table.timeline.timezone",
     ),
+    *KEY_SETTINGS,
 )
 
 WRITE_OPTIONS: Final[tuple[Option, ...]] = (

@@ -25,11 +25,6 @@ from drawstring.keygen.texts import java_text
 _SPECIAL: Final = r'["\\\x00-\x1f]'
 
 
-_PLAIN_FROM: Final = 1e-3
-_PLAIN_TO: Final = 1e7
-"""Between these numbers Java writes floats without an exponent."""
-
-
 @dataclass(frozen=True, slots=True)
 class JsonStyle:
     """How texts are laid out.
@@ -144,18 +139,9 @@ def _stored_number(values: pa.Array) -> pa.Array:
 
 
 def _float(values: pa.Array) -> pa.Array:
-    """Return Java's texts; Arrow's are the same but for whole, small, great and strange numbers."""
-    size = pc.abs(values)
-    is_plain = pc.fill_null(pc.and_(pc.greater_equal(size, _PLAIN_FROM), pc.less(size, _PLAIN_TO)), True)
-    texts = values.cast(pa.string())
-    whole = pc.binary_join_element_wise(texts, ".0", "")
-    texts = pc.if_else(pc.match_substring(texts, "."), texts, whole)
-    if pc.all(is_plain).as_py():
-        return texts
-    others = pc.filter(values, pc.invert(is_plain))
-    java = java_text(others, "")
-    java = pc.if_else(pc.is_finite(others), java, pc.binary_join_element_wise('"', java, '"', ""))
-    return pc.replace_with_mask(texts, pc.invert(is_plain), java)
+    """Return Java's texts, those of strange numbers in quotes."""
+    texts = java_text(values, "")
+    return pc.if_else(pc.is_finite(values), texts, pc.binary_join_element_wise('"', texts, '"', ""))
 
 
 def _decimal(values: pa.Array) -> pa.Array:

@@ -5,49 +5,76 @@
 | SIMPLE | `value` | `value` |
 | COMPLEX | `field:value,field:value`, also for one field | values joined by `/` |
 | NON_PARTITION | `value`; several fields as COMPLEX | empty |
+| GLOBAL_DELETE | as COMPLEX | empty |
+| TIMESTAMP | `value` | the value as a date |
+| CUSTOM | `value`; several fields as COMPLEX | values and dates joined by `/` |
+| USER_PROVIDED | what a registered function returns | likewise |
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
+from drawstring.config.key_generators import KeyFunction
+from drawstring.config.key_settings import BARE_SINGLE_KEY, timestamp_settings
 from drawstring.config.table import KeyGeneratorType, TableConfig
-from drawstring.keygen.paths import DEFAULT_PARTITION, escape
-from drawstring.keygen.texts import java_text, map_distinct
-from drawstring.model.files import HOODIE_FOLDER, PARTITION_METADATA
+from drawstring.keygen.path_parts import PathPart, SimplePart, TimestampPart, check_paths
+from drawstring.keygen.texts import java_text
+from drawstring.keygen.timestamps import TimestampTexts
 
 NULL_KEY: Final = "__null__"
 EMPTY_KEY: Final = "__empty__"
 
-_RESERVED: Final = frozenset({HOODIE_FOLDER, PARTITION_METADATA})
-_BARE_SINGLE_KEY: Final = "hoodie.write.complex.keygen.new.encoding"
-_SLASHED_DATES: Final = "hoodie.datasource.write.slash.separated.date.partitioning"
 _FIRST_VERSION_ALWAYS_PREFIXED: Final = 9
-_GENERATORS: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.NON_PARTITION)
+_ALWAYS_NAMED: Final = (KeyGeneratorType.COMPLEX, KeyGeneratorType.GLOBAL_DELETE)
+_PATHLESS: Final = (KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE)
 
 
 class KeyGenerator:
     """Makes the keys of one table.
 
     Args:
-        config: the table.
+        config: the table, with what the write says about its key generator.
 
     Raises:
+        InvalidError: the generator lacks a setting, or has one that makes no sense.
         UnsupportedError: the table's key generator is not available.
     """
 
     def __init__(self, config: TableConfig) -> None:
-        if config.key_generator not in _GENERATORS:
-            raise UnsupportedError(
-                f"writing to a table with the {config.key_generator} key generator is not available yet"
-            )
-        if config.properties.get(_SLASHED_DATES, "").lower() == "true":
-            raise UnsupportedError(f"writing to a table with {_SLASHED_DATES} is not available yet")
         self._config = config
+        self._function = config.key_function
+        if config.key_generator is KeyGeneratorType.USER_PROVIDED and self._function is None:
+            name = config.key_generator_class
+            raise UnsupportedError(
+                f"the table's keys are made by {name}: register a function that stands for it with"
+                f" drawstring.register_key_generator({name.rpartition('.')[2]!r}, function), then open the"
+                " table"
+            )
+        self._parts = () if self._function else _path_parts(config)
+
+    def check_columns(self, schema: pa.Schema) -> None:
+        """Make sure that the columns have types that keys and paths can be made of.
+
+        Raises:
+            InvalidError: one has not.
+        """
+        for part in self._parts:
+            if part.field in schema.names:
+                part.check_type(schema.field(part.field).type)
+
+    def keys_and_paths(self, batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
+        """Return the record key and the partition path of each row; see `record_keys`, `partition_paths`."""
+        if self._function is None:
+            return self.record_keys(batch), self.partition_paths(batch)
+        name = self._config.key_generator_class
+        keys, paths = self._asked(self._function, batch)
+        return _plain_key(keys, name), check_paths(paths.fill_null(""), name)
 
     def record_keys(self, batch: pa.RecordBatch) -> pa.Array:
         """Return the record key of each row, text.
@@ -59,6 +86,8 @@ class KeyGenerator:
             InvalidError: a key column is missing, or the key of a row is null or empty.
         """
         fields = self._config.record_key_fields
+        if self._function:
+            return self.keys_and_paths(batch)[0]
         if not self._is_prefixed():
             return _plain_key(column_texts(batch, fields[0]), fields[0])
         return _compound_key([column_texts(batch, field) for field in fields], fields)
@@ -72,39 +101,72 @@ class KeyGenerator:
         Raises:
             InvalidError: a partition column is missing, or a value leads into Hudi's own folder.
         """
-        fields = self._config.partition_fields
-        if self._config.key_generator is KeyGeneratorType.NON_PARTITION or not fields:
+        if self._function:
+            return self.keys_and_paths(batch)[1]
+        if not self._parts:
             return pa.repeat(pa.scalar("", pa.string()), batch.num_rows)
-        parts = [self._path_part(column_texts(batch, field), field) for field in fields]
+        parts = [part.texts(column_of(batch, part.field)) for part in self._parts]
         return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "/")
 
     def _is_prefixed(self) -> bool:
         config = self._config
         if len(config.record_key_fields) > 1:
             return True
-        if config.key_generator is not KeyGeneratorType.COMPLEX:
+        if config.key_generator not in _ALWAYS_NAMED:
             return False
-        is_bare = config.properties.get(_BARE_SINGLE_KEY, "").lower() == "true"
-        return config.version >= _FIRST_VERSION_ALWAYS_PREFIXED or not is_bare
+        is_bare = config.properties.get(BARE_SINGLE_KEY, "").lower() == "true"
+        is_complex = config.key_generator is KeyGeneratorType.COMPLEX
+        return config.version >= _FIRST_VERSION_ALWAYS_PREFIXED or not (is_bare and is_complex)
 
-    def _path_part(self, texts: pa.Array, field: str) -> pa.Array:
-        prefix = f"{field}=" if self._config.hive_style else ""
-        url_encode = self._config.url_encode
+    def _asked(self, function: KeyFunction, batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
+        """Return what the registered function makes of rows, as texts."""
+        name = self._config.key_generator_class
+        try:
+            keys, paths = (_text(made) for made in function(batch))
+        except DrawstringError:
+            raise
+        except Exception as error:
+            raise InvalidError(f"key generator {name} failed: {type(error).__name__}: {error}") from error
+        if {len(keys), len(paths)} != {batch.num_rows}:
+            raise InvalidError(
+                f"key generator {name} made {len(keys)} keys and {len(paths)} paths of {batch.num_rows} rows:"
+                " return one for each"
+            )
+        return keys, paths
 
-        def part(value: str) -> str:
-            path = prefix + ((escape(value) if url_encode else value) or DEFAULT_PARTITION)
-            if not _RESERVED.isdisjoint(path.split("/")):
-                raise InvalidError(
-                    f"partition column {field} has the value {value!r}: Hudi keeps its own files under"
-                    " that name, and no reader would look for rows there; change the value"
-                )
-            return path
 
-        return map_distinct(texts.fill_null(""), part)
+def _path_parts(config: TableConfig) -> tuple[PathPart, ...]:
+    """Return what makes each part of the partition path.
+
+    Raises:
+        InvalidError: as `KeyGenerator`.
+    """
+    fields, generator = config.partition_fields, config.key_generator
+    if generator in _PATHLESS:
+        return ()
+    kinds: Sequence[str] = config.partition_types or ("SIMPLE",) * len(fields)
+    if generator is KeyGeneratorType.TIMESTAMP:
+        kinds = ("TIMESTAMP",) * len(fields)
+    elif generator is KeyGeneratorType.CUSTOM and fields and not config.partition_types:
+        raise InvalidError(
+            "the table does not say how its partition columns become paths: set"
+            f" hoodie.datasource.write.partitionpath.field={','.join(f'{name}:SIMPLE' for name in fields)},"
+            " with TIMESTAMP for those that are dates"
+        )
+    if wrong := set(kinds) - {"SIMPLE", "TIMESTAMP"}:
+        raise InvalidError(f"a partition column can be SIMPLE or TIMESTAMP, not {', '.join(sorted(wrong))}")
+    return tuple(_part(name, kind, config) for name, kind in zip(fields, kinds, strict=True))
 
 
-def column_texts(batch: pa.RecordBatch, field: str) -> pa.Array:
-    """Return the texts of a column, or of a field inside one named with dots.
+def _part(field: str, kind: str, config: TableConfig) -> PathPart:
+    if kind == "TIMESTAMP":
+        texts = TimestampTexts.of(timestamp_settings(config.properties))
+        return TimestampPart(field, config.hive_style, config.url_encode, texts)
+    return SimplePart.of(field, config)
+
+
+def column_of(batch: pa.RecordBatch, field: str) -> pa.Array:
+    """Return a column, or a field inside one named with dots.
 
     Args:
         batch: rows.
@@ -114,14 +176,26 @@ def column_texts(batch: pa.RecordBatch, field: str) -> pa.Array:
         InvalidError: there is no such column.
     """
     if field in batch.schema.names:
-        return java_text(batch.column(field), field)
+        return batch.column(field)
     name, _, inner = field.partition(".")
     if not inner or name not in batch.schema.names:
         raise InvalidError(f"the rows have no column {field}, which the record key or partition path needs")
     try:
-        return java_text(pc.struct_field(batch.column(name), inner.split(".")), field)
+        return pc.struct_field(batch.column(name), inner.split("."))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         raise InvalidError(f"column {name} has no field {inner}, which the record key needs") from None
+
+
+def column_texts(batch: pa.RecordBatch, field: str) -> pa.Array:
+    """Return the texts of a column, or of a field inside one; see `column_of`."""
+    return java_text(column_of(batch, field), field)
+
+
+def _text(made: pa.Array | pa.ChunkedArray) -> pa.Array:
+    flat = made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
+    if not isinstance(flat, pa.Array):
+        raise TypeError(f"a {type(made).__name__} is no column")
+    return flat.cast(pa.string())
 
 
 def _plain_key(texts: pa.Array, field: str) -> pa.Array:

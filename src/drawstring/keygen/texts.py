@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,10 @@ from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
 from drawstring.schema.normal import normal_type
+
+_PLAIN_FROM: Final = 1e-3
+_PLAIN_TO: Final = 1e7
+"""Between these numbers Java writes floats without an exponent."""
 
 
 def java_text(values: pa.Array, column: str) -> pa.Array:
@@ -46,6 +50,8 @@ def java_text(values: pa.Array, column: str) -> pa.Array:
         return values.cast(pa.string())
     if pt.is_timestamp(kind):
         return values.cast(pa.int64()).cast(pa.string())
+    if pt.is_floating(kind):
+        return _floats(values, _single if pt.is_float32(kind) else _double)
     for matches, text in _TEXTS:
         if matches(kind):
             return _by_distinct(values, text)
@@ -61,6 +67,19 @@ def _by_distinct(values: pa.Array, text: Callable[[Any], str]) -> pa.Array:
     encoded = pc.dictionary_encode(values)
     texts = pa.array([text(value) for value in encoded.dictionary.to_pylist()], pa.string())
     return texts.take(encoded.indices)
+
+
+def _floats(values: pa.Array, text: Callable[[Any], str]) -> pa.Array:
+    """Return Java's texts; Arrow's are the same but for whole, small, great and strange numbers."""
+    size = pc.abs(values)
+    is_plain = pc.fill_null(pc.and_(pc.greater_equal(size, _PLAIN_FROM), pc.less(size, _PLAIN_TO)), True)
+    texts = values.cast(pa.string())
+    whole = pc.binary_join_element_wise(texts, ".0", "")
+    texts = pc.if_else(pc.match_substring(texts, "."), texts, whole)
+    if pc.all(is_plain).as_py():
+        return texts
+    others = pc.invert(is_plain)
+    return pc.replace_with_mask(texts, others, _by_distinct(values.filter(others), text))
 
 
 def _decimal(value: Decimal) -> str:
@@ -81,15 +100,13 @@ def _java_float(value: float, exact: np.floating[Any]) -> str:
         return "NaN"
     if value in (float("inf"), float("-inf")):
         return "Infinity" if value > 0 else "-Infinity"
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
+    if value == 0 or _PLAIN_FROM <= abs(value) < _PLAIN_TO:
         return np.format_float_positional(exact, unique=True, trim="0")
     mantissa, _, exponent = np.format_float_scientific(exact, unique=True, trim="0").partition("e")
     return f"{mantissa}E{int(exponent)}"
 
 
 _TEXTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], str]], ...] = (
-    (pt.is_float64, _double),
-    (pt.is_float32, _single),
     (pt.is_decimal, _decimal),
     (pt.is_binary, bytes.hex),
     (pt.is_fixed_size_binary, bytes.hex),

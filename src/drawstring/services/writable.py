@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.config.table import KeyGeneratorType, TableConfig
+from drawstring.config.table import TableConfig
 from drawstring.merge.choose import check_mergeable
 from drawstring.storage.protocol import Storage
 
 CONSISTENT_HASHING: Final = ".hoodie/.bucket_index/consistent_hashing_metadata"
 SCHEMA_HISTORY: Final = ".hoodie/.schema"
-_GENERATORS: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.NON_PARTITION)
 
 
 def check_writable(storage: Storage, config: TableConfig) -> None:
@@ -38,7 +37,6 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
             "may have base files of several formats (hoodie.table.multiple.base.file.formats.enable)",
         ),
         (not config.record_key_fields, "has generated record keys"),
-        (config.key_generator not in _GENERATORS, f"has key generator {config.key_generator}"),
         (bool(storage.list_tree(CONSISTENT_HASHING)), "has a consistent hashing index"),
         (
             bool(storage.list_files(SCHEMA_HISTORY)),

@@ -26,7 +26,8 @@ from drawstring.spark.engine import SparkRows
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.lock import table_lock
-from drawstring.write.plan import WriteFacts, plan_write
+from drawstring.write.facts import WriteFacts
+from drawstring.write.plan import plan_write
 from drawstring.write.verbs import verb_of
 
 

@@ -95,7 +95,7 @@ class Target:
             record_key=asked.record_key,
             name=asked.table_name or self.path.rstrip("/").rpartition("/")[2],
             table_type=asked.table_type or "COPY_ON_WRITE",
-            partition_by=tuple(part.partition(":")[0] for part in asked.partition_path),
+            partition_by=asked.partition_path,
             ordering=asked.ordering,
             version=asked.table_version or _NEWEST_VERSION,
             properties=table_scope(options),

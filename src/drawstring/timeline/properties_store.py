@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.config.key_generators import registered_key_generator
 from drawstring.config.mergers import registered_merger
 from drawstring.config.properties import decode_properties, encode_properties, table_checksum
-from drawstring.config.table import MergeMode, TableConfig, table_config
+from drawstring.config.table import KeyGeneratorType, MergeMode, TableConfig, table_config
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.layout import parse_instant
 
@@ -49,7 +50,7 @@ class _Stored:
 
 
 def load_config(storage: Storage) -> TableConfig:
-    """Return the configuration of a table, with the merger that is registered for it.
+    """Return the configuration of a table, with the merger and key generator that are registered for it.
 
     Raises:
         InvalidError: there is no table at this place.
@@ -57,9 +58,11 @@ def load_config(storage: Storage) -> TableConfig:
         UnsupportedError: the table's version is not known.
     """
     config = table_config(_load(storage).properties)
-    if config.merge_mode is not MergeMode.CUSTOM:
-        return config
-    return replace(config, merger=registered_merger(*config.merger_names))
+    if config.key_generator is KeyGeneratorType.USER_PROVIDED:
+        config = replace(config, key_function=registered_key_generator(config.key_generator_class))
+    if config.merge_mode is MergeMode.CUSTOM:
+        config = replace(config, merger=registered_merger(*config.merger_names))
+    return config
 
 
 def save_properties(storage: Storage, properties: Mapping[str, str], clock: Clock) -> None:

@@ -18,7 +18,7 @@ from drawstring.index.bucket import bucket_of
 from drawstring.index.protocol import Index
 from drawstring.model.commit import WriteStat
 from drawstring.storage.protocol import Storage
-from drawstring.write.plan import WriteFacts
+from drawstring.write.facts import WriteFacts
 
 _WRITES_LOOKED_AT = 10
 _FILES_LOOKED_AT = 4
@@ -44,7 +44,7 @@ def check_buckets(facts: WriteFacts, index: Index, options: WriteOptions) -> Non
         if not (options.index_type or config.index_type):
             _refuse_buckets(facts.session.store.commit_metadata(latest).stats)
     elif config.bucket_count is None:
-        for key, stat in _known_keys(facts):
+        for key, stat in known_keys(facts):
             _check_key(index, key, stat)
 
 
@@ -58,7 +58,7 @@ def _refuse_buckets(stats: tuple[WriteStat, ...]) -> None:
         )
 
 
-def _known_keys(facts: WriteFacts) -> Iterator[tuple[str, WriteStat]]:
+def known_keys(facts: WriteFacts) -> Iterator[tuple[str, WriteStat]]:
     """Yield the smallest and the greatest key of base files of the newest write that made any."""
     storage, store = facts.session.state.storage, facts.session.store
     for instant in facts.timeline.writes()[: -_WRITES_LOOKED_AT - 1 : -1]:

@@ -18,26 +18,11 @@ from drawstring.schema.evolve import evolve
 from drawstring.schema.meta import with_meta_fields, without_meta
 from drawstring.schema.names import record_name
 from drawstring.schema.normal import normalise
-from drawstring.services.transaction import Session
 from drawstring.timeline.table_schema import table_schema_json
-from drawstring.timeline.timeline import Timeline
+from drawstring.write.facts import WriteFacts
+from drawstring.write.keys import key_config
 from drawstring.write.prepare import Prepare
 from drawstring.write.verbs import Verb
-
-
-@dataclass(frozen=True, slots=True)
-class WriteFacts:
-    """What a write finds.
-
-    Attributes:
-        session: the table, locked.
-        timeline: as it is before the write.
-        time: requested time that the write is going to have.
-    """
-
-    session: Session
-    timeline: Timeline
-    time: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +67,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
         options.bucket_count or config.bucket_count or DEFAULT_BUCKET_COUNT,
         options.bucket_hash_fields or config.bucket_hash_fields or config.record_key_fields,
     )
+    key_schema = _key_schema(schema, config)
     combine = options.combine_before_upsert if verb.looks_up else options.combine_before_insert
     return WritePlan(
         schema_json=schema_json,
@@ -98,7 +84,10 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
         ),
         index=index,
         prepare=Prepare(
-            config, pa.schema([]) if verb.is_delete else schema, _key_schema(schema, config), index
+            key_config(facts, options, key_schema),
+            pa.schema([]) if verb.is_delete else schema,
+            key_schema,
+            index,
         ),
         combine=combine,
         ids=facts.session.state.ids,

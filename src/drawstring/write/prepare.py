@@ -45,8 +45,8 @@ class Prepare:
         output = self.output_schema
         for batch in batches:
             named = conform(batch, self.key_schema)
-            keys = generator.record_keys(named)
-            columns = [*conform(batch, self.schema).columns, keys, generator.partition_paths(named)]
+            keys, paths = generator.keys_and_paths(named)
+            columns = [*conform(batch, self.schema).columns, keys, paths]
             routes = self.index.routes(keys)
             if routes is not None:
                 columns.append(routes.cast(pa.string()))

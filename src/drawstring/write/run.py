@@ -28,8 +28,9 @@ from drawstring.services.compaction import compact, deltas_since_compaction
 from drawstring.services.transaction import Session, begin, clear, exclusive
 from drawstring.txn.state import TableState
 from drawstring.write.buckets import check_buckets
+from drawstring.write.facts import WriteFacts
 from drawstring.write.place import PlaceGroups, PlaceNew
-from drawstring.write.plan import WriteFacts, WritePlan, plan_write
+from drawstring.write.plan import WritePlan, plan_write
 from drawstring.write.verbs import Verb, verb_of
 
 _log = logging.getLogger("drawstring")

@@ -1,0 +1,138 @@
+"""The parts of a partition path, one a partition column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import pyarrow as pa
+
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.key_settings import SLASHED_DATES
+from drawstring.config.table import KeyGeneratorType, TableConfig
+from drawstring.keygen.paths import DEFAULT_PARTITION, escape
+from drawstring.keygen.texts import java_text, map_distinct
+from drawstring.keygen.timestamps import TimestampTexts
+from drawstring.model.files import HOODIE_FOLDER, PARTITION_METADATA
+
+_RESERVED: Final = frozenset({HOODIE_FOLDER, PARTITION_METADATA})
+
+
+class PathPart(Protocol):
+    """Makes one part of partition paths."""
+
+    @property
+    def field(self) -> str:
+        """The partition column."""
+        ...
+
+    def check_type(self, kind: pa.DataType) -> None:
+        """Refuse a type that no path can be made of."""
+        ...
+
+    def texts(self, values: pa.Array) -> pa.Array:
+        """Return the part of each row's path."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SimplePart:
+    """The value itself.
+
+    Attributes:
+        field: the partition column.
+        hive_style, url_encode: how the table writes paths.
+        is_slashed: whether dashes become slashes, `2024-01-15` the folders `2024/01/15`.
+    """
+
+    field: str
+    hive_style: bool
+    url_encode: bool
+    is_slashed: bool
+
+    @staticmethod
+    def of(field: str, config: TableConfig) -> SimplePart:
+        """Return the part of a table's column.
+
+        Raises:
+            UnsupportedError: slashed dates together with what Hudi's own writers disagree about.
+        """
+        asked = config.properties.get(SLASHED_DATES, "").lower() == "true"
+        if asked and (config.hive_style or config.key_generator is KeyGeneratorType.CUSTOM):
+            raise UnsupportedError(
+                f"{SLASHED_DATES} does not go with hive-style paths or a CUSTOM key generator, which writers"
+                " and readers of Hudi understand differently: leave out one of them"
+            )
+        is_alone = len(config.partition_fields) == 1
+        return SimplePart(field, config.hive_style, config.url_encode, asked and is_alone)
+
+    def check_type(self, kind: pa.DataType) -> None:
+        """Refuse a type that no path can be made of."""
+        java_text(pa.nulls(0, kind), self.field)
+
+    def texts(self, values: pa.Array) -> pa.Array:
+        """Return the part of each row's path."""
+        return map_distinct(java_text(values, self.field).fill_null(""), self._part)
+
+    def _part(self, value: str) -> str:
+        part = (escape(value) if self.url_encode else value) or DEFAULT_PARTITION
+        if self.is_slashed and not part.startswith("-"):
+            part = part.replace("-", "/")
+        if not _RESERVED.isdisjoint(part.split("/")):
+            raise _reserved(f"partition column {self.field}", value)
+        return f"{self.field}={part}" if self.hive_style else part
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampPart:
+    """The value as a date.
+
+    Attributes:
+        field: the partition column.
+        hive_style, url_encode: how the table writes paths.
+        dates: makes the texts.
+    """
+
+    field: str
+    hive_style: bool
+    url_encode: bool
+    dates: TimestampTexts
+
+    def check_type(self, kind: pa.DataType) -> None:
+        """Refuse a type that no date can be made of."""
+        self.dates.check_type(kind, self.field)
+
+    def texts(self, values: pa.Array) -> pa.Array:
+        """Return the part of each row's path."""
+        return map_distinct(self.dates.texts(values, self.field), self._part)
+
+    def _part(self, date: str) -> str:
+        part = escape(date) if self.url_encode else date
+        return f"{self.field}={part}" if self.hive_style else part
+
+
+def check_paths(paths: pa.Array, maker: str) -> pa.Array:
+    """Return partition paths that somebody else made, if none leads out of the table or into Hudi's folder.
+
+    Raises:
+        InvalidError: one does.
+    """
+
+    def inside(path: str) -> str:
+        if path and not {"", ".", ".."}.isdisjoint(path.split("/")):
+            raise InvalidError(
+                f"key generator {maker} made the partition path {path!r}: return one without empty parts,"
+                " dots and outer slashes"
+            )
+        if not _RESERVED.isdisjoint(path.split("/")):
+            raise _reserved(f"key generator {maker}", path)
+        return path
+
+    return map_distinct(paths, inside)
+
+
+def _reserved(maker: str, value: str) -> InvalidError:
+    return InvalidError(
+        f"{maker} has the value {value!r}: Hudi keeps its own files under that name, and no reader would look"
+        " for rows there; change the value"
+    )

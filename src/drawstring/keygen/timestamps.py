@@ -1,0 +1,143 @@
+"""Partition paths of timestamp-based columns: numbers or texts to moments, moments to texts.
+
+Null stands for 1 in the unit of the numbers, or one millisecond after 1970 began: so Hudi has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as pt
+
+from drawstring.base.errors import InvalidError
+from drawstring.config.key_settings import TimestampSettings
+from drawstring.keygen.date_parsing import parse_dates
+from drawstring.keygen.date_patterns import READ, WRITTEN, Token, parse_pattern
+from drawstring.keygen.date_texts import date_texts
+from drawstring.keygen.zones import UTC, Numbers, Zone, zone_of
+from drawstring.schema.normal import normal_type
+
+_MILLISECONDS: Final = {
+    "MILLISECONDS": 1,
+    "SECONDS": 1_000,
+    "MINUTES": 60_000,
+    "HOURS": 3_600_000,
+    "DAYS": 86_400_000,
+}
+_IN_A_MILLISECOND: Final = {"NANOSECONDS": 1_000_000, "MICROSECONDS": 1_000}
+_DEFAULT: Final = 1
+_LONG: Final = np.iinfo(np.int64)
+_LONG_FLOATS: Final = (-(2.0**63), 2.0**63)
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampTexts:
+    """Makes the texts of one kind of column.
+
+    Attributes:
+        settings: the table's.
+        inputs: patterns of texts.
+        output: pattern of the path.
+        input_zone, output_zone: None where the table names none.
+    """
+
+    settings: TimestampSettings
+    inputs: tuple[tuple[Token, ...], ...]
+    output: tuple[Token, ...]
+    input_zone: Zone | None
+    output_zone: Zone | None
+
+    @staticmethod
+    def of(settings: TimestampSettings) -> TimestampTexts:
+        """Read the patterns and find the zones.
+
+        Raises:
+            InvalidError: a pattern or a zone that is none.
+            UnsupportedError: a pattern with letters that this release does not know.
+        """
+        return TimestampTexts(
+            settings,
+            tuple(parse_pattern(pattern, READ) for pattern in settings.inputs),
+            parse_pattern(settings.output, WRITTEN),
+            zone_of(settings.input_zone) if settings.input_zone else None,
+            zone_of(settings.output_zone) if settings.output_zone else None,
+        )
+
+    def check_type(self, kind: pa.DataType, column: str) -> None:
+        """Make sure that values of a type can be made paths of.
+
+        Raises:
+            InvalidError: they cannot.
+        """
+        kind = normal_type(kind, column)
+        fits = pt.is_string(kind) if self.settings.kind.is_text else _is_numeric(kind)
+        if not fits and not pt.is_null(kind):
+            raise InvalidError(
+                f"partition column {column} is {kind}, which hoodie.keygen.timebased.timestamp.type"
+                f" {self.settings.kind} does not go with: cast it, or choose another type"
+            )
+
+    def texts(self, values: pa.Array, column: str) -> pa.Array:
+        """Return the text of each value, none of them null.
+
+        Args:
+            values: a column.
+            column: its name, for errors.
+
+        Raises:
+            InvalidError: a value that is no date.
+        """
+        self.check_type(values.type, column)
+        if self.settings.kind.is_text:
+            return self._of_texts(values.cast(pa.string()))
+        utc = self._milliseconds(values)
+        return self._written(utc, (self.output_zone or UTC).to_local(utc))
+
+    def _of_texts(self, values: pa.Array) -> pa.Array:
+        encoded = pc.dictionary_encode(values.fill_null(self._default_text()))
+        parsed = parse_dates(encoded.dictionary, self.inputs, self.input_zone)
+        local = parsed.local if self.output_zone is None else self.output_zone.to_local(parsed.utc)
+        return self._written(parsed.utc, local).take(encoded.indices)
+
+    def _written(self, utc: Numbers, local: Numbers) -> pa.Array:
+        return date_texts(local, np.asarray(local - utc), self.output)
+
+    def _default_text(self) -> str:
+        moment = np.array([_DEFAULT], np.int64)
+        local = (self.input_zone or self.output_zone or UTC).to_local(moment)
+        return str(date_texts(local, np.asarray(local - moment), self.inputs[0])[0].as_py())
+
+    def _milliseconds(self, values: pa.Array) -> Numbers:
+        """Return the moments of numbers as Java converts them: cut towards zero, held to 64 bits."""
+        numbers = _whole(values)
+        unit = self.settings.unit
+        if unit in _IN_A_MILLISECOND:
+            count = _IN_A_MILLISECOND[unit]
+            return np.asarray((numbers - np.fmod(numbers, count)) // count)
+        length = _MILLISECONDS[unit]
+        most = _LONG.max // length
+        held = np.clip(numbers, -most, most) * length
+        return np.where(numbers > most, _LONG.max, np.where(numbers < -most, _LONG.min, held))
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    tests = (pt.is_integer, pt.is_floating, pt.is_decimal, pt.is_date32, pt.is_timestamp)
+    return any(test(kind) for test in tests)
+
+
+def _whole(values: pa.Array) -> Numbers:
+    kind = values.type
+    if pt.is_floating(kind):
+        filled = np.asarray(values.cast(pa.float64()).fill_null(_DEFAULT))
+        cut = np.trunc(np.nan_to_num(filled, nan=0.0, posinf=_LONG_FLOATS[1], neginf=_LONG_FLOATS[0]))
+        safe = np.where((cut < _LONG_FLOATS[1]) & (cut > _LONG_FLOATS[0]), cut, 0).astype(np.int64)
+        return np.where(cut >= _LONG_FLOATS[1], _LONG.max, np.where(cut <= _LONG_FLOATS[0], _LONG.min, safe))
+    if pt.is_decimal(kind):
+        values = pc.trunc(values)
+    if pt.is_date(kind):
+        values = values.cast(pa.date32()).cast(pa.int32())
+    return np.asarray(values.cast(pa.int64()).fill_null(_DEFAULT))

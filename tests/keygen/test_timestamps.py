@@ -1,0 +1,113 @@
+"""Timestamp-based partition paths against what Apache Hudi 1.2.0 makes of the same values.
+
+`data/timestamps.json` holds settings, and for each of them values with what Hudi's
+`TimestampBasedAvroKeyGenerator` returned for them in a JVM in UTC; null where it threw.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
+from drawstring.config.key_settings import TIMEBASED, timestamp_settings
+from drawstring.keygen.timestamps import TimestampTexts
+
+KNOWN = json.loads((Path(__file__).parent / "data/timestamps.json").read_text())
+
+
+def maker(**settings: str) -> TimestampTexts:
+    return TimestampTexts.of(
+        timestamp_settings({TIMEBASED + key.replace("_", "."): value for key, value in settings.items()})
+    )
+
+
+def column_of(value: Any, is_text: bool) -> pa.Array:
+    """Return a column of one value; decimals stand in lists."""
+    if value is None:
+        return pa.array([None], pa.string() if is_text else pa.int64())
+    return pa.array([Decimal(value[0]) if isinstance(value, list) else value])
+
+
+@pytest.mark.parametrize(("settings", "values"), KNOWN, ids=lambda part: "")
+def test_paths_are_those_that_hudi_makes(settings: dict[str, str], values: list[list[Any]]) -> None:
+    is_text = settings["timestamp.type"] in ("DATE_STRING", "MIXED")
+    for value, expected in values:
+        try:
+            made = maker(**settings).texts(column_of(value, is_text), "p")[0].as_py()
+        except DrawstringError:
+            made = None
+        assert (value, made) == (value, expected)
+
+
+def test_many_values_and_nulls_keep_their_places() -> None:
+    texts = maker(timestamp_type="DATE_STRING", input_dateformat="yyyy-MM-dd", output_dateformat="yyyyMM")
+    values = pa.array(["2024-01-15", None, "2023-12-31", "2024-01-15"]).dictionary_encode()
+    assert texts.texts(values, "p").to_pylist() == ["202401", "197001", "202312", "202401"]
+    numbers = maker(timestamp_type="UNIX_TIMESTAMP", output_dateformat="HH")
+    assert numbers.texts(pa.array([7200, None, 3600]), "p").to_pylist() == ["02", "00", "01"]
+
+
+def test_dates_and_timestamps_count_in_the_unit_that_they_are_stored_in() -> None:
+    days = maker(timestamp_type="SCALAR", timestamp_scalar_time_unit="DAYS", output_dateformat="yyyy-MM-dd")
+    assert days.texts(pa.array([date(2024, 2, 29)]), "p").to_pylist() == ["2024-02-29"]
+    micros = maker(timestamp_type="EPOCHMICROSECONDS", output_dateformat="yyyy-MM-dd HH")
+    moments = pa.array([1_700_000_000_123_456], pa.timestamp("us", "UTC"))
+    assert micros.texts(moments, "p").to_pylist() == ["2023-11-14 22"]
+
+
+def test_the_paths_do_not_depend_on_how_rows_are_cut_into_batches() -> None:
+    texts = maker(
+        timestamp_type="EPOCHMILLISECONDS", output_dateformat="yyyy-MM-dd HH ZZ", timezone="Asia/Tokyo"
+    )
+    moments = pa.array(np.random.default_rng(1).integers(0, 2_000_000_000_000, 1000))
+    whole = texts.texts(moments, "p").to_pylist()
+    assert whole == [
+        text for at in range(0, 1000, 7) for text in texts.texts(moments.slice(at, 7), "p").to_pylist()
+    ]
+
+
+def test_an_hour_that_the_clock_skipped_is_no_date() -> None:
+    texts = maker(
+        timestamp_type="DATE_STRING",
+        input_dateformat="yyyy-MM-dd HH:mm",
+        output_dateformat="HH",
+        timezone="America/New_York",
+    )
+    assert texts.texts(pa.array(["2024-11-03 01:30"]), "p").to_pylist() == ["01"]
+    with pytest.raises(InvalidError, match="does not exist in time zone America/New_York"):
+        texts.texts(pa.array(["2024-03-10 02:30"]), "p")
+
+
+@pytest.mark.parametrize(
+    ("settings", "value", "kind", "text"),
+    [
+        ({"timestamp_type": "DATE_STRING", "input_dateformat": "yyyy"}, 1, InvalidError, "column p is int64"),
+        ({}, "a", InvalidError, "column p is string"),
+        ({}, True, InvalidError, "column p is bool"),
+        ({"timestamp_type": "DATE_STRING", "input_dateformat": "yyyy"}, "x", InvalidError, "'x' in a part"),
+        ({"timezone": "Mars/Base"}, 1, InvalidError, "no time zone 'Mars/Base'"),
+        ({"timezone": "+03:00"}, 1, InvalidError, "no time zone"),
+        ({"output_dateformat": "yyyy zzzz"}, 1, UnsupportedError, "'zzzz'"),
+        ({"timestamp_type": "MIXED", "input_dateformat": "yy-MM"}, "1", UnsupportedError, "'yy'"),
+        ({"timestamp_type": "MIXED", "input_dateformat": "dd d"}, "1", UnsupportedError, "twice"),
+        ({"output_dateformat": "yyyy 'at"}, 1, InvalidError, "quote"),
+        ({"timestamp_scalar_time_unit": "WEEKS"}, 1, InvalidError, "WEEKS"),
+        ({"timestamp_type": "DATE_STRING"}, "1", InvalidError, "input.dateformat"),
+        ({"output_dateformat": ""}, 1, InvalidError, "output.dateformat"),
+    ],
+)
+def test_what_makes_no_sense_says_why(
+    settings: dict[str, str], value: Any, kind: type[Exception], text: str
+) -> None:
+    with pytest.raises(kind, match=text):
+        maker(**{"timestamp_type": "SCALAR", "output_dateformat": "yyyy"} | settings).texts(
+            pa.array([value]), "p"
+        )

@@ -1,0 +1,238 @@
+"""Tables with every key generator: written, found again, and gone on with where real Hudi stopped."""
+
+from __future__ import annotations
+
+import uuid
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import drawstring
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config import key_generators
+from drawstring.table import Table
+from tests.golden.cases import TABLES
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("city", pa.string()),
+        ("made", pa.int64()),
+        ("ts", pa.int64()),
+        ("fare", pa.float64()),
+    ]
+)
+DAY = 1_700_000_000_000
+TIMEBASED = {
+    "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+    "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd",
+}
+HUDIS = "org.apache.hudi.keygen."
+CLASS = "hoodie.datasource.write.keygenerator.class"
+TYPE = "hoodie.datasource.write.keygenerator.type"
+SLASHED = "hoodie.datasource.write.slash.separated.date.partitioning"
+COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
+
+GENERATORS: dict[str, tuple[Any, dict[str, str], str, str]] = {
+    "timestamp": ("made", {CLASS: HUDIS + "TimestampBasedKeyGenerator", **TIMEBASED}, "a", "2023/11/14"),
+    "custom": (["city:SIMPLE", "made:TIMESTAMP"], {TYPE: "CUSTOM", **TIMEBASED}, "a", "rome/2023/11/14"),
+    "custom-hive": (
+        ["made:timestamp", "city:simple"],
+        {"hoodie.datasource.write.hive_style_partitioning": "true", **TIMEBASED},
+        "a",
+        "made=2023/11/14/city=rome",
+    ),
+    "complex": ("city", {TYPE: "COMPLEX"}, "id:a", "rome"),
+    "global": ((), {CLASS: HUDIS + "GlobalDeleteKeyGenerator"}, "id:a", ""),
+    "own": (["city"], {CLASS: "com.example.Backwards"}, "A", "emor"),
+}  # fmt: skip
+
+
+def backwards(rows: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
+    """Make upper-case keys and paths that read from the end."""
+    return pc.utf8_upper(rows.column("id")), pc.utf8_reverse(rows.column("city"))
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    drawstring.register_key_generator("Backwards", backwards)
+    yield
+    key_generators._generators.clear()
+
+
+def create(partition_by: Any, properties: dict[str, str], version: int = 9, table_type: str = COW) -> Table:
+    return drawstring.create(
+        f"memory://{uuid.uuid4()}",
+        SCHEMA,
+        name="rides",
+        table_type=table_type,
+        record_key="id",
+        partition_by=partition_by,
+        ordering="ts",
+        version=version,
+        properties=properties,
+    )
+
+
+def rows_of(*rows: tuple[Any, ...]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
+
+
+def held(table: Table, *columns: str) -> list[tuple[Any, ...]]:
+    found = table.scan(columns=list(columns or ("id", "fare"))).to_arrow().to_pylist()
+    return sorted(tuple(row.values()) for row in found)
+
+
+@pytest.mark.parametrize(("version", "table_type"), [(6, MOR), (8, COW), (9, COW), (9, MOR)])
+@pytest.mark.parametrize("name", GENERATORS)
+def test_rows_get_their_keys_and_are_found_by_them(name: str, version: int, table_type: str) -> None:
+    partition_by, properties, key, path = GENERATORS[name]
+    table = create(partition_by, properties, version, table_type)
+    types = {"hoodie.datasource.write.partitionpath.field": partition_by} if "custom" in name else {}
+    table.insert(rows_of(("a", "rome", DAY, 1, 1.0), ("b", "oslo", DAY, 1, 2.0)), **types)
+    table.upsert(rows_of(("a", "rome", DAY, 2, 3.0), ("c", "rome", DAY, 2, 4.0)), **types)
+    table.delete(rows_of(("b", "oslo", DAY, 3, 0.0)), **types)
+    assert held(table) == [("a", 3.0), ("c", 4.0)]
+    assert held(table, "_hoodie_record_key", "_hoodie_partition_path")[0] == (key, path)
+    assert [row[0] for row in held(table, "id")] == ["a", "c"]
+    found = table.scan(where="city = 'rome' and id = 'c'").to_arrow()
+    assert found.num_rows == 1
+
+
+def test_the_settings_of_a_table_are_stored_and_may_not_change() -> None:
+    table = create("made", {TYPE: "TIMESTAMP", **TIMEBASED})
+    stored = table.config.properties
+    assert stored["hoodie.keygen.timebased.output.dateformat"] == "yyyy/MM/dd"
+    row = rows_of(("a", "rome", DAY, 1, 1.0))
+    table.insert(row, **TIMEBASED)
+    with pytest.raises(InvalidError, match=r"output\.dateformat yyyyMM but the table has yyyy/MM/dd"):
+        table.insert(row, **{"hoodie.keygen.timebased.output.dateformat": "yyyyMM"})
+    with pytest.raises(InvalidError, match="key generator SIMPLE but the table has TIMESTAMP"):
+        table.insert(row, **{TYPE: "SIMPLE"})
+    assert len(table.timeline.writes()) == 1
+
+
+@pytest.mark.parametrize(
+    ("partition_by", "properties", "kind", "text"),
+    [
+        ("made", {TYPE: "TIMESTAMP"}, InvalidError, r"needs hoodie\.keygen\.timebased\.timestamp\.type"),
+        ("fare", {TYPE: "TIMESTAMP", **TIMEBASED}, InvalidError, "fare is double"),
+        ("city", {TYPE: "TIMESTAMP", **TIMEBASED}, InvalidError, "city is string"),
+        (["made", "city"], {TYPE: "TIMESTAMP", **TIMEBASED}, InvalidError, "use COMPLEX"),
+        ((), {TYPE: "TIMESTAMP", **TIMEBASED}, InvalidError, "use NON_PARTITION"),
+        ("city", {TYPE: "CUSTOM"}, InvalidError, "city:SIMPLE"),
+        ("city:SIMPLE", {TYPE: "SIMPLE"}, InvalidError, "without types"),
+        ("city:DAILY", {}, InvalidError, "SIMPLE or TIMESTAMP, not DAILY"),
+        ("made:TIMESTAMP", {}, InvalidError, "timestamp"),
+        ("town:SIMPLE", {}, InvalidError, "names a column town"),
+        ("city", {TYPE: "GLOBAL_DELETE"}, InvalidError, "use SIMPLE"),
+        ("city", {CLASS: "com.example.Nobody"}, UnsupportedError, "register_key_generator"),
+        ("city", {TYPE: "USER_PROVIDED"}, InvalidError, "name of one"),
+        (["city", "made"], {SLASHED: "true"}, InvalidError, "one partition column"),
+        (
+            "city",
+            {SLASHED: "true", "hoodie.datasource.write.hive_style_partitioning": "true"},
+            InvalidError,
+            "not hive-style",
+        ),
+    ],
+)
+def test_contradictions_are_refused_before_there_is_a_table(
+    partition_by: Any, properties: dict[str, str], kind: type[Exception], text: str
+) -> None:
+    uri = f"memory://{uuid.uuid4()}"
+    with pytest.raises(kind, match=text):
+        drawstring.create(uri, SCHEMA, record_key="id", partition_by=partition_by, properties=properties)
+    with pytest.raises(InvalidError):
+        drawstring.open(uri)
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        ((pa.array(["a", None]), pa.array(["x", "y"])), "is null or empty in 1 rows"),
+        ((pa.array(["a", "b"]), pa.array(["x"])), "2 keys and 1 paths of 2 rows"),
+        ((pa.array(["a", "b"]), pa.array(["x", "../y"])), "partition path '../y'"),
+        ((pa.array(["a", "b"]), pa.array(["x", ".hoodie"])), "Hudi keeps its own files"),
+        (pa.array(["a", "b"]), "failed"),
+    ],
+)
+def test_a_function_that_makes_no_keys_is_named(made: Any, text: str) -> None:
+    drawstring.register_key_generator("com.example.Backwards", lambda rows: made)
+    table = create(["city"], {CLASS: "com.example.Backwards"})
+    with pytest.raises(InvalidError, match=text) as caught:
+        table.insert(rows_of(("a", "rome", DAY, 1, 1.0), ("b", "rome", DAY, 1, 1.0)))
+    assert "com.example.Backwards" in str(caught.value)
+    assert table.timeline.writes() == ()
+
+
+def test_a_table_with_somebody_elses_generator_is_read_and_not_written() -> None:
+    table = create(["city"], {CLASS: "com.example.Backwards"})
+    table.insert(rows_of(("a", "rome", DAY, 1, 1.0)))
+    key_generators._generators.clear()
+    with pytest.raises(UnsupportedError, match=r"made by com\.example\.Backwards: register"):
+        table.insert(rows_of(("b", "rome", DAY, 1, 1.0)))
+    assert held(table) == [("a", 1.0)]
+
+
+@pytest.mark.parametrize("version", [6, 8])
+@pytest.mark.parametrize("is_bare", ["true", "false"])
+def test_an_old_table_keeps_to_the_spelling_of_its_complex_keys(version: int, is_bare: str) -> None:
+    bare = "hoodie.write.complex.keygen.new.encoding"
+    table = create("city", {TYPE: "COMPLEX", bare: is_bare}, version)
+    table.insert(rows_of(("a", "rome", DAY, 1, 1.0)))
+    key = "a" if is_bare == "true" else "id:a"
+    properties = dict(table.config.properties)
+    properties.pop(bare, None)
+    forget(table, properties)
+    table.upsert(rows_of(("a", "rome", DAY, 2, 2.0)))
+    assert held(table, "_hoodie_record_key", "fare") == [(key, 2.0)]
+    with pytest.raises(InvalidError, match=f"record keys such as '{key}'"):
+        table.upsert(rows_of(("a", "rome", DAY, 3, 3.0)), **{bare: "false" if is_bare == "true" else "true"})
+
+
+def forget(table: Table, properties: dict[str, str]) -> None:
+    """Leave properties out of a table, as tables of older releases do."""
+    from drawstring.base.clock import SystemClock
+    from drawstring.timeline.properties_store import save_properties
+
+    save_properties(table.state.storage, properties, SystemClock())
+
+
+def golden(name: str, folder: Path) -> Table:
+    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
+        packed.extractall(folder)
+    return drawstring.open(folder / name)
+
+
+GOLDEN_CUSTOM = {
+    "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+    "hoodie.keygen.timebased.output.dateformat": "yyyyMMdd",
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["v8_cow_timestamp_keygen", "v9_cow_timestamp_keygen", "v9_cow_custom_keygen"]
+)
+def test_writes_put_rows_of_real_hudi_into_the_partitions_that_they_are_in(name: str, tmp_path: Path) -> None:
+    table = golden(name, tmp_path)
+    before = table.scan().to_arrow()
+    options = GOLDEN_CUSTOM if "custom" in name else {}
+    if options:
+        with pytest.raises(InvalidError, match=r"hoodie\.keygen\.timebased"):
+            table.upsert(before)
+    raw = before.set_column(
+        before.schema.get_field_index("created"), "created", before.column("created").cast(pa.int64())
+    )
+    table.upsert(raw, **options)
+    after = table.scan().to_arrow()
+    paths = ["_hoodie_record_key", "_hoodie_partition_path"]
+    assert sorted(after.select(paths).to_pylist(), key=str) == sorted(
+        before.select(paths).to_pylist(), key=str
+    )
+    assert set(after.column("_hoodie_commit_time").to_pylist()) == {table.timeline.latest_write().requested}
