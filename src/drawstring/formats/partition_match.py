@@ -28,18 +28,30 @@ def partitions_that_match(
     Raises:
         InvalidError: the condition fails on the values of a partition.
     """
+    guarantees = [guarantee(typed(values, schema)) for values in partitions]
+    try:
+        return ranges_that_match(where, schema, guarantees)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidError(f"The condition {where} fails on a partition: {error}; change it.") from error
+
+
+def ranges_that_match(where: pc.Expression, schema: pa.Schema, ranges: Sequence[pc.Expression]) -> list[bool]:
+    """Tell for each of several conditions whether another one can be true where it holds.
+
+    Args:
+        where: a condition on any columns.
+        schema: the table's columns.
+        ranges: what is known: comparisons of columns with values, and conjunctions of these.
+    """
     files = ds.ParquetFileFormat()
     nowhere = fs.LocalFileSystem()
     fragments = [
-        files.make_fragment(str(number), nowhere, partition_expression=guarantee(typed(values, schema)))
-        for number, values in enumerate(partitions)
+        files.make_fragment(str(number), nowhere, partition_expression=known)
+        for number, known in enumerate(ranges)
     ]
     dataset = ds.FileSystemDataset(fragments, schema, files, nowhere)
-    try:
-        kept = {fragment.path for fragment in dataset.get_fragments(filter=where)}
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidError(f"The condition {where} fails on a partition: {error}; change it.") from error
-    return [str(number) in kept for number in range(len(partitions))]
+    kept = {fragment.path for fragment in dataset.get_fragments(filter=where)}
+    return [str(number) in kept for number in range(len(ranges))]
 
 
 def typed(values: Mapping[str, Any], schema: pa.Schema) -> dict[str, pa.Scalar]:
