@@ -109,6 +109,17 @@ def test_a_stream_without_rows_gives_no_rows(started: Started) -> None:
     assert collected(make(RIDES.slice(0, 0)).exchange(["city"])) == []
 
 
+def test_rows_are_counted_by_the_values_of_columns(started: Started) -> None:
+    _, make = started
+    rows = make(RIDES).map_batches(add_parity, WITH_PARITY).persist()
+    tally = rows.tally(["city", "parity"])
+    assert sum(tally.rows.values()) == 1000
+    assert tally.rows["amsterdam", "even"] == tally.rows["amsterdam", None] == 167
+    assert tally.size_bytes > 20_000
+    assert rows.tally(["city"]).rows == {("amsterdam",): 334, ("berlin",): 333, ("chennai",): 333}
+    rows.release()
+
+
 def test_an_exchange_brings_groups_together_in_the_rows_order(started: Started) -> None:
     _, make = started
     rows = make(RIDES).map_batches(add_parity, WITH_PARITY).exchange(["city", "parity"])

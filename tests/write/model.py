@@ -101,11 +101,12 @@ class Item:
 
 @dataclass(frozen=True)
 class Step:
-    """One commit; `wide` rows have the column that came later."""
+    """One commit; `wide` rows have the column that came later, `apart` new ones shun small files."""
 
     operation: str
     items: tuple[Item, ...] = ()
     wide: bool = False
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,8 @@ class Witness:
         if not rows:
             return None
         options = {"hoodie.logfile.data.block.format": self.kind.storage} if self.kind.is_mor else {}
+        if step.apart:
+            options["hoodie.parquet.small.file.limit"] = "0"
         verb = getattr(self.table, step.operation)
         columns = {**COLUMNS, **ADDED} if step.wide else COLUMNS
         if step.operation != "delete":

@@ -46,6 +46,7 @@ steps = st.lists(
         st.sampled_from((*VERBS, "insert_overwrite_table")),
         items,
         st.sampled_from((False, False, True)),
+        st.booleans(),
     ),
     min_size=3,
     max_size=7,

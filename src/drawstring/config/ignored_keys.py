@@ -105,7 +105,6 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
 """Prefixes of keys, with the reason why they may be left aside."""
 
 IGNORED_KEYS: Final[Mapping[str, str]] = {
-    "hoodie.parquet.small.file.limit": "new records do not fill small files yet, they make new ones",
     "hoodie.allow.empty.commit": "an empty write always commits",
     "hoodie.auto.adjust.lock.configs": _LOCKS,
     "hoodie.avro.schema.validate": "schemas are always checked",

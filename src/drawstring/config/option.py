@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +11,7 @@ from typing import Final, TypeAlias
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.kinds import split_list
 
-Value: TypeAlias = str | bool | int | tuple[str, ...] | None
+Value: TypeAlias = str | bool | int | float | tuple[str, ...] | None
 """What an option's text becomes; None when it was not given and has no default."""
 
 Given: TypeAlias = Mapping[str, object]
@@ -30,6 +31,7 @@ class Kind(StrEnum):
     TEXT = "text"
     FLAG = "true or false"
     NUMBER = "whole number"
+    FRACTION = "number"
     LIST = "comma list"
 
 
@@ -131,6 +133,16 @@ def _number(option: Option, key: str, text: str) -> int:
     return number
 
 
+def _fraction(option: Option, key: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise InvalidError(f"{key} is {text!r}: give a number") from None
+    if not 0 <= number < math.inf:
+        raise InvalidError(f"{key} is {text}: give a number of at least 0")
+    return number
+
+
 def _list(option: Option, key: str, text: str) -> tuple[str, ...]:
     parts = split_list(text)
     if len(set(parts)) != len(parts):
@@ -142,5 +154,6 @@ _PARSERS: Final[Mapping[Kind, Callable[[Option, str, str], Value]]] = {
     Kind.TEXT: _text,
     Kind.FLAG: _flag,
     Kind.NUMBER: _number,
+    Kind.FRACTION: _fraction,
     Kind.LIST: _list,
 }

@@ -19,6 +19,7 @@ from drawstring.config.merging import MergeMode, asked_mode
 from drawstring.config.option import Given, Option, Scope, Value, text_of
 from drawstring.config.read_keys import READ_OPTIONS
 from drawstring.config.registry import OPTION_OF_KEY, check_names, parse_options, unknown_key
+from drawstring.config.sizing_keys import SIZING_OPTIONS, Sizing
 from drawstring.config.table import TableConfig
 from drawstring.config.write_keys import IDENTITY_OPTIONS, WRITE_OPTIONS
 
@@ -48,7 +49,7 @@ class WriteOptions:
         log_block_format: `parquet` or `avro`.
         compression: codec of Parquet data.
         bloom_enabled: whether base files carry a bloom filter.
-        base_file_size_max_bytes: size that a new base file aims at.
+        sizing: how large base files are to be.
         combine_before_insert, combine_before_upsert: whether one record of a key is kept.
         inline_compaction, inline_compaction_commits: whether and when a write compacts.
         lock_wait_ms: how long a write waits for another one.
@@ -73,7 +74,7 @@ class WriteOptions:
     log_block_format: str
     compression: str
     bloom_enabled: bool
-    base_file_size_max_bytes: int
+    sizing: Sizing
     combine_before_insert: bool
     combine_before_upsert: bool
     inline_compaction: bool
@@ -90,8 +91,10 @@ class WriteOptions:
         """
         found = parse_options(given, Scope.WRITE)
         fields = _fields(WRITE_OPTIONS, found)
+        sizing = Sizing(**{option.field: fields.pop(option.field) for option in SIZING_OPTIONS})
         table_type, index_type = fields["table_type"], fields["index_type"]
         fields |= {
+            "sizing": sizing,
             "table_type": TableType(table_type) if table_type else None,
             # Both look a key up within its partition; a bloom filter only makes that faster.
             "index_type": "SIMPLE" if index_type == "BLOOM" else index_type,

@@ -6,8 +6,7 @@ from typing import Final
 
 from drawstring.config.key_settings import KEY_SETTINGS
 from drawstring.config.option import Kind, Option
-
-MIB: Final = 1 << 20
+from drawstring.config.sizing_keys import SIZING_OPTIONS
 
 _OPERATIONS: Final = (
     "upsert", "insert", "bulk_insert", "delete", "insert_overwrite", "insert_overwrite_table",
@@ -190,13 +189,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         default=True,
         field="bloom_enabled",
     ),
-    Option(
-        "hoodie.parquet.max.file.size",
-        "Size that a new base file aims at, bytes.",
-        kind=Kind.NUMBER,
-        default=120 * MIB,
-        field="base_file_size_max_bytes",
-    ),
+    *SIZING_OPTIONS,
     Option(
         "hoodie.combine.before.insert",
         "Whether insert and bulk_insert keep one record of a key.",

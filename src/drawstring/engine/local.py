@@ -15,13 +15,13 @@ from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
 from drawstring.engine.grouping import GroupKey, split_by
 from drawstring.engine.matching import WantedKeys, left_pairs
 from drawstring.engine.protocol import BatchFunction, TaskContext, TaskFunction
 from drawstring.engine.spill import SpillingGroups
+from drawstring.engine.tally import Tally
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -68,6 +68,7 @@ class LocalRows:
         self._schema = schema
         self._source = source
         self._kept: SpillingGroups | None = None
+        self._tallies: dict[tuple[str, ...], Tally] = {}
 
     @property
     def schema(self) -> pa.Schema:
@@ -97,10 +98,14 @@ class LocalRows:
 
     def distinct(self, column: str) -> list[str]:
         """Return the distinct values of a text column, sorted."""
-        values: set[str] = set()
-        for batch in self._source():
-            values.update(pc.unique(batch.column(column)).to_pylist())
-        return sorted(values)
+        return sorted(value for (value,) in self.tally((column,)).rows if value is not None)
+
+    def tally(self, by: Sequence[str]) -> Tally:
+        """Count the rows by the values of text columns."""
+        columns = tuple(by)
+        if columns not in self._tallies:
+            self._tallies[columns] = Tally.of(self._source(), columns)
+        return self._tallies[columns]
 
     def join_keys(
         self,

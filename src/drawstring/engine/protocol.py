@@ -13,6 +13,8 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
+from drawstring.engine.tally import Tally
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -53,6 +55,10 @@ class Rows(Protocol):
 
     def distinct(self, column: str) -> list[str]:
         """Return the distinct values of a text column; for a few values only."""
+        ...
+
+    def tally(self, by: Sequence[str]) -> Tally:
+        """Count the rows by the values of text columns, once for a handle; for a few values only."""
         ...
 
     def join_keys(

@@ -56,22 +56,10 @@ def rewrite_slice(
     Raises:
         CorruptTableError: the base file is missing or damaged.
     """
-    if target.base is None:
-        raise CorruptTableError(
-            "a copy-on-write file group has no base file: restore it from a backup", path=target.partition
-        )
-    writer = BaseFileWriter(
-        settings,
-        storage,
-        target.partition,
-        target.file_id,
-        context.write_token,
-        target,
-        inherits_keys=True,
-    )
+    writer = _successor(settings, storage, target, context)
     try:
         overlay = _overlay(changes, settings)
-        for batch in overlay.lay_over(_base_rows(storage, target.base.status.path, settings)):
+        for batch in overlay.lay_over(_base_rows(storage, target, settings)):
             writer.write(renamed(batch, writer.name), is_known=True)
         written = 0
         for records, is_known in overlay.surviving_records():
@@ -84,8 +72,61 @@ def rewrite_slice(
     return writer.close(inserts=written - overlay.updates, updates=overlay.updates, deletes=overlay.deletes)
 
 
-def _base_rows(storage: Storage, path: str, settings: FileSettings) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a base file, its own name left out, what repeats as dictionaries."""
+def extend_slice(
+    settings: FileSettings,
+    storage: Storage,
+    target: FileSlice,
+    added: Iterator[pa.RecordBatch],
+    stamp: Stamp,
+    context: TaskContext,
+) -> WriteStat:
+    """Write the next base file of a file group, with more records and all that it has.
+
+    Args:
+        settings: of the write.
+        storage: the table's.
+        target: the slice to build on; it has a base file and no log files.
+        added: prepared rows; their keys are not compared with any.
+        stamp: puts the meta columns on.
+        context: the task's attempt.
+
+    Raises:
+        CorruptTableError: the base file is missing or damaged.
+    """
+    writer = _successor(settings, storage, target, context)
+    try:
+        for batch in _base_rows(storage, target, settings):
+            writer.write(renamed(batch, writer.name), is_known=True)
+        kept = writer.rows
+        for batch in added:
+            writer.write(stamp.apply(batch, writer.name))
+    except BaseException:
+        writer.abort()
+        raise
+    return writer.close(inserts=writer.rows - kept)
+
+
+def _successor(
+    settings: FileSettings, storage: Storage, target: FileSlice, context: TaskContext
+) -> BaseFileWriter:
+    return BaseFileWriter(
+        settings,
+        storage,
+        target.partition,
+        target.file_id,
+        context.write_token,
+        target,
+        inherits_keys=True,
+    )
+
+
+def _base_rows(storage: Storage, target: FileSlice, settings: FileSettings) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a slice's base file, its own name left out, what repeats as dictionaries."""
+    if target.base is None:
+        raise CorruptTableError(
+            "a copy-on-write file group has no base file: restore it from a backup", path=target.partition
+        )
+    path = target.base.status.path
     schema = physical(settings.full_schema)
     columns = [name for name in schema.names if name != FILE_NAME]
     for batch in read_parquet_rows(storage, path, columns, tuple(REPEATING)):

@@ -185,7 +185,7 @@ def _task(session: Session, requested: str, options: WriteOptions) -> CompactSli
         avro_schema=with_meta_fields(schema_json),
         compression=options.compression,
         bloom=options.bloom_enabled,
-        base_file_bytes_max=options.base_file_size_max_bytes,
+        base_file_bytes_max=options.sizing.base_file_size_max_bytes,
         log_format=options.log_block_format,
     )
     return CompactSlice(settings, schema_json, InstantRange.of(timeline), session.state.ids)

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.engine.protocol import BatchFunction, TaskFunction
+from drawstring.engine.tally import Tally
 from drawstring.spark.failures import surfaced
 from drawstring.spark.packing import (
     PACKED_DDL,
@@ -31,7 +32,7 @@ from drawstring.spark.packing import (
     Unpack,
     plain,
 )
-from drawstring.spark.tasks import Distinct, GatherHashes, Ingest, OnItems, Pack, PackSources, RunTask
+from drawstring.spark.tasks import Count, GatherHashes, Ingest, OnItems, Pack, PackSources, RunTask
 from drawstring.spark.types import arrow_schema
 from drawstring.spark.wanted import Wanted, wanted
 
@@ -97,6 +98,7 @@ class SparkRows:
         self._df = df
         self._schema = schema
         self._steps = steps
+        self._tallies: dict[tuple[str, ...], Tally] = {}
 
     @staticmethod
     def of(df: DataFrame) -> SparkRows:
@@ -121,8 +123,14 @@ class SparkRows:
 
     def distinct(self, column: str) -> list[str]:
         """Return the distinct values of a text column, sorted."""
-        values = self.run(Distinct(column))
-        return sorted({value for found in values for value in found})
+        return sorted(value for (value,) in self.tally((column,)).rows if value is not None)
+
+    def tally(self, by: Sequence[str]) -> Tally:
+        """Count the rows by the values of text columns."""
+        columns = tuple(by)
+        if columns not in self._tallies:
+            self._tallies[columns] = Tally.sum(self.run(Count(columns)))
+        return self._tallies[columns]
 
     def join_keys(
         self,

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import TaskContext as SparkTask
 from pyspark import cloudpickle
 
 from drawstring.engine.protocol import TaskContext, TaskFunction
+from drawstring.engine.tally import Tally
 from drawstring.spark.batches import coalesced, with_types
 from drawstring.spark.packing import LOOKED_UP, MAIN, Chain, Splitter, packed
 from drawstring.spark.wanted import Wanted, key_hashes
@@ -122,16 +122,13 @@ class OnItems:
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct:
-    """Tells the distinct texts of a column."""
+class Count:
+    """Counts the rows of a part by text columns."""
 
-    column: str
+    by: tuple[str, ...]
 
-    def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterable[list[str]]:
-        values: set[str] = set()
-        for batch in batches:
-            values.update(pc.unique(batch.column(self.column).drop_null()).to_pylist())
-        return [sorted(values)]
+    def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterable[Tally]:
+        return [Tally.of(batches, self.by)]
 
 
 @dataclass(frozen=True, slots=True)

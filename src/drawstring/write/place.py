@@ -1,8 +1,8 @@
 r"""Step three of a write: in a worker, hand each file group its rows.
 
-rows of one group --- no slice yet ----> new base file(s)
-                  \-- MERGE_ON_READ ---> log file on the slice
-                   \- COPY_ON_WRITE ---> base file rewritten with the changes
+rows of one group --- no slice yet -----------------> new base file(s)
+                  \-- MERGE_ON_READ ----------------> log file on the slice
+                   \- COPY_ON_WRITE, or small file --> base file rewritten with the changes
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from drawstring.base.clock import Ids
 from drawstring.config.table import TableType
@@ -20,7 +21,7 @@ from drawstring.filegroups.base_writer import NewGroups
 from drawstring.filegroups.changes import Changes, deletes, split_deletes, upserts
 from drawstring.filegroups.log_writer import append_log
 from drawstring.filegroups.lookup import SliceLookup
-from drawstring.filegroups.rewrite import rewrite_slice
+from drawstring.filegroups.rewrite import extend_slice, rewrite_slice
 from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.stamp import Stamp
 from drawstring.index.protocol import PARTITION, ROUTE, Index
@@ -28,6 +29,7 @@ from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
+from drawstring.write.routes import IS_NEW, NEW_GROUP
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class PlaceGroups:
         ids: names file groups.
         is_delete: rows are keys to delete.
         combine: whether duplicate keys are resolved.
+        filled: file groups, as partition and file id, whose base file is written anew if new records come.
+        merges: whether a record takes the place of one with its key; else it comes beside it.
         grouping: the columns that a group has in common, the partition path first.
     """
 
@@ -50,6 +54,8 @@ class PlaceGroups:
     ids: Ids
     is_delete: bool = False
     combine: bool = True
+    filled: frozenset[tuple[str, str]] = frozenset()
+    merges: bool = True
     grouping: tuple[str, ...] = (PARTITION, ROUTE)
 
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
@@ -75,23 +81,38 @@ class _GroupWork:
         if target is None:
             yield from self._create(partition, route, rows)
             return
-        changes = self._changes(pa.Table.from_batches(list(rows)))
+        if not self._task.merges:
+            yield self._extend(target, rows)
+            return
+        table = pa.Table.from_batches(list(rows))
+        changes = self._changes(table)
         if changes.records.num_rows == 0 and len(changes.delete_keys) == 0:
             return
         settings = self._task.settings
-        if settings.config.table_type is TableType.MERGE_ON_READ:
+        if self._goes_to_log(target, table):
             yield append_log(settings, self._storage, target, changes, self._stamp, self._context)
         else:
             yield rewrite_slice(settings, self._storage, target, changes, self._stamp, self._context)
 
+    def _goes_to_log(self, target: FileSlice, rows: pa.Table) -> bool:
+        task = self._task
+        if task.settings.config.table_type is not TableType.MERGE_ON_READ:
+            return False
+        may_fill = (target.partition, target.file_id) in task.filled
+        return not (may_fill and pc.any(rows.column(IS_NEW)).as_py())
+
     def _target(self, partition: str, route: str | None) -> FileSlice | None:
         lookup = self._task.lookup
-        if lookup is None:
+        if lookup is None or (route is not None and route.startswith(NEW_GROUP)):
             return None
         target = self._task.index.find(route, lookup.slices(partition))
         if target is not None:
             lookup.check_free(target)
         return target
+
+    def _extend(self, target: FileSlice, rows: Iterator[pa.RecordBatch]) -> WriteStat:
+        added = self._resolved(rows)
+        return extend_slice(self._task.settings, self._storage, target, added, self._stamp, self._context)
 
     def _changes(self, rows: pa.Table) -> Changes:
         if self._task.is_delete:

@@ -79,7 +79,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
             avro_schema=with_meta_fields(schema_json),
             compression=options.compression,
             bloom=options.bloom_enabled,
-            base_file_bytes_max=options.base_file_size_max_bytes,
+            base_file_bytes_max=options.sizing.base_file_size_max_bytes,
             log_format=options.log_block_format,
         ),
         index=index,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -21,7 +22,7 @@ from drawstring.filegroups.keys import ReadKeys
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.metadata import encode_requested_replace
-from drawstring.index.protocol import LOCATION_SCHEMA, PARTITION, ROUTE
+from drawstring.index.protocol import LOCATION_SCHEMA, PARTITION
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.services.compaction import compact, deltas_since_compaction
@@ -31,6 +32,7 @@ from drawstring.write.buckets import check_buckets
 from drawstring.write.facts import WriteFacts
 from drawstring.write.place import PlaceGroups, PlaceNew
 from drawstring.write.plan import WritePlan, plan_write
+from drawstring.write.sizing import Sizer
 from drawstring.write.verbs import Verb, verb_of
 
 _log = logging.getLogger("drawstring")
@@ -68,7 +70,7 @@ def write(
         requested = encode_requested_replace(verb.operation) if verb.replaces else b""
         with begin(session, verb.action(session.config), facts.time, requested) as transaction:
             lookup = SliceLookup(state.storage.spec, session.config, facts.timeline)
-            stats = _place(rows, plan, verb, lookup, InstantRange.of(facts.timeline))
+            stats = _place(rows, plan, verb, Sizer(facts, lookup, options.sizing))
             metadata = CommitMetadata(
                 stats=tuple(stats),
                 operation=verb.operation,
@@ -108,31 +110,45 @@ def _compaction_is_due(session: Session, options: WriteOptions) -> bool:
     return deltas_since_compaction(session.store.load()) >= options.inline_compaction_commits
 
 
-def _place(
-    rows: Rows, plan: WritePlan, verb: Verb, lookup: SliceLookup, instants: InstantRange
-) -> list[WriteStat]:
+def _place(rows: Rows, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
     """Bring the rows to their file groups and write the files."""
     prepared = rows.map_batches(plan.prepare, plan.prepare.output_schema)
+    lookup = None if verb.replaces else sizer.lookup
+    task = PlaceGroups(plan.settings, plan.index, lookup, plan.ids, verb.is_delete, plan.combine)
     if plan.index.is_hashed:
-        return _place_groups(prepared, plan, verb, None if verb.replaces else lookup)
+        return _run(prepared, task)
     if not verb.looks_up:
-        if plan.combine:
-            task = PlaceGroups(plan.settings, plan.index, None, plan.ids, grouping=(PARTITION,))
-            return prepared.exchange(task.grouping).run(task)
-        return prepared.run(PlaceNew(plan.settings, plan.ids))
+        return _place_new(prepared, task, verb, sizer)
     kept = prepared.persist()
     try:
-        settings = plan.settings
+        settings, instants = plan.settings, InstantRange.of(sizer.facts.timeline)
         keys = ReadKeys(settings.storage, settings.config, settings.full_schema, instants, LOCATION_SCHEMA)
-        located = plan.index.locate(kept, lookup.slices, keys)
-        return _place_groups(located, plan, verb, lookup)
+        located = plan.index.locate(kept, sizer.lookup.slices, keys)
+        if verb.is_delete:
+            return _run(located, task)
+        with sizer.sized(kept, located) as (routed, filled):
+            return _run(routed, replace(task, filled=filled))
     finally:
         kept.release()
 
 
-def _place_groups(rows: Rows, plan: WritePlan, verb: Verb, lookup: SliceLookup | None) -> list[WriteStat]:
-    task = PlaceGroups(plan.settings, plan.index, lookup, plan.ids, verb.is_delete, plan.combine)
-    return rows.exchange((PARTITION, ROUTE)).run(task)
+def _place_new(prepared: Rows, task: PlaceGroups, verb: Verb, sizer: Sizer) -> list[WriteStat]:
+    """Write rows whose keys nobody looks for."""
+    if verb.fills_files and sizer.has_to_count(combine=task.combine):
+        kept = prepared.persist()
+        try:
+            with sizer.sized(kept, kept) as (routed, filled):
+                merges = not sizer.sizing.allow_duplicates
+                return _run(routed, replace(task, filled=filled, merges=merges))
+        finally:
+            kept.release()
+    if task.combine:
+        return _run(prepared, replace(task, lookup=None, grouping=(PARTITION,)))
+    return prepared.run(PlaceNew(task.settings, task.ids))
+
+
+def _run(rows: Rows, task: PlaceGroups) -> list[WriteStat]:
+    return rows.exchange(task.grouping).run(task)
 
 
 def _replaced(verb: Verb, stats: list[WriteStat], lookup: SliceLookup) -> dict[str, tuple[str, ...]]:

@@ -20,12 +20,14 @@ class Verb:
         looks_up: whether existing keys are found and merged with.
         is_delete: whether the rows are keys to delete.
         replaces: `""`, or what is replaced: the touched `partitions` or the whole `table`.
+        fills_files: whether rows that nobody looks up go to small files first.
     """
 
     operation: WriteOperation
     looks_up: bool = False
     is_delete: bool = False
     replaces: str = ""
+    fills_files: bool = False
 
     def action(self, config: TableConfig) -> Action:
         """The action of its instant."""
@@ -35,7 +37,7 @@ class Verb:
 
 
 VERBS: Final = {
-    "insert": Verb(WriteOperation.INSERT),
+    "insert": Verb(WriteOperation.INSERT, fills_files=True),
     "upsert": Verb(WriteOperation.UPSERT, looks_up=True),
     "delete": Verb(WriteOperation.DELETE, looks_up=True, is_delete=True),
     "bulk_insert": Verb(WriteOperation.BULK_INSERT),

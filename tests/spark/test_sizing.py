@@ -1,0 +1,50 @@
+"""File sizing on Spark: new records fill small files, and a hot partition is divided among tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import drawstring
+import drawstring.spark
+from tests.spark.test_tables import COW, MOR, load, save
+
+pytestmark = pytest.mark.spark
+SIZES = {"hoodie.parquet.max.file.size": "60000", "hoodie.parquet.small.file.limit": "50000"}
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> SparkSession:
+    drawstring.spark.register(spark)
+    return spark
+
+
+def wide(spark: SparkSession, start: int, count: int, ts: int = 1) -> DataFrame:
+    """Rows of which one in fifty is in another city than the rest."""
+    city = "if(id % 50 = 0, 'oslo', 'rome')"
+    return spark.range(start, start + count).selectExpr(
+        "id", f"{city} as city", f"{ts}L as ts", "concat(sha2(cast(id as string), 512), uuid()) as note"
+    )
+
+
+def file_ids(path: Path, city: str) -> set[str]:
+    return {each.file_id for each in drawstring.open(path).file_slices() if each.partition == city}
+
+
+@pytest.mark.parametrize("options", [COW, MOR], ids=["cow", "mor"])
+def test_new_records_fill_small_files_and_share_the_rest(
+    session: SparkSession, tmp_path: Path, options: dict[str, str]
+) -> None:
+    path = tmp_path / "rides"
+    save(wide(session, 0, 3000), path, "upsert", **options, **SIZES)
+    hot, cold = file_ids(path, "rome"), file_ids(path, "oslo")
+    assert (len(hot) >= 4, len(cold)) == (True, 1)
+    save(wide(session, 2950, 100, ts=2), path, "upsert", **options, **SIZES)
+    assert (file_ids(path, "rome") >= hot, file_ids(path, "oslo")) == (True, cold)
+    assert len(file_ids(path, "rome")) <= len(hot) + 1
+    save(wide(session, 3050, 3000), path, "insert", **options, **SIZES)
+    assert len(file_ids(path, "rome")) >= len(hot) + 4
+    expected = [(number, 2 if 2950 <= number < 3050 else 1) for number in range(6050)]
+    assert load(session, path) == expected
