@@ -69,7 +69,7 @@ def test_without_options_a_write_is_an_upsert_with_defaults() -> None:
     options = WriteOptions.parse({})
     assert options.operation == "upsert"
     assert options.record_key == options.partition_path == options.ordering == ()
-    assert options.base_file_size_max_bytes == 125_829_120
+    assert options.sizing.base_file_size_max_bytes == 125_829_120
     assert (options.log_block_format, options.bloom_enabled, options.lock_wait_ms) == (
         "parquet",
         True,
