@@ -72,7 +72,7 @@ def create(
     uri: str | os.PathLike[str],
     schema: Any,
     *,
-    record_key: str | Sequence[str],
+    record_key: str | Sequence[str] = (),
     name: str | None = None,
     table_type: str = TableType.COPY_ON_WRITE,
     partition_by: str | Sequence[str] = (),
@@ -87,11 +87,11 @@ def create(
     Args:
         uri: path or address of the root.
         schema: its columns: a pyarrow schema, or anything that exports one.
-        record_key: column or columns that tell a record from all others in its partition.
+        record_key: column or columns that tell a record from all others in its partition; without them
+            every row gets a key of its own, and rows of a scan bring it when they are updated.
         name: the table's name; the last part of the address by default.
         table_type: `COPY_ON_WRITE` or `MERGE_ON_READ`.
-        partition_by: columns that lay the table out in folders; for a CUSTOM key generator with their types,
-            as in `"city:SIMPLE"` and `"created:TIMESTAMP"`.
+        partition_by: columns that lay the table out in folders; with a CUSTOM key generator `"city:SIMPLE"`.
         ordering: columns whose greater value wins when a key comes twice; without them the later
             write wins.
         version: table version: 9, 8 or 6.
@@ -142,8 +142,6 @@ def _describe(
         raise InvalidError(
             f"there is no table type {shape.table_type!r}: use COPY_ON_WRITE or MERGE_ON_READ"
         ) from None
-    if not shape.record_key:
-        raise InvalidError("record_key is empty: name the column or columns that tell records apart")
     for what, names in (
         ("record_key", shape.record_key),
         ("partition_by", typed_columns(shape.partition_by)[0]),
@@ -173,7 +171,7 @@ def _check_key_types(described: Mapping[str, str], shape: TableShape, columns: p
         partition_types=typed_columns(shape.partition_by)[1],
     )
     KeyGenerator(config).check_columns(columns)
-    for name in config.partition_fields if config.key_generator is KeyGeneratorType.TIMESTAMP else ():
+    for name in config.partition_fields if config.path_generator is KeyGeneratorType.TIMESTAMP else ():
         kind = columns.field(name).type
         if not (pa.types.is_string(kind) or pa.types.is_integer(kind)):
             raise InvalidError(

@@ -21,7 +21,6 @@ from tests.write.test_operations import SCHEMA, held, rides
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        ({"record_key": []}, "record_key is empty"),
         ({"record_key": ["id", "id"]}, "record_key names column id more than once"),
         ({"partition_by": ["city", "city"]}, "partition_by names column city more than once"),
         ({"record_key": "tags"}, "tags of type list.* cannot be part of a key"),

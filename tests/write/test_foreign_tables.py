@@ -21,7 +21,6 @@ from tests.golden.compare import in_order, rows_of
 
 REFUSED = {
     "cdc": "logs changes for CDC queries",
-    "cow_keyless": "has generated record keys",
     "cow_no_meta_fields": "has no meta columns",
     "drop_partition_columns": "drops its partition columns",
     "idx_consistent": "has a consistent hashing index",
@@ -37,6 +36,7 @@ OTHERWISE = (
     "clustering_pending",
     "idx_bucket_partition_level",
     "timestamp_keygen",
+    "cow_keyless",
     "custom_keygen",
 )
 """Tables that have tests of their own."""

@@ -224,7 +224,7 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
         ("ordering", options.ordering, config.ordering_fields),
         ("hive-style partitioning", options.hive_style, config.hive_style),
         ("URL-encoding of partitions", options.url_encode, config.url_encode),
-        ("key generator", options.key_generator, config.key_generator),
+        ("key generator", options.key_generator, config.path_generator),
         ("types of partition columns", config.partition_types and types, config.partition_types),
         *((key, text, config.properties.get(key) or text) for key, text in options.key_settings.items()),
         ("merge mode", options.merge_mode, config.merge_mode),

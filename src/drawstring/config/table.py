@@ -127,6 +127,13 @@ class TableConfig:
         return tuple(dict.fromkeys(name for name in names if name))
 
     @property
+    def path_generator(self) -> KeyGeneratorType:
+        """Kind of key generator that makes the partition paths; AUTO tables have one too."""
+        if self.key_generator is not KeyGeneratorType.AUTO:
+            return self.key_generator
+        return _stored_generator(self.properties, self.record_key_fields, self.partition_fields)
+
+    @property
     def key_generator_class(self) -> str:
         """Name of the key generator's class, empty where the table has none."""
         return self.properties.get("hoodie.table.keygenerator.class", "")
@@ -270,6 +277,12 @@ def _key_generator(
 ) -> KeyGeneratorType:
     if not record_key:
         return KeyGeneratorType.AUTO
+    return _stored_generator(properties, record_key, partition_by)
+
+
+def _stored_generator(
+    properties: Mapping[str, str], record_key: tuple[str, ...], partition_by: tuple[str, ...]
+) -> KeyGeneratorType:
     if name := properties.get("hoodie.table.keygenerator.type"):
         return generator_of_type(name)
     if name := properties.get("hoodie.table.keygenerator.class"):

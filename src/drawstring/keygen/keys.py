@@ -8,6 +8,7 @@
 | GLOBAL_DELETE | as COMPLEX | empty |
 | TIMESTAMP | `value` | the value as a date |
 | CUSTOM | `value`; several fields as COMPLEX | values and dates joined by `/` |
+| AUTO | made when rows are written (`filegroups.generated_keys`) | as the others |
 | USER_PROVIDED | what a registered function returns | likewise |
 """
 
@@ -26,6 +27,7 @@ from drawstring.config.table import KeyGeneratorType, TableConfig
 from drawstring.keygen.path_parts import PathPart, SimplePart, TimestampPart, check_paths
 from drawstring.keygen.texts import java_text
 from drawstring.keygen.timestamps import TimestampTexts
+from drawstring.schema.meta import RECORD_KEY
 
 NULL_KEY: Final = "__null__"
 EMPTY_KEY: Final = "__empty__"
@@ -79,6 +81,8 @@ class KeyGenerator:
     def record_keys(self, batch: pa.RecordBatch) -> pa.Array:
         """Return the record key of each row, text.
 
+        In a table without key columns, rows that were read from it have keys; others have an empty one.
+
         Args:
             batch: rows with the key columns.
 
@@ -88,6 +92,9 @@ class KeyGenerator:
         fields = self._config.record_key_fields
         if self._function:
             return self.keys_and_paths(batch)[0]
+        if not fields:
+            has_keys = RECORD_KEY in batch.schema.names
+            return batch.column(RECORD_KEY).fill_null("") if has_keys else pa.repeat("", batch.num_rows)
         if not self._is_prefixed():
             return _plain_key(column_texts(batch, fields[0]), fields[0])
         return _compound_key([column_texts(batch, field) for field in fields], fields)
@@ -141,7 +148,7 @@ def _path_parts(config: TableConfig) -> tuple[PathPart, ...]:
     Raises:
         InvalidError: as `KeyGenerator`.
     """
-    fields, generator = config.partition_fields, config.key_generator
+    fields, generator = config.partition_fields, config.path_generator
     if generator in _PATHLESS:
         return ()
     kinds: Sequence[str] = config.partition_types or ("SIMPLE",) * len(fields)

@@ -21,7 +21,7 @@ from drawstring.config.table import KeyGeneratorType, TableConfig
 from drawstring.formats.partition_match import partitions_that_match
 from drawstring.keygen.paths import split_path
 
-_TELLING: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.AUTO)
+_TELLING: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX)
 _SLASHED_DATES: Final = "hoodie.datasource.write.slash.separated.date.partitioning"
 
 
@@ -68,7 +68,7 @@ def partition_values(path: str, config: TableConfig, schema: pa.Schema) -> dict[
     """
     fields = config.partition_fields
     is_slashed = config.properties.get(_SLASHED_DATES, "").lower() == "true"
-    if not fields or config.key_generator not in _TELLING or is_slashed:
+    if not fields or config.path_generator not in _TELLING or is_slashed:
         return {}
     texts = split_path(path, fields, hive_style=config.hive_style, url_encode=config.url_encode)
     if texts is None:

@@ -46,7 +46,7 @@ def visible_schema(facts: TableFacts) -> pa.Schema:
     if config.drop_partition_columns:
         missing = [name for name in config.partition_fields if name not in schema.names]
         return pa.schema([*schema, *(pa.field(name, pa.string()) for name in missing)])
-    if config.key_generator is KeyGeneratorType.TIMESTAMP:
+    if config.path_generator is KeyGeneratorType.TIMESTAMP:
         for name in config.partition_fields:
             schema = _with_text(schema, name)
     return schema

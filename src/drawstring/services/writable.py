@@ -36,7 +36,6 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
             config.has_several_base_formats,
             "may have base files of several formats (hoodie.table.multiple.base.file.formats.enable)",
         ),
-        (not config.record_key_fields, "has generated record keys"),
         (bool(storage.list_tree(CONSISTENT_HASHING)), "has a consistent hashing index"),
         (
             bool(storage.list_files(SCHEMA_HISTORY)),

@@ -82,11 +82,6 @@ class Target:
     def _check_description(self, asked: WriteOptions) -> None:
         if asked.operation == "delete":
             raise InvalidError("there is no table to delete rows from: write to it first", table=self.path)
-        if not asked.record_key:
-            raise InvalidError(
-                "a new table needs its key columns: set hoodie.datasource.write.recordkey.field",
-                table=self.path,
-            )
 
     def _create(self, path: str, schema: pa.Schema, asked: WriteOptions, options: Mapping[str, Any]) -> Table:
         return create(

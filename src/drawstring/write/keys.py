@@ -46,7 +46,7 @@ def _spelling(facts: WriteFacts, options: WriteOptions) -> Mapping[str, str]:
     """Return how a COMPLEX generator spells keys of one column: as the table has them, if it has any."""
     config = facts.session.config
     is_open = (
-        config.version < _FIRST_VERSION_ALWAYS_NAMED and config.key_generator is KeyGeneratorType.COMPLEX
+        config.version < _FIRST_VERSION_ALWAYS_NAMED and config.path_generator is KeyGeneratorType.COMPLEX
     )
     if not is_open or len(config.record_key_fields) != 1 or BARE_SINGLE_KEY in config.properties:
         return {}

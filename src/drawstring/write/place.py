@@ -19,6 +19,7 @@ from drawstring.engine.grouping import contiguous_groups, split_by
 from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.base_writer import NewGroups
 from drawstring.filegroups.changes import Changes, deletes, split_deletes, upserts
+from drawstring.filegroups.generated_keys import with_keys
 from drawstring.filegroups.log_writer import append_log
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.filegroups.rewrite import extend_slice, rewrite_slice
@@ -63,7 +64,8 @@ class PlaceGroups:
         storage = open_spec(self.settings.storage)
         stamp = Stamp(self.settings.instant, context.task, self.settings.full_schema)
         work = _GroupWork(self, storage, stamp, context)
-        for (partition, *route), rows in contiguous_groups(batches, self.grouping):
+        keyed = with_keys(batches, self.settings, context.task)
+        for (partition, *route), rows in contiguous_groups(keyed, self.grouping):
             yield from work.place(partition, route[0] if route else None, rows)
 
 
@@ -162,7 +164,7 @@ class PlaceNew:
         stamp = Stamp(self.settings.instant, context.task, self.settings.full_schema)
         open_groups: dict[str, NewGroups] = {}
         try:
-            for batch in batches:
+            for batch in with_keys(batches, self.settings, context.task):
                 for (partition,), rows in split_by(batch, (PARTITION,)):
                     if partition not in open_groups:
                         open_groups[partition] = NewGroups(

@@ -15,7 +15,7 @@ from drawstring.index.choose import choose_index
 from drawstring.index.protocol import Index
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
 from drawstring.schema.evolve import evolve
-from drawstring.schema.meta import with_meta_fields, without_meta
+from drawstring.schema.meta import RECORD_KEY, with_meta_fields, without_meta
 from drawstring.schema.names import record_name
 from drawstring.schema.normal import normalise
 from drawstring.timeline.table_schema import table_schema_json
@@ -67,7 +67,11 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
         options.bucket_count or config.bucket_count or DEFAULT_BUCKET_COUNT,
         options.bucket_hash_fields or config.bucket_hash_fields or config.record_key_fields,
     )
+    if index.is_hashed and not config.record_key_fields:
+        raise InvalidError("a bucket index needs key columns, which the table does not have: use SIMPLE")
     key_schema = _key_schema(schema, config)
+    if verb.looks_up and not config.record_key_fields:
+        key_schema = key_schema.append(pa.field(RECORD_KEY, pa.string()))
     combine = options.combine_before_upsert if verb.looks_up else options.combine_before_insert
     return WritePlan(
         schema_json=schema_json,

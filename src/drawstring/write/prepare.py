@@ -44,7 +44,8 @@ class Prepare:
         generator = KeyGenerator(self.config)
         output = self.output_schema
         for batch in batches:
-            named = conform(batch, self.key_schema)
+            # Of no columns a batch would have no rows either.
+            named = conform(batch, self.key_schema) if self.key_schema.names else batch
             keys, paths = generator.keys_and_paths(named)
             columns = [*conform(batch, self.schema).columns, keys, paths]
             routes = self.index.routes(keys)

@@ -61,8 +61,9 @@ def write(
         UnsupportedError: the table needs something that this release cannot write.
     """
     watch = Stopwatch()
-    verb = verb_of(operation)
+    asked = verb_of(operation)
     with exclusive(state, options.lock_wait_ms) as found:
+        verb = asked.on(found.config, rows.schema.names)
         facts, plan = _planned(found, rows.schema, verb, options)
         session = clear(found)
         if session is not found:

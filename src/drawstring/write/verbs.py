@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +10,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.table import TableConfig
 from drawstring.model.commit import WriteOperation
 from drawstring.model.instant import Action
+from drawstring.schema.meta import RECORD_KEY
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,24 @@ class Verb:
         if self.replaces:
             return Action.REPLACE_COMMIT
         return Action.DELTA_COMMIT if config.is_merge_on_read else Action.COMMIT
+
+    def on(self, config: TableConfig, columns: Sequence[str]) -> Verb:
+        """Return what the operation is on a table: one without key columns knows rows by their own keys only.
+
+        Args:
+            config: the table.
+            columns: of the rows.
+
+        Raises:
+            InvalidError: rows to delete that do not say their keys.
+        """
+        if config.record_key_fields or not self.looks_up or RECORD_KEY in columns:
+            return self
+        if self.is_delete:
+            raise InvalidError(
+                f"the table has no key columns: to delete rows, hand over those of a scan, with {RECORD_KEY}"
+            )
+        return VERBS["insert"]
 
 
 VERBS: Final = {
