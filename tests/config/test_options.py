@@ -91,7 +91,7 @@ def test_without_options_a_write_is_an_upsert_with_defaults() -> None:
         ({"hoodie.datasource.write.recordkey.field": ["a", "b"]}, "record_key", ("a", "b")),
         ({"hoodie.datasource.write.partitionpath.field": ""}, "partition_path", ()),
         ({"hoodie.table.name": None}, "table_name", None),
-        ({"hoodie.index.type": "bloom"}, "index_type", "SIMPLE"),
+        ({"hoodie.index.type": "global_bloom"}, "index_type", "GLOBAL_BLOOM"),
         ({"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "8"}, "bucket_count", 8),
         ({"hoodie.parquet.compression.codec": "GZIP"}, "compression", "gzip"),
         ({"hoodie.record.merge.mode": "commit_time_ordering"}, "merge_mode", MergeMode.COMMIT_TIME_ORDERING),
@@ -153,7 +153,7 @@ def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
             "leave out one",
         ),
         ({"hoodie.index.type": "SIMPLE", "hoodie.bucket.index.num.buckets": "4"}, InvalidError, "=BUCKET"),
-        ({"hoodie.index.type": "GLOBAL_BLOOM"}, UnsupportedError, "GLOBAL_BLOOM"),
+        ({"hoodie.index.type": "RECORD_INDEX"}, UnsupportedError, "GLOBAL_BLOOM"),
         ({"hoodie.index.bucket.engine": "CONSISTENT_HASHING"}, UnsupportedError, "use SIMPLE"),
         (
             {"hoodie.bucket.index.hash.field": "b", "hoodie.datasource.write.recordkey.field": "a"},

@@ -211,8 +211,8 @@ def test_key_generators_go_by_type_class_or_columns(keys: dict[str, str], kind: 
     assert table_config({**BARE, "hoodie.table.recordkey.fields": "id", **keys}).key_generator == kind
 
 
-def test_a_bloom_index_counts_as_simple() -> None:
-    assert table_config({**BARE, "hoodie.index.type": "bloom"}).index_type == "SIMPLE"
+def test_an_index_is_named_in_upper_case() -> None:
+    assert table_config({**BARE, "hoodie.index.type": "bloom"}).index_type == "BLOOM"
     assert table_config({**BARE, "hoodie.index.type": "BUCKET"}).index_type == "BUCKET"
     assert table_config(BARE).index_type is None
 

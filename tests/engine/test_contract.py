@@ -120,6 +120,31 @@ def test_rows_are_counted_by_the_values_of_columns(started: Started) -> None:
     rows.release()
 
 
+def counted(batches: Batches) -> Batches:
+    for (city,), rows in contiguous_groups(batches, ("city",)):
+        count = sum(batch.num_rows for batch in rows)
+        yield pa.RecordBatch.from_pylist([{"city": city, "count": count}], COUNTS)
+
+
+COUNTS = pa.schema([("city", pa.string()), ("count", pa.int64())])
+
+
+def test_functions_after_an_exchange_see_every_group_whole(started: Started) -> None:
+    _, make = started
+    rows = make(RIDES).exchange(["city"]).map_batches(counted, COUNTS)
+    assert sorted((row["city"], row["count"]) for row in collected(rows)) == [
+        ("amsterdam", 334),
+        ("berlin", 333),
+        ("chennai", 333),
+    ]
+
+
+def test_rows_know_their_engine(started: Started) -> None:
+    engine, make = started
+    assert type(make(RIDES).engine) is type(engine)
+    assert make(RIDES).engine.map(abs, [-1, 2]) == [1, 2]
+
+
 def test_an_exchange_brings_groups_together_in_the_rows_order(started: Started) -> None:
     _, make = started
     rows = make(RIDES).map_batches(add_parity, WITH_PARITY).exchange(["city", "parity"])

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import cast
 
 import pyarrow as pa
 import pytest
 
 from drawstring.base.clock import SeededIds
 from drawstring.base.errors import ConflictError, UnsupportedError
+from drawstring.config.options import WriteOptions
+from drawstring.config.table import TableConfig, TableType
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import TaskContext
+from drawstring.index.bloom import BloomPruning
 from drawstring.index.bucket import BucketIndex
 from drawstring.index.choose import choose_index
-from drawstring.index.protocol import KEY, LOCATION_SCHEMA, PARTITION, ROUTE
+from drawstring.index.everywhere import GlobalIndex
+from drawstring.index.look import TableLook
+from drawstring.index.protocol import KEY, LOCATION_SCHEMA, PARTITION, ROUTE, Index
 from drawstring.index.simple import SimpleIndex, one_home
 from drawstring.model.files import FileSlice
 
@@ -24,13 +31,21 @@ def slices_of(partition: str) -> list[FileSlice]:
     return [FileSlice(partition, file_id, "1", None) for file_id in HELD.get(partition, {})]
 
 
-def read_keys(file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
-    assert file_slice.partition != "bern", "no row is for this partition"
-    keys = HELD[file_slice.partition][file_slice.file_id]
-    count = len(keys)
-    constants = (file_slice.partition, file_slice.file_id, False)
-    columns = [pa.array(keys), *(pa.repeat(value, count) for value in constants)]
-    yield pa.RecordBatch.from_arrays(columns, schema=LOCATION_SCHEMA)
+class Held:
+    """A look at a table that is not there."""
+
+    def slices(self, partition: str) -> list[FileSlice]:
+        return slices_of(partition)
+
+    def key_reader(self, output: pa.Schema) -> Callable[[FileSlice], Iterator[pa.RecordBatch]]:
+        def read_keys(file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
+            assert file_slice.partition != "bern", "no row is for this partition"
+            keys = HELD[file_slice.partition][file_slice.file_id]
+            constants = (file_slice.partition, file_slice.file_id, False)
+            columns = [pa.array(keys), *(pa.repeat(value, len(keys)) for value in constants)]
+            yield pa.RecordBatch.from_arrays(columns, schema=output)
+
+        return read_keys
 
 
 def rows_of(batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[tuple[object, ...]]:
@@ -45,7 +60,7 @@ def test_keys_are_found_in_the_partitions_of_their_rows_only() -> None:
         pa.RecordBatch.from_pylist([{"fare": 1, KEY: key, PARTITION: path}], schema) for key, path in incoming
     ]
     rows = LocalEngine(threads=2).rows(schema, batches).persist()
-    found = SimpleIndex().locate(rows, slices_of, read_keys).run(rows_of)
+    found = SimpleIndex().locate(rows, cast(TableLook, Held())).run(rows_of)
     assert sorted(found) == sorted(
         [
             ("a", "rome", "f1"),
@@ -93,8 +108,35 @@ def test_a_route_finds_its_slice_a_new_key_none_and_a_lost_group_is_a_conflict()
     assert len(index.new_file_id(None, SeededIds(1))) == 38
 
 
-def test_an_index_is_chosen_by_its_name() -> None:
-    assert choose_index("SIMPLE", 4, ("id",)) == SimpleIndex()
-    assert choose_index("BUCKET", 4, ("id",)) == BucketIndex(4, ("id",))
+@pytest.mark.parametrize(
+    ("kind", "partitioned", "index"),
+    [
+        ("SIMPLE", True, SimpleIndex()),
+        ("BLOOM", True, SimpleIndex(BloomPruning())),
+        ("GLOBAL_SIMPLE", True, GlobalIndex()),
+        ("GLOBAL_BLOOM", True, GlobalIndex(pruning=BloomPruning(is_global=True))),
+        ("GLOBAL_SIMPLE", False, SimpleIndex()),
+        ("GLOBAL_BLOOM", False, SimpleIndex(BloomPruning())),
+        ("BUCKET", True, BucketIndex(4, ("id",))),
+    ],
+)
+def test_an_index_is_chosen_by_its_name(kind: str, partitioned: bool, index: Index) -> None:
+    buckets = {"hoodie.bucket.index.num.buckets": "4"} if kind == "BUCKET" else {}
+    options = WriteOptions.parse({"hoodie.index.type": kind, **buckets})
+    assert choose_index(options, config_of(partitioned)) == index
+
+
+def test_an_index_that_does_not_exist_yet_is_named() -> None:
     with pytest.raises(UnsupportedError, match="RECORD_INDEX is not available yet"):
-        choose_index("RECORD_INDEX", 4, ("id",))
+        choose_index(WriteOptions.parse({}), replace(config_of(True), index_type="RECORD_INDEX"))
+
+
+def config_of(partitioned: bool) -> TableConfig:
+    return TableConfig(
+        "t",
+        TableType.COPY_ON_WRITE,
+        9,
+        2,
+        record_key_fields=("id",),
+        partition_fields=("city",) if partitioned else (),
+    )

@@ -58,14 +58,25 @@ def java_min_max(strings: pa.Array) -> tuple[str | None, str | None]:
     Args:
         strings: an array of strings; nulls do not count.
     """
-    offsets, data = utf8_parts(strings)
-    text = data[offsets[0] : offsets[-1]]
-    if len(text) == 0 or text.max() < _FIRST_OUT_OF_ORDER:
+    if sorts_like_java(strings):
         ends = pc.min_max(strings)
         return ends["min"].as_py(), ends["max"].as_py()
+    offsets, data = utf8_parts(strings)
+    text = data[offsets[0] : offsets[-1]]
     buffers = [strings.is_valid().buffers()[1], pa.py_buffer(offsets - offsets[0]), pa.py_buffer(_RANK[text])]
     ends = pc.min_max(pa.Array.from_buffers(pa.large_binary(), len(strings), buffers))
     return _unranked(ends["min"].as_py()), _unranked(ends["max"].as_py())
+
+
+def sorts_like_java(strings: pa.Array) -> bool:
+    """Tell whether the strings have in UTF-8, as Arrow and Python compare them, the order of Java's.
+
+    Args:
+        strings: an array of strings.
+    """
+    offsets, data = utf8_parts(strings)
+    text = data[offsets[0] : offsets[-1]]
+    return len(text) == 0 or bool(text.max() < _FIRST_OUT_OF_ORDER)
 
 
 def utf8_parts(strings: pa.Array) -> tuple[Array, Array]:

@@ -44,8 +44,10 @@ class WriteOptions:
         key_generator: kind of key generator of a new table.
         key_settings: what else it has to know, by the keys that tables store it under.
         merge_mode, payload_class: how versions of a record merge.
-        index_type: `SIMPLE` or `BUCKET`.
+        index_type: `SIMPLE`, `BLOOM`, `GLOBAL_SIMPLE`, `GLOBAL_BLOOM` or `BUCKET`.
         bucket_count, bucket_hash_fields: of the bucket index.
+        simple_index_moves, bloom_index_moves: whether records change their partition with a global index.
+        bloom_prunes_by_ranges: whether bloom indexes look at key ranges.
         log_block_format: `parquet` or `avro`.
         compression: codec of Parquet data.
         bloom_enabled: whether base files carry a bloom filter.
@@ -71,6 +73,9 @@ class WriteOptions:
     index_type: str | None
     bucket_count: int | None
     bucket_hash_fields: tuple[str, ...]
+    simple_index_moves: bool
+    bloom_index_moves: bool
+    bloom_prunes_by_ranges: bool
     log_block_format: str
     compression: str
     bloom_enabled: bool
@@ -92,12 +97,10 @@ class WriteOptions:
         found = parse_options(given, Scope.WRITE)
         fields = _fields(WRITE_OPTIONS, found)
         sizing = Sizing(**{option.field: fields.pop(option.field) for option in SIZING_OPTIONS})
-        table_type, index_type = fields["table_type"], fields["index_type"]
+        table_type = fields["table_type"]
         fields |= {
             "sizing": sizing,
             "table_type": TableType(table_type) if table_type else None,
-            # Both look a key up within its partition; a bloom filter only makes that faster.
-            "index_type": "SIMPLE" if index_type == "BLOOM" else index_type,
             "key_generator": _key_generator(found),
             "key_settings": {
                 option.stored_as: text_of(found[option][1]) for option in KEY_SETTINGS if option in found
@@ -275,7 +278,7 @@ def _check_write(options: WriteOptions) -> None:
         raise UnsupportedError(
             "hoodie.combine.before.upsert=false would leave several records of a key: leave it out"
         )
-    if options.index_type == "SIMPLE" and options.bucket_count:
+    if options.index_type not in (None, "BUCKET") and options.bucket_count:
         raise InvalidError(
             "hoodie.bucket.index.num.buckets needs hoodie.index.type=BUCKET: set it, or leave out the buckets"
         )

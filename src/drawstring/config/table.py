@@ -67,8 +67,7 @@ class TableConfig:
         base_file_format, log_file_format: of the files, upper case.
         metadata_partitions: partitions of the metadata table that are ready.
         create_schema: Avro schema (JSON) that the table was made with.
-        index_type, bucket_count, bucket_hash_fields: of the index, where the table stores them; SIMPLE
-            stands for BLOOM too.
+        index_type, bucket_count, bucket_hash_fields: of the index, where the table stores them.
         properties: all keys and values as stored.
     """
 
@@ -194,7 +193,7 @@ def table_config(properties: Mapping[str, str]) -> TableConfig:
         log_file_format=(properties.get("hoodie.table.log.file.format") or "HOODIE_LOG").upper(),
         metadata_partitions=split_list(properties.get("hoodie.table.metadata.partitions")),
         create_schema=properties.get("hoodie.table.create.schema") or None,
-        index_type=_index_type(properties),
+        index_type=(properties.get("hoodie.index.type") or "").upper() or None,
         bucket_count=_whole_number(properties, "hoodie.bucket.index.num.buckets"),
         bucket_hash_fields=split_list(properties.get("hoodie.bucket.index.hash.field")) or record_key_fields,
         properties=dict(properties),
@@ -288,12 +287,6 @@ def _stored_generator(
     if name := properties.get("hoodie.table.keygenerator.class"):
         return generator_of_class(name)
     return default_generator(record_key, partition_by)
-
-
-def _index_type(properties: Mapping[str, str]) -> str | None:
-    """Return the index that is stored; BLOOM finds the same file groups as SIMPLE."""
-    stored = (properties.get("hoodie.index.type") or "").upper()
-    return "SIMPLE" if stored == "BLOOM" else stored or None
 
 
 def _history_path(properties: Mapping[str, str], layout: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from drawstring.config.index_keys import INDEX_OPTIONS
 from drawstring.config.key_settings import KEY_SETTINGS
 from drawstring.config.option import Kind, Option
 from drawstring.config.sizing_keys import SIZING_OPTIONS
@@ -14,10 +15,6 @@ _OPERATIONS: Final = (
     "bulk_insert_prepped", "delete_prepped",
 )  # fmt: skip
 SUPPORTED_OPERATIONS: Final = _OPERATIONS[:6]
-_INDEXES: Final = (
-    "SIMPLE", "BUCKET", "BLOOM", "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "INMEMORY", "RECORD_INDEX",
-    "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX", "FLINK_STATE", "HBASE",
-)  # fmt: skip
 _CODECS: Final = ("snappy", "gzip", "zstd", "lz4", "brotli", "uncompressed", "lzo")
 _GENERATORS: Final = (
     "SIMPLE", "COMPLEX", "NON_PARTITION", "TIMESTAMP", "CUSTOM", "GLOBAL_DELETE", "USER_PROVIDED",
@@ -143,29 +140,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         only=tuple(name.upper() for name in SUPPORTED_OPERATIONS),
         field="operation",
     ),
-    Option(
-        "hoodie.index.type",
-        "How records find their file group: a join on the key (SIMPLE, BLOOM) or a hash (BUCKET).",
-        choices=_INDEXES,
-        only=("SIMPLE", "BUCKET", "BLOOM"),
-        field="index_type",
-        stored_as="hoodie.index.type",
-    ),
-    Option(
-        "hoodie.bucket.index.num.buckets",
-        "Buckets of a partition; 256 when not given. All writers of a table must agree.",
-        kind=Kind.NUMBER,
-        field="bucket_count",
-        stored_as="hoodie.bucket.index.num.buckets",
-    ),
-    Option(
-        "hoodie.bucket.index.hash.field",
-        "Columns of the record key that are hashed; all when not given.",
-        kind=Kind.LIST,
-        default=(),
-        field="bucket_hash_fields",
-        stored_as="hoodie.bucket.index.hash.field",
-    ),
+    *INDEX_OPTIONS,
     Option(
         "hoodie.logfile.data.block.format",
         "Format of the records in log files.",

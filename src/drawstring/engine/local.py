@@ -75,6 +75,11 @@ class LocalRows:
         """The columns."""
         return self._schema
 
+    @property
+    def engine(self) -> LocalEngine:
+        """The engine that they live in."""
+        return self._engine
+
     def map_batches(self, function: BatchFunction, schema: pa.Schema) -> LocalRows:
         """Apply a function to the batches, several at once, keeping their order; lazy."""
 
@@ -165,12 +170,29 @@ class LocalGroups(LocalRows):
         super().__init__(engine, schema, source)
         self._by = tuple(by)
 
+    def map_batches(self, function: BatchFunction, schema: pa.Schema) -> LocalRows:
+        """Apply a function to the stream of every group, several groups at once; lazy."""
+
+        def stream() -> Iterator[pa.RecordBatch]:
+            groups = SpillingGroups(self._schema, self._engine.memory_bytes)
+
+            def apply(key: Hashable) -> list[pa.RecordBatch]:
+                results = list(function(groups.batches(key)))
+                groups.drop(key)
+                return results
+
+            try:
+                self._gather(groups)
+                for batches in ordered_map(apply, groups.groups(), self._engine.threads):
+                    yield from batches
+            finally:
+                groups.close()
+
+        return LocalRows(self._engine, schema, stream)
+
     def run(self, task: TaskFunction[R]) -> list[R]:
         """Run a task once for each group."""
         groups = SpillingGroups(self._schema, self._engine.memory_bytes)
-
-        def split(batch: pa.RecordBatch) -> list[tuple[GroupKey, pa.RecordBatch]]:
-            return split_by(batch, self._by)
 
         def one(numbered: tuple[int, Hashable]) -> list[R]:
             number, key = numbered
@@ -179,13 +201,19 @@ class LocalGroups(LocalRows):
             return results
 
         try:
-            for parts in ordered_map(split, self._source(), self._engine.threads):
-                for key, batch in parts:
-                    groups.add(key, batch)
+            self._gather(groups)
             found = self._engine.map(one, list(enumerate(groups.groups())))
             return [result for results in found for result in results]
         finally:
             groups.close()
+
+    def _gather(self, groups: SpillingGroups) -> None:
+        def split(batch: pa.RecordBatch) -> list[tuple[GroupKey, pa.RecordBatch]]:
+            return split_by(batch, self._by)
+
+        for parts in ordered_map(split, self._source(), self._engine.threads):
+            for key, batch in parts:
+                groups.add(key, batch)
 
 
 class _SharedStream:

@@ -45,8 +45,16 @@ class Rows(Protocol):
         """The columns."""
         ...
 
+    @property
+    def engine(self) -> Engine:
+        """The engine that they live in."""
+        ...
+
     def map_batches(self, function: BatchFunction, schema: pa.Schema) -> Rows:
-        """Apply a function to the stream of batches of every part; lazy."""
+        """Apply a function to the stream of batches of every part; lazy.
+
+        After an exchange a part is one group or several, each of them whole and contiguous.
+        """
         ...
 
     def persist(self) -> Rows:

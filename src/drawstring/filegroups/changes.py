@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +17,9 @@ from drawstring.merge.versions import Versions, flat, ordering_fields, ordering_
 from drawstring.schema.meta import META_COLUMNS
 
 KEY = META_COLUMNS[2]
+
+MOVED_AWAY: Final = "_drawstring_moved_away"
+"""Column of prepared rows, where there is one: whether a row says that its key left the file group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +49,46 @@ def upserts(rows: pa.Table, settings: FileSettings) -> Changes:
         rows: prepared rows of one file group, in arrival order.
         settings: of the write.
     """
+    if MOVED_AWAY not in rows.column_names:
+        return _split(*resolved(rows, settings), settings.config)
+    has_left = rows.column(MOVED_AWAY)
+    rest = rows.drop_columns([MOVED_AWAY])
+    gone = flat(rest.column(KEY).filter(has_left))
+    return _with_deletes(_split(*resolved(rest.filter(pc.invert(has_left)), settings), settings.config), gone)
+
+
+def resolved(rows: pa.Table, settings: FileSettings) -> tuple[pa.Table, Array]:
+    """Return one row of each key, as the table merges, and which of them delete their key.
+
+    Args:
+        rows: prepared rows, in arrival order.
+        settings: of the write.
+    """
     config = settings.config
     merger = merger_of(config, schema_json=settings.avro_schema)
     codes, distinct = number_keys(rows.column(KEY))
     if isinstance(merger, WholeMerger):
         if distinct < rows.num_rows:
             rows = rows.take(pa.array(winning_rows(codes, distinct, ordering_of(rows, config))))
-        return split_deletes(rows, config)
+        return rows, row_deletes(rows, config)[0]
     versions = Versions(rows, flat(rows.column(KEY)), ordering_of(rows, config), *row_deletes(rows, config))
     merged = merger.merge(versions, codes, distinct)
-    return _split(merged.rows, merged.is_delete, config)
+    return merged.rows, merged.is_delete
 
 
 def split_deletes(rows: pa.Table, config: TableConfig) -> Changes:
     """Set rows that are marked as deletes apart, with their ordering values."""
     return _split(rows, row_deletes(rows, config)[0], config)
+
+
+def _with_deletes(changes: Changes, keys: pa.Array) -> Changes:
+    """Add deletes that win over all that was before."""
+    ordering = changes.delete_ordering
+    if ordering is not None:
+        ordering = [pa.concat_arrays([each, pa.nulls(len(keys), each.type)]) for each in ordering]
+    return replace(
+        changes, delete_keys=pa.concat_arrays([changes.delete_keys, keys]), delete_ordering=ordering
+    )
 
 
 def _split(rows: pa.Table, is_delete: Array, config: TableConfig) -> Changes:

@@ -26,7 +26,8 @@ class ReadKeys:
         config: the table.
         schema: the table's columns with meta columns.
         instants: which log blocks count.
-        output: names of the four columns and their types.
+        output: names of the four columns and their types, then those of `more`.
+        more: further columns of the table to yield; null for keys that are deleted.
     """
 
     storage: StorageSpec
@@ -34,20 +35,28 @@ class ReadKeys:
     schema: pa.Schema
     instants: InstantRange
     output: pa.Schema
+    more: tuple[str, ...] = ()
 
     def __call__(self, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
         """Read one slice."""
-        task = ReadTask(
-            self.storage, self.config, file_slice, self.schema, (RECORD_KEY,), instants=self.instants
-        )
+        columns = (RECORD_KEY, *self.more)
+        task = ReadTask(self.storage, self.config, file_slice, self.schema, columns, instants=self.instants)
         if not file_slice.logs:
-            yield from (self._located(file_slice, each.column(RECORD_KEY)) for each in read_slice(task))
+            yield from (self._located(file_slice, each) for each in read_slice(task))
             return
         merge = SliceMerge(task)
-        yield from (self._located(file_slice, each.column(RECORD_KEY)) for each in merge.batches())
-        yield self._located(file_slice, merge.deleted_keys(), is_deleted=True)
+        yield from (self._located(file_slice, each) for each in merge.batches())
+        keys = merge.deleted_keys()
+        gone = [keys, *(pa.nulls(len(keys), self.schema.field(name).type) for name in self.more)]
+        yield self._located(file_slice, pa.RecordBatch.from_arrays(gone, columns), is_deleted=True)
 
-    def _located(self, file_slice: FileSlice, keys: pa.Array, *, is_deleted: bool = False) -> pa.RecordBatch:
+    def _located(
+        self, file_slice: FileSlice, rows: pa.RecordBatch, *, is_deleted: bool = False
+    ) -> pa.RecordBatch:
         constants = (file_slice.partition, file_slice.file_id, is_deleted)
-        columns = [keys, *(pa.repeat(value, len(keys)) for value in constants)]
+        columns = [
+            rows.column(RECORD_KEY),
+            *(pa.repeat(value, rows.num_rows) for value in constants),
+            *(rows.column(name) for name in self.more),
+        ]
         return pa.RecordBatch.from_arrays(columns, schema=self.output)

@@ -139,6 +139,11 @@ class SliceMerge:
         rows = versions.rows.select(self._schema.names).filter(pa.array(alive))
         yield from rows.to_batches(max_chunksize=BATCH_ROWS)
 
+    @property
+    def log_keys(self) -> pa.Array:
+        """The record keys that the log files write or delete, each once."""
+        return self._log.versions.keys
+
     def deleted_keys(self) -> pa.Array:
         """Return the record keys that a log file deleted; ask once the batches are through."""
         versions = self._log.versions

@@ -38,6 +38,8 @@ _MURMUR: Final = 1
 _SIMPLE_HEAD: Final = struct.Struct(">iibi")
 _DYNAMIC_HEAD: Final = struct.Struct(">iibiiii")
 _BLOCK_KEYS: Final = 16_384
+_FIRST_BITS: Final = 3
+"""Bits of a key, from 0, after which keys that miss one are left aside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,17 +151,35 @@ class BloomFilter:
             members = places == row
             part = keys if members.all() else keys.filter(pa.array(members))
             bits = self._rows[row]
-            for _, positions in _positions(part, self.shape):
-                bits[positions] = True
+            for _, texts in _blocks(part):
+                for positions in _positions(texts, self.shape):
+                    bits[positions] = True
 
     def contains(self, keys: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Tell for each key whether it may be in the filter; a no is certain."""
-        matches: Array = np.ones((len(self._rows), len(keys)), np.bool_)
-        for members, positions in _positions(keys, self.shape):
-            for row, bits in enumerate(self._rows):
-                matches[row, members] = matches[row, members] & bits[positions]
-        found: Array = np.logical_or.reduce(matches, axis=0)
+        found: Array = np.zeros(len(keys), np.bool_)
+        for members, texts in _blocks(keys):
+            found[members] = self._contains(texts)
         return found
+
+    def contains_any(self, keys: pa.Array) -> bool:
+        """Tell whether one of the keys may be in the filter; a no is certain."""
+        return any(self._contains(texts).any() for _, texts in _blocks(keys))
+
+    def _contains(self, texts: Array, *, narrows: bool = True) -> Array:
+        """Look texts of one length up; most that are absent miss one of the first few bits."""
+        matches: Array = np.ones((len(self._rows), len(texts)), np.bool_)
+        for step, positions in enumerate(_positions(texts, self.shape)):
+            for row, bits in enumerate(self._rows):
+                matches[row] &= bits[positions]
+            if step == _FIRST_BITS and narrows:
+                left = np.flatnonzero(matches.any(axis=0))
+                if len(left) * 2 <= len(texts):
+                    found: Array = np.zeros(len(texts), np.bool_)
+                    if len(left):
+                        found[left] = self._contains(texts[left], narrows=False)
+                    return found
+        return np.asarray(matches.any(axis=0))
 
     def restored(self, rows: list[Array], count: int) -> BloomFilter:
         """Take over the rows of a decoded filter, `count` keys of which are in the last one."""
@@ -215,18 +235,21 @@ def _decode_row(data: bytes, start: int) -> tuple[BloomShape, Array]:
     return BloomShape(bits, hashes), np.unpackbits(image, count=bits, bitorder="little").view(np.bool_)
 
 
-def _positions(keys: pa.Array, shape: BloomShape) -> Iterator[tuple[Array, Array]]:
-    """Yield indices of keys with one bit position of each, until every key had all of its own.
+def _blocks(keys: pa.Array) -> Iterator[tuple[Array, Array]]:
+    """Yield keys of one length, a bounded number each time: their indices, and their bytes as a matrix."""
+    for members, texts in _same_length(keys):
+        for start in range(0, len(texts), _BLOCK_KEYS):
+            yield members[start : start + _BLOCK_KEYS], texts[start : start + _BLOCK_KEYS]
+
+
+def _positions(texts: Array, shape: BloomShape) -> Iterator[Array]:
+    """Yield a bit position of each text, until every text had all of its own.
 
     The positions are overwritten by the next step.
     """
-    for members, texts in _same_length(keys):
-        for start in range(0, len(texts), _BLOCK_KEYS):
-            block = texts[start : start + _BLOCK_KEYS]
-            indices = members[start : start + _BLOCK_KEYS]
-            remainder = _Remainder(shape.bits, len(block))
-            for hashed in _chained_hashes(block, shape.hashes):
-                yield indices, remainder.of(hashed)
+    remainder = _Remainder(shape.bits, len(texts))
+    for hashed in _chained_hashes(texts, shape.hashes):
+        yield remainder.of(hashed)
 
 
 class _Remainder:

@@ -8,13 +8,14 @@ a filter may say yes for a key that is not there, and Hudi looks into the file t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 
 from drawstring.base.errors import DrawstringError
 from drawstring.base.javahash import java_min_max
-from drawstring.formats.bloom import DYNAMIC, BloomFilter
+from drawstring.formats.bloom import DYNAMIC, SIMPLE, BloomFilter
 
 FILTER: Final = "org.apache.hudi.bloomfilter"
 FILTER_TYPE: Final = "hoodie_bloom_filter_type_code"
@@ -26,6 +27,36 @@ STALE_SHARE: Final = 1 / 4
 
 CAPACITY_SHARE: Final = 2
 """Keys that a filter is made for, by rows of its file, above which it is made anew, and smaller."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSummary:
+    """What a base file tells of its keys.
+
+    Attributes:
+        rows: rows in the file.
+        smallest, largest: its ends in the order of Java's strings, None where it does not tell.
+        filter_text, filter_type: of the bloom filter, empty where there is none.
+    """
+
+    rows: int
+    smallest: str | None = None
+    largest: str | None = None
+    filter_text: str = ""
+    filter_type: str = ""
+
+    @staticmethod
+    def of(footer: Mapping[str, str], rows: int) -> StoredSummary:
+        """Return what the entries of a footer tell."""
+        texts = (footer.get(FILTER, ""), footer.get(FILTER_TYPE) or SIMPLE)
+        return StoredSummary(rows, footer.get(SMALLEST_KEY), footer.get(LARGEST_KEY), *texts)
+
+    def bloom_filter(self) -> BloomFilter | None:
+        """Return the filter; None where there is none that can be asked."""
+        try:
+            return BloomFilter.decode(self.filter_text, self.filter_type) if self.filter_text else None
+        except DrawstringError:
+            return None
 
 
 class KeySummary:

@@ -14,6 +14,7 @@ from drawstring.formats.parquet_read import (
     read_parquet,
     read_parquet_bytes,
     read_parquet_rows,
+    stored_summary,
 )
 from drawstring.formats.parquet_write import ParquetSink, encode_parquet_block
 
@@ -28,4 +29,5 @@ __all__ = [
     "read_parquet",
     "read_parquet_bytes",
     "read_parquet_rows",
+    "stored_summary",
 ]

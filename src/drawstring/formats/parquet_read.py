@@ -21,7 +21,14 @@ from drawstring.base.bounds import BATCH_ROWS
 from drawstring.formats.bloom import BloomFilter
 from drawstring.formats.conditions import bound_columns, keep_rows, with_table_types
 from drawstring.formats.file_errors import about_file
-from drawstring.formats.key_summary import FILTER, FILTER_TYPE, reusable_filter
+from drawstring.formats.key_summary import (
+    FILTER,
+    FILTER_TYPE,
+    LARGEST_KEY,
+    SMALLEST_KEY,
+    StoredSummary,
+    reusable_filter,
+)
 from drawstring.formats.partition_match import guarantee
 from drawstring.formats.row_groups import groups_that_may_match
 from drawstring.storage.protocol import Storage
@@ -116,6 +123,20 @@ def parquet_footer(storage: Storage, path: str) -> dict[str, str]:
     with about_file(path), storage.open(path) as file:
         entries: Mapping[bytes, bytes] = pq.read_metadata(file).metadata or {}
         return {key.decode(): value.decode() for key, value in entries.items()}
+
+
+def stored_summary(storage: Storage, path: str) -> StoredSummary:
+    """Return what the footer of a file tells of the record keys in it.
+
+    Raises:
+        CorruptTableError: the file is missing or damaged.
+    """
+    with about_file(path), storage.open(path) as file:
+        metadata = pq.read_metadata(file)
+        entries: Mapping[bytes, bytes] = metadata.metadata or {}
+        wanted = (FILTER, FILTER_TYPE, SMALLEST_KEY, LARGEST_KEY)
+        texts = {name: entries[name.encode()].decode() for name in wanted if name.encode() in entries}
+        return StoredSummary.of(texts, metadata.num_rows)
 
 
 def former_filter(storage: Storage, path: str) -> BloomFilter | None:

@@ -21,7 +21,8 @@ from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError
 from drawstring.base.javahash import string_hash
 from drawstring.engine.protocol import Rows
-from drawstring.index.protocol import KeyReader, SlicesOf
+from drawstring.filegroups.settings import FileSettings
+from drawstring.index.look import TableLook
 from drawstring.model.files import FileSlice
 
 _BUCKET_FILE_ID = re.compile(r"(\d{8})-")
@@ -45,13 +46,22 @@ class BucketIndex:
         """The key alone decides."""
         return True
 
+    @property
+    def is_global(self) -> bool:
+        """Every partition has buckets of its own."""
+        return False
+
     def routes(self, keys: pa.Array) -> pa.Array | None:
         """Return bucket numbers as text of eight digits."""
         numbers = bucket_numbers(keys, self.bucket_count, self.hash_fields)
         names = pa.array([f"{number:08d}" for number in range(self.bucket_count)])
         return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), names)
 
-    def locate(self, rows: Rows, slices_of: SlicesOf, read_keys: KeyReader) -> Rows:
+    def gather(self, rows: Rows, settings: FileSettings) -> Rows:
+        """Return the rows as they are."""
+        return rows
+
+    def locate(self, rows: Rows, look: TableLook) -> Rows:
         """Return the rows as they are: every route is known already."""
         return rows
 

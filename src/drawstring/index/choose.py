@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from drawstring.base.errors import UnsupportedError
+from drawstring.config.options import DEFAULT_BUCKET_COUNT, WriteOptions
+from drawstring.config.table import TableConfig
+from drawstring.index.bloom import BloomPruning
 from drawstring.index.bucket import BucketIndex
+from drawstring.index.everywhere import GlobalIndex
 from drawstring.index.protocol import Index
 from drawstring.index.simple import SimpleIndex
 
 
-def choose_index(kind: str, bucket_count: int, hash_fields: tuple[str, ...]) -> Index:
-    """Return the index of a kind.
+def choose_index(options: WriteOptions, config: TableConfig) -> Index:
+    """Return the index that a write asks for, else the one that the table names, else the simple one.
 
     Args:
-        kind: `hoodie.index.type`, SIMPLE or BUCKET.
-        bucket_count: buckets in a partition, for BUCKET.
-        hash_fields: fields of the key that are hashed, for BUCKET.
+        options: of the write.
+        config: the table; without partitions a global index is as good as one that is not.
 
     Raises:
         UnsupportedError: a kind that this release does not have.
     """
-    if kind == "BUCKET":
-        return BucketIndex(bucket_count, hash_fields)
-    if kind == "SIMPLE":
-        return SimpleIndex()
-    raise UnsupportedError(f"index type {kind} is not available yet: use SIMPLE or BUCKET")
+    kind = options.index_type or config.index_type or "SIMPLE"
+    is_global = kind.startswith("GLOBAL_") and bool(config.partition_fields)
+    pruning = BloomPruning(options.bloom_prunes_by_ranges, is_global)
+    match kind:
+        case "BUCKET":
+            count = options.bucket_count or config.bucket_count or DEFAULT_BUCKET_COUNT
+            fields = options.bucket_hash_fields or config.bucket_hash_fields or config.record_key_fields
+            return BucketIndex(count, fields)
+        case "SIMPLE" | "GLOBAL_SIMPLE":
+            return GlobalIndex(options.simple_index_moves) if is_global else SimpleIndex()
+        case "BLOOM" | "GLOBAL_BLOOM":
+            return GlobalIndex(options.bloom_index_moves, pruning) if is_global else SimpleIndex(pruning)
+    raise UnsupportedError(
+        f"index type {kind} is not available yet: use SIMPLE, BLOOM, GLOBAL_SIMPLE, GLOBAL_BLOOM or BUCKET"
+    )

@@ -11,13 +11,15 @@ missing where nobody looked for one (plain inserts without a hashed index).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 import pyarrow as pa
 
 from drawstring.base.clock import Ids
 from drawstring.engine.protocol import Rows
+from drawstring.filegroups.settings import FileSettings
+from drawstring.index.look import TableLook
 from drawstring.model.files import FileSlice
 
 KEY: Final = "_hoodie_record_key"
@@ -28,17 +30,11 @@ IS_DELETED: Final = "_drawstring_is_deleted"
 LOCATION_SCHEMA: Final = pa.schema(
     [(KEY, pa.string()), (PARTITION, pa.string()), (ROUTE, pa.string()), (IS_DELETED, pa.bool_())]
 )
-"""What a look at the table tells of a key: the columns that a `KeyReader` yields.
+"""What a look at the table tells of a key: the columns that a reader of keys yields, the file id as route.
 
 A log file may have deleted the key; the file group remembers its ordering value, so a new version of the
 record belongs there all the same.
 """
-
-SlicesOf = Callable[[str], Sequence[FileSlice]]
-"""Latest file slices of a partition path."""
-
-KeyReader = Callable[[FileSlice], Iterator[pa.RecordBatch]]
-"""Reads the keys of a file slice, the file id as their route; columns `LOCATION_SCHEMA`."""
 
 
 class Index(Protocol):
@@ -49,11 +45,20 @@ class Index(Protocol):
         """Whether the key alone decides the route, for old keys and new ones."""
         ...
 
+    @property
+    def is_global(self) -> bool:
+        """Whether a key is looked for in all partitions, whatever the row says."""
+        ...
+
     def routes(self, keys: pa.Array) -> pa.Array | None:
         """Return the routes that follow from the keys alone, or None when they do not."""
         ...
 
-    def locate(self, rows: Rows, slices_of: SlicesOf, read_keys: KeyReader) -> Rows:
+    def gather(self, rows: Rows, settings: FileSettings) -> Rows:
+        """Bring rows of one record together, where they may be told apart by their partition paths."""
+        ...
+
+    def locate(self, rows: Rows, look: TableLook) -> Rows:
         """Fill in the routes that need a look at the table."""
         ...
 

@@ -112,6 +112,11 @@ class SparkRows:
         """The columns."""
         return self._schema
 
+    @property
+    def engine(self) -> SparkEngine:
+        """The engine that they live in."""
+        return SparkEngine(self._df.sparkSession)
+
     def map_batches(self, function: BatchFunction, schema: pa.Schema) -> SparkRows:
         """Apply a function to the stream of batches of every part; lazy."""
         return SparkRows(self._df, schema, (*self._steps, function))

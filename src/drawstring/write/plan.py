@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError
-from drawstring.config.options import DEFAULT_BUCKET_COUNT, WriteOptions, check_against
+from drawstring.config.options import WriteOptions, check_against
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.settings import FileSettings
 from drawstring.index.choose import choose_index
@@ -61,15 +61,12 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
     """
     config = facts.session.config
     check_against(options, config)
-    schema_json, schema = _schema_after(facts, without_meta(normalise(incoming)), verb)
-    index = choose_index(
-        options.index_type or config.index_type or "SIMPLE",
-        options.bucket_count or config.bucket_count or DEFAULT_BUCKET_COUNT,
-        options.bucket_hash_fields or config.bucket_hash_fields or config.record_key_fields,
-    )
+    index = choose_index(options, config)
     if index.is_hashed and not config.record_key_fields:
         raise InvalidError("a bucket index needs key columns, which the table does not have: use SIMPLE")
-    key_schema = _key_schema(schema, config)
+    needed = _needed_columns(config, verb, index)
+    schema_json, schema = _schema_after(facts, without_meta(normalise(incoming)), verb, needed)
+    key_schema = _key_schema(schema, config, needed)
     if verb.looks_up and not config.record_key_fields:
         key_schema = key_schema.append(pa.field(RECORD_KEY, pa.string()))
     combine = options.combine_before_upsert if verb.looks_up else options.combine_before_insert
@@ -98,10 +95,12 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
     )
 
 
-def _schema_after(facts: WriteFacts, incoming: pa.Schema, verb: Verb) -> tuple[str, pa.Schema]:
+def _schema_after(
+    facts: WriteFacts, incoming: pa.Schema, verb: Verb, needed: tuple[str, ...]
+) -> tuple[str, pa.Schema]:
     """Return the table schema after the write, as Avro text and in Arrow."""
     session, config = facts.session, facts.session.config
-    _check_columns(incoming, config, verb)
+    _check_columns(incoming, needed)
     current_json = table_schema_json(session.state.storage, session.store, facts.timeline, config)
     name, namespace = record_name(config.name)
     if current_json is None:
@@ -118,16 +117,25 @@ def _schema_after(facts: WriteFacts, incoming: pa.Schema, verb: Verb) -> tuple[s
     return arrow_to_avro(evolved, name, namespace), evolved
 
 
-def _key_schema(schema: pa.Schema, config: TableConfig) -> pa.Schema:
+def _key_schema(schema: pa.Schema, config: TableConfig, needed: tuple[str, ...]) -> pa.Schema:
     """Return the columns that keys and partition paths are made from, as the table types them."""
     names = dict.fromkeys((*config.record_key_fields, *config.partition_fields))
-    return pa.schema([schema.field(name) for name in names])
+    fields = [schema.field(name) for name in names]
+    return pa.schema([each if each.name in needed else each.with_nullable(True) for each in fields])
 
 
-def _check_columns(incoming: pa.Schema, config: TableConfig, verb: Verb) -> None:
-    """Refuse rows that lack a column that the operation cannot do without."""
+def _needed_columns(config: TableConfig, verb: Verb, index: Index) -> tuple[str, ...]:
+    """Return the columns that an operation cannot do without.
+
+    A delete that looks in all partitions does not need to know one.
+    """
+    partition = () if verb.is_delete and index.is_global else config.partition_fields
     ordering = () if verb.is_delete else config.ordering_fields
-    needed = tuple(dict.fromkeys((*config.record_key_fields, *config.partition_fields, *ordering)))
+    return tuple(dict.fromkeys((*config.record_key_fields, *partition, *ordering)))
+
+
+def _check_columns(incoming: pa.Schema, needed: tuple[str, ...]) -> None:
+    """Refuse rows that lack a column that the operation cannot do without."""
     missing = [name for name in needed if name not in incoming.names]
     if missing:
         raise InvalidError(

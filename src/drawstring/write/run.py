@@ -18,11 +18,11 @@ from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import DrawstringError
 from drawstring.config.options import WriteOptions
 from drawstring.engine.protocol import Rows
-from drawstring.filegroups.keys import ReadKeys
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.metadata import encode_requested_replace
-from drawstring.index.protocol import LOCATION_SCHEMA, PARTITION
+from drawstring.index.look import TableLook
+from drawstring.index.protocol import PARTITION
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.services.compaction import compact, deltas_since_compaction
@@ -120,11 +120,12 @@ def _place(rows: Rows, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteS
         return _run(prepared, task)
     if not verb.looks_up:
         return _place_new(prepared, task, verb, sizer)
+    if not verb.is_delete:
+        prepared = plan.index.gather(prepared, plan.settings)
     kept = prepared.persist()
     try:
-        settings, instants = plan.settings, InstantRange.of(sizer.facts.timeline)
-        keys = ReadKeys(settings.storage, settings.config, settings.full_schema, instants, LOCATION_SCHEMA)
-        located = plan.index.locate(kept, sizer.lookup.slices, keys)
+        instants = InstantRange.of(sizer.facts.timeline)
+        located = plan.index.locate(kept, TableLook(sizer.lookup, plan.settings, instants, verb.is_delete))
         if verb.is_delete:
             return _run(located, task)
         with sizer.sized(kept, located) as (routed, filled):

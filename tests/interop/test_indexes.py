@@ -1,0 +1,70 @@
+"""drawstring and real Apache Hudi upsert one table in turns with the same index; no key comes twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import drawstring
+from tests.index.reference import InMemory, Kind, Row, content, rows_of, table_of
+from tests.interop.client import Referee
+
+COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
+KINDS = [
+    Kind("GLOBAL_SIMPLE", MOR),
+    pytest.param(Kind("BLOOM", MOR, version=6), marks=pytest.mark.long),
+    pytest.param(Kind("BLOOM", COW), marks=pytest.mark.long),
+    pytest.param(Kind("GLOBAL_BLOOM", COW), marks=pytest.mark.long),
+    pytest.param(Kind("GLOBAL_BLOOM", MOR, ordering=(), version=8), marks=pytest.mark.long),
+    pytest.param(Kind("GLOBAL_SIMPLE", COW, moves=False), marks=pytest.mark.long),
+]
+
+
+def hudi_options(kind: Kind, operation: str) -> dict[str, str]:
+    ordering = {"hoodie.datasource.write.precombine.field": "ts"} if kind.ordering else {}
+    return {
+        "hoodie.table.name": "rides",
+        "hoodie.datasource.write.table.type": kind.table_type,
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "city",
+        "hoodie.datasource.write.operation": operation,
+        "hoodie.write.table.version": str(kind.version),
+        "hoodie.write.auto.upgrade": "false",
+        "hoodie.index.type": kind.index,
+        **dict(kind.more),
+        **kind.options,
+        **ordering,
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_both_find_each_others_records(referee: Referee, tmp_path: Path, kind: Kind) -> None:
+    path = str(tmp_path / "rides")
+    table, memory = kind.create(path), InMemory(kind)
+
+    def ours(operation: str, rows: list[Row]) -> None:
+        getattr(drawstring.open(path), operation)(table_of(rows), **kind.options)
+        settled(operation, rows)
+
+    def theirs(operation: str, rows: list[Row]) -> None:
+        referee.write(path, table_of(rows), hudi_options(kind, operation))
+        settled(operation, rows)
+
+    def settled(operation: str, rows: list[Row]) -> None:
+        getattr(memory, operation)(rows)
+        assert content(drawstring.open(path)) == memory.content()
+        assert rows_of(referee.read(path)) == memory.content()
+
+    assert table.config.index_type == kind.index
+    ours("upsert", rides(range(30), 100, "rome"))
+    ours("upsert", [*rides(range(10), 200, "lima"), *rides(range(5, 8), 210, "oslo")])
+    theirs("upsert", [*rides(range(5, 15), 300, "oslo"), *rides(range(20, 24), 50, "oslo")])
+    theirs("delete", rides((0, 5, 12, 25), 400, "rome" if kind.is_global else "oslo"))
+    ours("upsert", [*rides(range(3, 20), 500, "rome"), *rides(range(40, 44), 500, "lima")])
+    theirs("upsert", rides(range(10, 50, 3), 600, "lima"))
+    ours("delete", rides((13, 16, 40), 700, "lima"))
+
+
+def rides(numbers: range | tuple[int, ...], ts: int, city: str) -> list[Row]:
+    return [(f"k{number:03}", city, ts, number * 1000 + ts) for number in numbers]
