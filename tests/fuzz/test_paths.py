@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import stat
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -185,3 +187,59 @@ def test_paths_with_dots_are_refused_by_the_storage(table: Path) -> None:
     for path in ("../x", "/etc/passwd", "a//b", "a/./b", "x\0"):
         with pytest.raises(InvalidError):
             storage.read(path)
+
+
+def gone_link(path: Path) -> None:
+    path.symlink_to("/nowhere/at/all")
+
+
+def own_link(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+def socket_of(path: Path) -> None:
+    os.mknod(path, 0o600 | stat.S_IFSOCK)
+
+
+IN_PLACE = (gone_link, own_link, os.mkfifo, folder, socket_of)
+
+
+@pytest.mark.parametrize("put", IN_PLACE)
+@pytest.mark.parametrize("name", ["v6_mor_soft_delete", "v9_cow_ops"])
+def test_what_stands_in_the_place_of_a_commit_is_no_absent_commit(
+    name: str, put: Callable[[Path], None], tmp_path: Path
+) -> None:
+    root = unpack(name, tmp_path)
+    assert read(root) > 0
+    commit = max([*root.glob(".hoodie/*commit"), *root.glob(".hoodie/timeline/*commit")])
+    commit.unlink()
+    put(commit)
+
+    with pytest.raises(CorruptTableError) as caught:
+        read(root)
+    assert caught.value.path == str(commit.relative_to(root))
+
+
+@pytest.mark.parametrize("put", IN_PLACE)
+def test_what_stands_in_the_place_of_a_data_file_is_an_error_that_names_it(
+    table: Path, put: Callable[[Path], None]
+) -> None:
+    path = next(path for path in sorted(table.rglob("*.log.*")))
+    path.unlink()
+    put(path)
+
+    with pytest.raises(CorruptTableError) as caught:
+        read(table)
+    assert caught.value.path == str(path.relative_to(table))
+
+
+def test_a_link_to_itself_beside_the_data_is_passed_over_as_a_foreign_file(table: Path) -> None:
+    before = read(table)
+    for place in (".", ".hoodie", next(table.rglob(".hoodie_partition_metadata")).parent):
+        own_link(table / place / "loop")
+
+    assert read(table) == before

@@ -4,7 +4,9 @@ Whole files come into place at once: a temporary sibling is renamed over the tar
 linked to it (`put_if_absent`: a hard link fails when the target exists). `create` writes in place,
 so that what a killed writer left lies where its marker says.
 
-A table may come from strangers, so links in it are refused; its root may be one.
+A table may come from strangers, so links in it are refused; its root may be one. What is no file and no
+folder, such as a link that leads nowhere, is listed among the files: it stands where one should be, and
+whoever opens it is told.
 
 Hadoop keeps a checksum beside each local file (`.<name>.crc`) and refuses a file that does not
 match it, hence a changed file loses its checksum first.
@@ -17,6 +19,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -57,13 +60,14 @@ class LocalStorage:
         for entry in self._entries(folder):
             # A file can vanish between the listing and the look at it.
             with suppress(FileNotFoundError):
-                if entry.is_file() and not is_hidden(entry.name):
-                    found.append(_status(joined(folder, entry.name), entry.stat()))
+                if not is_hidden(entry.name) and not _is_folder(entry):
+                    status = entry.stat(follow_symlinks=False)
+                    found.append(_status(joined(folder, entry.name), status))
         return sorted(found, key=_by_path)
 
     def list_folders(self, folder: str) -> list[str]:
         """List the paths of the folders directly in a folder, sorted."""
-        return sorted(joined(folder, entry.name) for entry in self._entries(folder) if entry.is_dir())
+        return sorted(joined(folder, entry.name) for entry in self._entries(folder) if _is_folder(entry))
 
     def list_tree(self, folder: str) -> list[FileStatus]:
         """List all files below a folder, sorted by path."""
@@ -80,13 +84,13 @@ class LocalStorage:
 
     def read(self, path: str) -> bytes:
         """Return a whole file."""
-        with _translated(path), open(self._full(path), "rb") as file:
+        with _translated(path), open(self._readable(path), "rb") as file:
             return file.read()
 
     def open(self, path: str) -> pa.NativeFile:
         """Open a file for random access."""
         with _translated(path):
-            return pa.OSFile(self._full(path), "rb")
+            return pa.OSFile(self._readable(path), "rb")
 
     def create(self, path: str) -> pa.NativeFile:
         """Open a new file for writing, in place."""
@@ -162,6 +166,19 @@ class LocalStorage:
         """Return the `file://` address."""
         return f"file://{self._full_folder(path)}"
 
+    def _readable(self, path: str) -> str:
+        """Return the path of a file in the file system; opening a pipe would wait for ever."""
+        full = self._full(path)
+        mode = os.lstat(full).st_mode
+        if stat.S_ISLNK(mode):
+            raise _linked(path)
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise CorruptTableError(
+                "a pipe, socket or device stands in the place of a file: restore the file from a backup",
+                path=path,
+            )
+        return full
+
     def _full(self, path: str) -> str:
         return self._without_links(checked(path))
 
@@ -230,8 +247,15 @@ def _drop_checksum(full: str) -> None:
         os.unlink(os.path.join(folder, f".{name}.crc"))
 
 
-def _status(path: str, stat: os.stat_result) -> FileStatus:
-    return FileStatus(path, stat.st_size, stat.st_mtime_ns // 1_000_000)
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
+
+
+def _status(path: str, found: os.stat_result) -> FileStatus:
+    return FileStatus(path, found.st_size, found.st_mtime_ns // 1_000_000)
 
 
 def _by_path(status: FileStatus) -> str:
@@ -256,6 +280,8 @@ def _translated(path: str) -> Iterator[None]:
             f"the file system refuses access ({error.strerror}): check owner and mode", path=path
         ) from error
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _linked(path) from error
         if error.errno == errno.ENAMETOOLONG:
             raise InvalidError(
                 "a name is too long for the file system: shorten the partition value that leads there",

@@ -55,8 +55,10 @@ class TimelineStore:
         apart, and it comes out as `Action.CLUSTERING`.
 
         Raises:
-            CorruptTableError: the plan of such an instant cannot be read.
+            CorruptTableError: the plan of such an instant cannot be read, or a folder stands in the place of
+                an instant's file.
         """
+        self._check_folders()
         found = [
             instant
             for status in self._storage.list_files(self._config.timeline_folder)
@@ -68,6 +70,18 @@ class TimelineStore:
         pending = timeline.pending_of(Action.REPLACE_COMMIT)
         clusterings = {instant.requested for instant in pending if self._is_clustering(instant)}
         return timeline if not clusterings else _with_clusterings(timeline, clusterings)
+
+    def _check_folders(self) -> None:
+        """Refuse a folder that is called like an instant; object stores have none."""
+        folder = self._config.timeline_folder
+        if self._storage.local_path(folder) is None:
+            return
+        for path in self._storage.list_folders(folder):
+            if parse_instant(path.rpartition("/")[2], self._config.layout) is not None:
+                raise CorruptTableError(
+                    "a folder stands in the place of a file of the timeline: restore the file from a backup",
+                    path=path,
+                )
 
     def path(self, instant: Instant) -> str:
         """Return the path of the file of an instant's state."""
