@@ -9,6 +9,9 @@ import pyarrow as pa
 import pytest
 
 import drawstring
+from drawstring.config.table import KeyGeneratorType, TableConfig, TableType
+from drawstring.query.buckets import buckets_to_read
+from drawstring.query.predicate import parse_where
 
 SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("n", pa.int64()), ("x", pa.float64())])
 COUNT = 8
@@ -87,3 +90,22 @@ def test_other_indexes_leave_nothing_out(tmp_path: Path, properties: dict[str, A
     made.insert(rides(10, pa.string()))
     whole = len(made.scan().tasks())
     assert len(made.scan(where="id = '7'").tasks()) == whole
+
+
+@pytest.mark.parametrize(
+    ("generator", "buckets"), [("COMPLEX", 1), ("USER_PROVIDED", None), ("CUSTOM", None)]
+)
+def test_keys_that_may_hold_more_than_the_column_lead_nowhere(generator: str, buckets: int | None) -> None:
+    config = TableConfig(
+        "t",
+        TableType.MERGE_ON_READ,
+        9,
+        2,
+        record_key_fields=("id",),
+        key_generator=KeyGeneratorType(generator),
+        index_type="BUCKET",
+        bucket_count=COUNT,
+        bucket_hash_fields=("id",),
+    )
+    found = buckets_to_read(parse_where("id = '7'", SCHEMA), config, SCHEMA)
+    assert (None if found is None else len(found)) == buckets

@@ -14,8 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.errors import UnsupportedError
-from drawstring.config.table import TableConfig
+from drawstring.config.table import KeyGeneratorType, TableConfig
 from drawstring.formats.partition_match import ranges_that_match
 from drawstring.index.bucket import bucket_numbers, bucket_of
 from drawstring.keygen.keys import KeyGenerator
@@ -23,6 +22,11 @@ from drawstring.model.files import FileSlice
 
 KEYS_MAX: Final = 64
 """Literals of a condition up to which its keys are looked for."""
+
+_FROM_KEY_COLUMNS: Final = frozenset(
+    {KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.NON_PARTITION}
+)
+"""Key generators whose record key tells the key column's value and nothing else."""
 
 _TEXT: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _NUMBER: Final = re.compile(r"(?<![\w.])-?\d+(?![\w.])")
@@ -43,14 +47,12 @@ def buckets_to_read(
         return None
     if config.bucket_hash_fields != fields or fields[0] not in schema.names:
         return None
+    if config.key_generator not in _FROM_KEY_COLUMNS:
+        return None
     keys = _keys(where, schema, fields[0])
     if keys is None:
         return None
-    try:
-        generator = KeyGenerator(config)
-    except UnsupportedError:  # keys that this release can read and not make
-        return None
-    texts = generator.record_keys(pa.record_batch([keys], names=list(fields)))
+    texts = KeyGenerator(config).record_keys(pa.record_batch([keys], names=list(fields)))
     return frozenset(bucket_numbers(texts, config.bucket_count, fields).tolist())
 
 
