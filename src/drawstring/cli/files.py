@@ -38,8 +38,12 @@ def _of_partition(slices: list[FileSlice], partition: str, table: str) -> list[F
     found = [part for part in slices if part.partition == partition.strip("/")]
     if not found:
         known = sorted({part.partition for part in slices})
-        some = ", ".join(known[:5])
-        raise InvalidError(f"There is no partition {partition!r} among {len(known)}: {some} ...", table=table)
+        some = ", ".join(map(repr, known[:5])) + (", ..." if len(known) > 5 else "")
+        raise InvalidError(
+            f"there is no partition {partition!r}: "
+            + (f"there are {some}" if known else "the table has none"),
+            table=table,
+        )
     return found
 
 

@@ -7,7 +7,7 @@ tasks, so workers need no registration of their own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -39,7 +39,8 @@ def register_merger(name: str, merger: RecordMerger) -> None:
     Raises:
         InvalidError: the name is empty, or the merger cannot be called.
     """
-    if not name.strip():
+    given: Any = name
+    if not isinstance(given, str) or not given.strip():
         raise InvalidError("a merger needs a name: the merge strategy id or payload class of the tables")
     if not callable(merger):
         raise InvalidError(f"the merger of {name!r} is a {type(merger).__name__}, which cannot be called")

@@ -186,7 +186,7 @@ def table_config(properties: Mapping[str, str]) -> TableConfig:
         drop_partition_columns=_flag(properties, "hoodie.datasource.write.drop.partition.columns"),
         populate_meta_fields=_flag(properties, "hoodie.populate.meta.fields", default=True),
         cdc_enabled=_flag(properties, "hoodie.table.cdc.enabled"),
-        timeline_path="" if layout == 1 else properties.get("hoodie.timeline.path") or "timeline",
+        timeline_path="" if layout == 1 else _folder(properties, "hoodie.timeline.path", "timeline"),
         history_path=_history_path(properties, layout),
         timezone=(properties.get("hoodie.table.timeline.timezone") or "LOCAL").upper(),
         base_file_format=(properties.get("hoodie.table.base.file.format") or "PARQUET").upper(),
@@ -198,6 +198,14 @@ def table_config(properties: Mapping[str, str]) -> TableConfig:
         bucket_hash_fields=split_list(properties.get("hoodie.bucket.index.hash.field")) or record_key_fields,
         properties=dict(properties),
     )
+
+
+def _folder(properties: Mapping[str, str], key: str, default: str) -> str:
+    """Return a folder below `.hoodie`."""
+    value = properties.get(key) or default
+    if any(part in ("", ".", "..") for part in value.split("/")):
+        raise _wrong(key, value, "a folder in .hoodie")
+    return value
 
 
 def _payload_class(properties: Mapping[str, str]) -> str | None:
@@ -291,8 +299,8 @@ def _stored_generator(
 
 def _history_path(properties: Mapping[str, str], layout: int) -> str:
     if layout == 1:
-        return properties.get("hoodie.archivelog.folder") or "archived"
-    return properties.get("hoodie.timeline.history.path") or "history"
+        return _folder(properties, "hoodie.archivelog.folder", "archived")
+    return _folder(properties, "hoodie.timeline.history.path", "history")
 
 
 def _wrong(key: str, value: str, expected: str) -> CorruptTableError:

@@ -70,7 +70,7 @@ def row_deletes(rows: pa.Table, config: TableConfig) -> tuple[Array, Array]:
     is_delete = marks.to_numpy()
     if row_deletes_always_win(config):
         return is_delete, is_delete
-    ordering = [rows.column(name) for name in ordering_fields(config)]
+    ordering = [rows.column(name) for name in ordering_fields(config) if name in rows.column_names]
     return is_delete, is_delete & without_ordering(ordering, rows.num_rows)
 
 

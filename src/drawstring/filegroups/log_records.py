@@ -81,7 +81,7 @@ class LogReading:
     @property
     def ordering_fields(self) -> tuple[str, ...]:
         """The columns that decide which version wins; none for commit-time ordering."""
-        return ordering_fields(self.config)
+        return tuple(name for name in ordering_fields(self.config) if name in self.schema.names)
 
 
 def read_log_records(reading: LogReading, file_slice: FileSlice) -> LogRecords:

@@ -65,8 +65,9 @@ def _decode(data: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     stream = io.BytesIO(data)
     stream.seek(4)
     metadata = _read_metadata(stream)
-    if metadata.get("avro.codec", b"null") != b"null":
-        raise UnsupportedError(f"Avro codec {metadata['avro.codec']!r} is not supported in metadata files.")
+    codec = metadata.get("avro.codec", b"null").decode(errors="replace")
+    if codec != "null":
+        raise UnsupportedError(f"the file is compressed with {codec}, which metadata files never are in Hudi")
     schema = json.loads(metadata["avro.schema"])
     check_bounded(schema)
     parsed = fastavro.parse_schema(schema)

@@ -100,12 +100,14 @@ def ordering_of(
 ) -> tuple[pa.Array, ...]:
     """Return what decides which row wins by event time, the most significant first; empty for commit time.
 
+    A column that the table lacks decides nothing, as in Hudi: old releases named `ts` unless told otherwise.
+
     Args:
         rows: with the ordering columns of the table.
         config: the table.
         numbers: which of the rows; None for all.
     """
-    columns = [rows.column(name) for name in ordering_fields(config)]
+    columns = [rows.column(name) for name in ordering_fields(config) if name in rows.schema.names]
     if numbers is not None:
         columns = [column.take(pa.array(numbers)) for column in columns]
     return comparable([flat(column) for column in columns], config)

@@ -105,7 +105,7 @@ def follow(
     start: Any = None,
     poll_seconds: float | None = None,
 ) -> Iterator[Batch]:
-    """Yield batches for as long as they are taken.
+    """Return batches for as long as they are taken.
 
     Args:
         load: looks at the table.
@@ -115,9 +115,34 @@ def follow(
         poll_seconds: time between looks when nothing is new; None to end then.
 
     Raises:
-        InvalidError: commits after the position are gone.
+        InvalidError: something that was asked for is not there or makes no sense; while batches are taken:
+            commits after the position are gone.
     """
-    position = position_of(load(), start)
+    facts = load()
+    _check(facts, spec, poll_seconds)
+    return _batches(load, clock, spec, position_of(facts, start), poll_seconds)
+
+
+def _check(facts: TableFacts, spec: FollowSpec, poll_seconds: Any) -> None:
+    """Refuse what is wrong before there is anything to wait for."""
+    query_of(facts, spec.columns, spec.where, InstantRange.of(facts.timeline))
+    limits: dict[str, Any] = {"max_commits": spec.limits.commits, "max_bytes": spec.limits.bytes}
+    for name, most in limits.items():
+        if most is not None and not (isinstance(most, int) and most >= 1):
+            raise InvalidError(f"{name} is a whole number from 1, not {most!r}; None for no bound")
+    if poll_seconds is not None and not (isinstance(poll_seconds, int | float) and poll_seconds >= 0):
+        raise InvalidError(
+            f"poll_seconds is a number from 0, not {poll_seconds!r}; None to end when nothing is new"
+        )
+
+
+def _batches(
+    load: Callable[[], TableFacts],
+    clock: Clock,
+    spec: FollowSpec,
+    position: str,
+    poll_seconds: float | None,
+) -> Iterator[Batch]:
     while True:
         facts = load()
         end = next_position(facts, position, spec)

@@ -20,7 +20,9 @@ def typed(value: Any, kind: pa.DataType) -> pa.Scalar:
     Raises:
         InvalidError: the literal does not fit the type.
     """
-    if isinstance(value, Decimal) and not pa.types.is_decimal(kind):
+    if pa.types.is_integer(kind) and _is_huge(value):
+        return _huge(value, kind)  # beyond 64 bits: let the comparison promote the column
+    if isinstance(value, int | Decimal) and not pa.types.is_decimal(kind) and _is_wide(value):
         value = float(value)
     scalar = value if isinstance(value, pa.Scalar) else pa.scalar(value)
     if pa.types.is_integer(kind) and isinstance(value, int | float):
@@ -29,18 +31,37 @@ def typed(value: Any, kind: pa.DataType) -> pa.Scalar:
         return pa.scalar(float(value))  # 0.1 is no single-precision number: promote the column
     if pa.types.is_decimal(kind) and isinstance(value, int | Decimal) and not isinstance(value, bool):
         return pa.scalar(Decimal(value))  # more digits than the column has: promote the column
-    if pa.types.is_string(kind) and not pa.types.is_string(scalar.type):
-        raise _unfit(value, kind)
+    is_text = pa.types.is_string(scalar.type)
+    if pa.types.is_string(kind) and not is_text:
+        raise _unfit(scalar, kind)
+    if not pa.types.is_temporal(kind) and pa.types.is_temporal(scalar.type):
+        raise _unfit(scalar, kind)
     try:
         return scalar.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        pass
+        if not pa.types.is_temporal(kind):
+            raise _unfit(scalar, kind) from None
     try:
         # Without an offset a text is a time in UTC.
         return scalar.cast(pa.timestamp("us")).cast(pa.timestamp("us", getattr(kind, "tz", None))).cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise _unfit(value, kind) from None
+        raise _unfit(scalar, kind) from None
 
 
-def _unfit(value: Any, kind: pa.DataType) -> InvalidError:
-    return InvalidError(f"the value {str(value)!r} does not fit a column of type {kind}")
+def _is_wide(value: int | Decimal) -> bool:
+    return isinstance(value, Decimal) or _is_huge(value)
+
+
+def _is_huge(value: Any) -> bool:
+    return isinstance(value, int) and not -(2**63) <= value < 2**63
+
+
+def _huge(value: int, kind: pa.DataType) -> pa.Scalar:
+    try:
+        return pa.scalar(Decimal(value))
+    except pa.ArrowInvalid:
+        raise InvalidError(f"the value {value} has too many digits for a column of type {kind}") from None
+
+
+def _unfit(scalar: pa.Scalar, kind: pa.DataType) -> InvalidError:
+    return InvalidError(f"the {scalar.type} {str(scalar)!r} does not fit a column of type {kind}")

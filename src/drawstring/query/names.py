@@ -17,6 +17,8 @@ def check_columns(names: Iterable[str], schema: pa.Schema) -> None:
         InvalidError: it lacks one; the nearest name is suggested.
     """
     for name in names:
+        if not isinstance(name, str):
+            raise InvalidError(f"{name!r} is no name of a column: give texts")
         if name not in schema.names:
             spelled = {known.lower(): known for known in schema.names}
             near = difflib.get_close_matches(name.lower(), spelled, n=1)

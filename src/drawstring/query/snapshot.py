@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
@@ -113,8 +113,11 @@ def query_of(
     check_readable(facts.config)
     schema = visible_schema(facts)
     asked = [columns] if isinstance(columns, str) else columns
+    if asked is not None and not isinstance(asked, Iterable):
+        raise InvalidError(f"columns are a list of names, not {asked!r}")
+    asked = None if asked is None else list(asked)
+    check_columns(asked or (), schema)
     wanted = tuple(schema.names if asked is None else dict.fromkeys(asked))
-    check_columns(wanted, schema)
     history = schema_history(facts, schema_time)
     return Query(facts, schema, wanted, parse_where(where, schema), instants, history)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from operator import and_, or_
 from typing import Any, Final
 
 import pyarrow as pa
@@ -33,7 +34,12 @@ def expression_of(text: str, schema: pa.Schema) -> pc.Expression:
     Raises:
         InvalidError: it does not parse, or a literal does not fit its column.
     """
-    return _Translator(schema).condition(text)
+    try:
+        return _Translator(schema).condition(text)
+    except RecursionError:
+        raise InvalidError(
+            "the condition is nested too deeply: take parentheses out, or use IN for many values"
+        ) from None
 
 
 class _Translator:
@@ -42,8 +48,8 @@ class _Translator:
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
         self._nodes: dict[type[sql.Expression], Callable[[Any], pc.Expression]] = {
-            sql.And: lambda node: self.of(node.this) & self.of(node.expression),
-            sql.Or: lambda node: self.of(node.this) | self.of(node.expression),
+            sql.And: lambda node: self._chain(node, and_),
+            sql.Or: lambda node: self._chain(node, or_),
             sql.Not: lambda node: ~self.of(node.this),
             sql.Paren: lambda node: self.of(node.this),
             sql.Is: self._is,
@@ -82,8 +88,22 @@ class _Translator:
         if translate is not None:
             return translate(node)
         if (value := _literal(node)) is not None:
-            return pc.scalar(float(value) if isinstance(value, Decimal) else value)
+            return pc.scalar(float(value) if isinstance(value, Decimal) else _checked(value))
         raise _unsupported(node)
+
+    def _chain(self, node: Any, operator: Callable[[Any, Any], pc.Expression]) -> pc.Expression:
+        """Translate operands of one operator, which can be hundreds, to a tree that is not deep."""
+        kind, operands = type(node), []
+        while type(node) is kind:
+            _check_all_known(node)
+            operands.append(self.of(node.expression))
+            node = node.this
+        operands.append(self.of(node))
+        operands.reverse()
+        while len(operands) > 1:
+            pairs = zip(operands[::2], operands[1::2], strict=False)
+            operands = [operator(*pair) for pair in pairs] + operands[len(operands) & ~1 :]
+        return operands[0]
 
     def _column(self, node: Any) -> pc.Expression:
         name, *inner = self._path(node)
@@ -234,6 +254,12 @@ def _unsupported(node: Any) -> InvalidError:
 
 def _said(node: Any) -> str:
     return repr(node.sql(dialect="spark"))
+
+
+def _checked(value: Any) -> Any:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise InvalidError(f"the condition has {value}, which is beyond 64 bits")
+    return value
 
 
 def _value(node: sql.Expression) -> Any:

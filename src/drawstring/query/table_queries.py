@@ -190,7 +190,8 @@ class TableQueries:
             raise InvalidError("changes have columns of their own: leave out columns and where")
         limits = Limits(max_commits, max_bytes)
         spec = FollowSpec(columns, where, changes, limits, _chosen(OnCleaned, on_cleaned))
-        batches = follow(self._facts, clock or self._state.clock, spec, start, poll_seconds)
+        with self._about():
+            batches = follow(self._facts, clock or self._state.clock, spec, start, poll_seconds)
         return self._following(batches)
 
     def _following(self, batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -218,8 +219,8 @@ class TableQueries:
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
-def _chosen(choices: type[_Choice], name: str) -> _Choice:
+def _chosen(choices: type[_Choice], name: Any) -> _Choice:
     for choice in choices:
-        if choice.upper() == name.upper():
+        if isinstance(name, str) and choice.upper() == name.upper():
             return choice
     raise InvalidError(f"there is no policy {name!r}: choose {', '.join(choices)}")

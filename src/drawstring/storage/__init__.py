@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 from drawstring.base.errors import InvalidError, UnsupportedError
@@ -33,7 +33,10 @@ def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None 
         InvalidError: an address or an option that makes no sense.
         UnsupportedError: a scheme that drawstring does not read.
     """
-    text = os.fspath(uri)
+    given: Any = uri
+    text = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    if not isinstance(text, str) or "\0" in text:
+        raise InvalidError(f"{uri!r} is no address of a table: give a path or a URI")
     if not text.strip():
         raise InvalidError("the address of the table is empty: give a path or a URI")
     scheme = _scheme(text)

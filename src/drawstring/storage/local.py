@@ -284,7 +284,8 @@ def _translated(path: str) -> Iterator[None]:
             raise _linked(path) from error
         if error.errno == errno.ENAMETOOLONG:
             raise InvalidError(
-                "a name is too long for the file system: shorten the partition value that leads there",
+                "a name is too long for the file system: shorten the address of the table, or the partition"
+                " value that leads there",
                 path=path,
             ) from error
         raise UnavailableError(

@@ -122,7 +122,7 @@ def _load(storage: Storage) -> _Stored:
             table=storage.spec.uri,
         )
     raise CorruptTableError(
-        f"The table's properties are damaged ({problem}); write the file anew from a copy.",
+        f"The table's properties are damaged: {problem}; restore the file from its backup or another copy.",
         table=storage.spec.uri,
         path=PROPERTIES_PATH,
     )
@@ -137,7 +137,7 @@ def _problem(properties: Mapping[str, str], data: bytes) -> str | None:
     try:
         version = table_config(properties).version
     except CorruptTableError as error:
-        return error.message.rstrip(".")
+        return error.message.partition(": restore")[0]
     lost = [key for key in _ALWAYS[version] if not properties.get(key)]
     if all(key in properties for key in _SET_BY_SPARK) and _LAST_OF_SPARK not in properties:
         lost.append(_LAST_OF_SPARK)

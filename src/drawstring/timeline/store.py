@@ -134,7 +134,7 @@ class TimelineStore:
                         "The file of a completed write is empty; restore it from a backup."
                     )
                 known = decode_commit(data)
-            except CorruptTableError as error:
+            except DrawstringError as error:
                 raise error.at(instant=instant.requested, path=self.path(instant)) from error
             self._commits[instant] = known
         return known

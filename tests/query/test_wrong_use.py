@@ -1,0 +1,148 @@
+"""A call that makes no sense, or a table that contradicts itself, ends in one of the six errors."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import drawstring
+from drawstring.base.errors import CorruptTableError, InvalidError
+from tests.golden.cases import TABLES
+
+Use = Callable[[Any], object]
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lake")
+    for name in ("v9_mor_avro", "v6_mor_avro", "v6_mor_soft_delete"):
+        with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
+            packed.extractall(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def table(lake: Path) -> drawstring.Table:
+    return drawstring.open(lake / "v9_mor_avro")
+
+
+WRONG: dict[str, Use] = {
+    "a number as column": lambda t: t.scan([1]),
+    "nothing as column": lambda t: t.scan([None]),
+    "a list as column": lambda t: t.scan([["id"]]),
+    "a number as columns": lambda t: t.scan(5),
+    "holes None": lambda t: t.incremental(holes=None),
+    "holes 1": lambda t: t.changes(holes=1),
+    "max_commits text": lambda t: t.follow(max_commits="1"),
+    "max_commits 0": lambda t: t.follow(max_commits=0),
+    "max_bytes -1": lambda t: t.follow(max_bytes=-1),
+    "poll_seconds -1": lambda t: t.follow(poll_seconds=-1),
+    "poll_seconds text": lambda t: t.follow(poll_seconds="1"),
+    "on_cleaned None": lambda t: t.follow(on_cleaned=None),
+    "follow an unknown column": lambda t: t.follow("latest", columns=["typo"]),
+    "follow half a condition": lambda t: t.follow("latest", where="id ="),
+    "follow no position": lambda t: t.follow("{}"),
+    "an address with NUL": lambda t: drawstring.open("/tmp/\0"),
+    "an address of bytes": lambda t: drawstring.open(b"/tmp"),  # type: ignore[arg-type]
+    "an address that is a number": lambda t: drawstring.open(5),  # type: ignore[arg-type]
+    "a merger without a name": lambda t: drawstring.register_merger(5, max),  # type: ignore[arg-type]
+    "parentheses without end": lambda t: t.scan(where="(" * 3000 + "id = 1" + ")" * 3000),
+    "two thousand nots": lambda t: t.scan(where="not " * 2000 + "id = 1"),
+    "a number without end": lambda t: t.scan(where="id > " + "9" * 90),
+    "a sum beyond 64 bits": lambda t: t.scan(where="id + 99999999999999999999 > 1"),
+}
+
+
+@pytest.mark.parametrize("use", WRONG.values(), ids=WRONG.keys())
+def test_wrong_use_is_refused_at_once_in_one_line(use: Use, table: drawstring.Table) -> None:
+    with pytest.raises(InvalidError) as caught:
+        use(table)
+    assert "\n" not in caught.value.message
+
+
+def test_a_condition_of_a_thousand_alternatives_is_answered(table: drawstring.Table) -> None:
+    ids = set(table.scan(["id"]).to_arrow().column("id").to_pylist())
+    where = " or ".join(f"id = {number}" for number in range(3, 2000))
+    found = table.scan(["id"], where=where).to_arrow().column("id").to_pylist()
+    assert set(found) == {number for number in ids if number >= 3}
+    where = " and ".join(f"id <> {number}" for number in range(3, 2000))
+    found = table.scan(["id"], where=where).to_arrow().column("id").to_pylist()
+    assert set(found) == {number for number in ids if number < 3}
+
+
+def test_a_number_beyond_64_bits_compares(table: drawstring.Table) -> None:
+    rows = table.scan().to_arrow().num_rows
+    assert table.scan(where="id < 9223372036854775808").to_arrow().num_rows == rows
+    assert table.scan(where="id > 9223372036854775808").to_arrow().num_rows == 0
+
+
+@pytest.mark.parametrize("name", ["v9_mor_avro", "v6_mor_avro"])
+def test_an_ordering_column_that_the_table_lacks_decides_nothing(
+    name: str, lake: Path, tmp_path: Path
+) -> None:
+    """Releases of Hudi before 0.14 noted `ts` in tables that have no such column."""
+    root = Path(shutil.copytree(lake / name, tmp_path / name))
+    properties = root / ".hoodie/hoodie.properties"
+    changed = [
+        line.partition("=")[0] + "=nope"
+        if line.startswith(("hoodie.table.ordering.fields", "hoodie.table.precombine.field"))
+        else line
+        for line in properties.read_text().splitlines()
+    ]
+    assert any(line.endswith("=nope") for line in changed)
+    properties.write_text("\n".join(changed) + "\n")
+
+    table = drawstring.open(root)
+    expected = drawstring.open(lake / name).scan().to_arrow()
+    found = table.scan().to_arrow()
+    assert sorted(found.column("id").to_pylist()) == sorted(expected.column("id").to_pylist())
+    assert table.changes("earliest").to_arrow().num_rows
+
+
+def test_a_folder_outside_the_table_is_a_damaged_property(lake: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(lake / "v9_mor_avro", tmp_path / "t"))
+    properties = root / ".hoodie/hoodie.properties"
+    properties.write_text(
+        properties.read_text().replace("hoodie.timeline.path=timeline", "hoodie.timeline.path=../../x")
+    )
+
+    with pytest.raises(CorruptTableError, match=r"hoodie.timeline.path is '../../x'") as caught:
+        drawstring.open(root).scan()
+    assert caught.value.message.count("restore") == 1
+
+
+def test_the_package_runs_as_a_program(lake: Path) -> None:
+    said = subprocess.run(
+        [sys.executable, "-m", "drawstring", "files", str(lake / "v9_mor_avro"), "--partition", "x"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 2
+    assert "there is no partition 'x': there are 'p" in " ".join(said.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("where", "kinds"),
+    [
+        ("id > '2024-01-01'", "string '2024-01-01' does not fit a column of type int"),
+        ("id in ('x')", "string 'x'"),
+        ("price = 'much'", "string 'much' does not fit a column of type double"),
+        ("id > DATE '2024-01-01'", "the date32"),
+    ],
+)
+def test_a_number_is_not_compared_with_what_is_none(where: str, kinds: str, table: drawstring.Table) -> None:
+    with pytest.raises(InvalidError, match=kinds):
+        table.scan(where=where)
+
+
+def test_a_number_in_quotes_is_a_number(table: drawstring.Table) -> None:
+    known = table.scan(["id"]).to_arrow().column("id")[0].as_py()
+    assert table.scan(["id"], where=f"id = '{known}'").to_arrow().column("id").to_pylist() == [known]
