@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.bulk_keys import BULK_OPTIONS, BulkInsert
 from drawstring.config.key_settings import KEY_SETTINGS
 from drawstring.config.kinds import (
     KeyGeneratorType,
@@ -52,6 +53,7 @@ class WriteOptions:
         compression: codec of Parquet data.
         bloom_enabled: whether base files carry a bloom filter.
         sizing: how large base files are to be.
+        bulk: how a bulk insert orders rows.
         combine_before_insert, combine_before_upsert: whether one record of a key is kept.
         inline_compaction, inline_compaction_commits: whether and when a write compacts.
         lock_wait_ms: how long a write waits for another one.
@@ -80,6 +82,7 @@ class WriteOptions:
     compression: str
     bloom_enabled: bool
     sizing: Sizing
+    bulk: BulkInsert
     combine_before_insert: bool
     combine_before_upsert: bool
     inline_compaction: bool
@@ -97,9 +100,11 @@ class WriteOptions:
         found = parse_options(given, Scope.WRITE)
         fields = _fields(WRITE_OPTIONS, found)
         sizing = Sizing(**{option.field: fields.pop(option.field) for option in SIZING_OPTIONS})
+        bulk = BulkInsert(**{option.field: fields.pop(option.field) for option in BULK_OPTIONS})
         table_type = fields["table_type"]
         fields |= {
             "sizing": sizing,
+            "bulk": bulk,
             "table_type": TableType(table_type) if table_type else None,
             "key_generator": _key_generator(found),
             "key_settings": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from drawstring.config.bulk_keys import BULK_OPTIONS
 from drawstring.config.index_keys import INDEX_OPTIONS
 from drawstring.config.key_settings import KEY_SETTINGS
 from drawstring.config.option import Kind, Option
@@ -165,6 +166,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         field="bloom_enabled",
     ),
     *SIZING_OPTIONS,
+    *BULK_OPTIONS,
     Option(
         "hoodie.combine.before.insert",
         "Whether insert and bulk_insert keep one record of a key.",

@@ -20,6 +20,7 @@ from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
 from drawstring.engine.grouping import GroupKey, split_by
 from drawstring.engine.matching import WantedKeys, left_pairs
 from drawstring.engine.protocol import BatchFunction, TaskContext, TaskFunction
+from drawstring.engine.ranges import SortedRanges
 from drawstring.engine.spill import SpillingGroups
 from drawstring.engine.tally import Tally
 
@@ -150,6 +151,10 @@ class LocalRows:
         """Bring rows with equal values in `by` together."""
         return LocalGroups(self._engine, self._schema, self._source, by)
 
+    def sort(self, by: Sequence[str], *, everywhere: bool) -> LocalSorted:
+        """Put the rows in order; one process has no reason to sort its parts apart from each other."""
+        return LocalSorted(self._engine, self._schema, self._source, by)
+
     def run(self, task: TaskFunction[R]) -> list[R]:
         """Run a task on as many threads as the engine has, all reading from the one stream."""
         shared = _SharedStream(self._source())
@@ -214,6 +219,29 @@ class LocalGroups(LocalRows):
         for parts in ordered_map(split, self._source(), self._engine.threads):
             for key, batch in parts:
                 groups.add(key, batch)
+
+
+class LocalSorted(LocalRows):
+    """Rows after a sort: every part is a range of them, in order."""
+
+    def __init__(self, engine: LocalEngine, schema: pa.Schema, source: Source, by: Sequence[str]) -> None:
+        super().__init__(engine, schema, source)
+        self._by = tuple(by)
+
+    def run(self, task: TaskFunction[R]) -> list[R]:
+        """Run a task on every range."""
+        engine = self._engine
+        ranges = SortedRanges(self._schema, self._by, engine.memory_bytes, engine.threads)
+
+        def one(numbered: tuple[int, Iterator[pa.RecordBatch]]) -> list[R]:
+            return list(task(numbered[1], TaskContext(numbered[0], 0, 0)))
+
+        try:
+            ranges.take(self._source())
+            found = engine.map(one, list(enumerate(ranges.parts())))
+            return [result for results in found for result in results]
+        finally:
+            ranges.close()
 
 
 class _SharedStream:

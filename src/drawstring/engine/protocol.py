@@ -88,6 +88,10 @@ class Rows(Protocol):
         """Bring rows with equal values in `by` together: one part has a group whole, contiguous."""
         ...
 
+    def sort(self, by: Sequence[str], *, everywhere: bool) -> Rows:
+        """Put the rows of every part in order, null first; `everywhere`: parts follow each other too."""
+        ...
+
     def run(self, task: TaskFunction[R]) -> list[R]:
         """Run a task on the stream of every part and gather its (small) results."""
         ...

@@ -32,8 +32,8 @@ from drawstring.spark.packing import (
     Unpack,
     plain,
 )
-from drawstring.spark.tasks import Count, GatherHashes, Ingest, OnItems, Pack, PackSources, RunTask
-from drawstring.spark.types import arrow_schema
+from drawstring.spark.tasks import AsTypes, Count, GatherHashes, Ingest, OnItems, Pack, PackSources, RunTask
+from drawstring.spark.types import arrow_schema, spark_schema
 from drawstring.spark.wanted import Wanted, wanted
 
 T = TypeVar("T")
@@ -165,6 +165,15 @@ class SparkRows:
         """Bring rows with equal values in `by` together; rows of a group keep their order."""
         packed = self._packed(ByGroup(tuple(by)))
         return self._unpacked(_shuffled(packed, _parts(self._df.sparkSession)))
+
+    def sort(self, by: Sequence[str], *, everywhere: bool) -> SparkRows:
+        """Put the rows in order, by Spark's own sort: by ranges if `everywhere`."""
+        columns = spark_schema(self._schema)
+        steps = Chain((*self._steps, AsTypes(arrow_schema(columns))))
+        unsorted = self._df.mapInArrow(steps, columns)
+        names = [f"`{name.replace('`', '``')}`" for name in by]
+        moved = unsorted.orderBy(*names) if everywhere else unsorted.sortWithinPartitions(*names)
+        return SparkRows(moved, self._schema, (Ingest(self._schema),))
 
     def run(self, task: TaskFunction[R]) -> list[R]:
         """Run a task on every part that has rows and gather its results."""

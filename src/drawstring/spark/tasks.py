@@ -51,6 +51,18 @@ class Ingest:
 
 
 @dataclass(frozen=True, slots=True)
+class AsTypes:
+    """The batch function that gives rows the types of Spark's columns."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with work():
+            for batch in batches:
+                yield with_types(batch, self.schema)
+
+
+@dataclass(frozen=True, slots=True)
 class Pack:
     """Packs rows for a shuffle, after the steps."""
 

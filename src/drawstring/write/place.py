@@ -13,10 +13,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.clock import Ids
 from drawstring.config.table import TableType
 from drawstring.engine.grouping import contiguous_groups, split_by
 from drawstring.engine.protocol import TaskContext
+from drawstring.engine.ranges import sorted_order
 from drawstring.filegroups.base_writer import NewGroups
 from drawstring.filegroups.changes import Changes, deletes, split_deletes, upserts
 from drawstring.filegroups.generated_keys import with_keys
@@ -46,6 +48,7 @@ class PlaceGroups:
         combine: whether duplicate keys are resolved.
         filled: file groups, as partition and file id, whose base file is written anew if new records come.
         merges: whether a record takes the place of one with its key; else it comes beside it.
+        sort_by: columns that the rows of a new file group are sorted by.
         grouping: the columns that a group has in common, the partition path first.
     """
 
@@ -57,6 +60,7 @@ class PlaceGroups:
     combine: bool = True
     filled: frozenset[tuple[str, str]] = frozenset()
     merges: bool = True
+    sort_by: tuple[str, ...] = ()
     grouping: tuple[str, ...] = (PARTITION, ROUTE)
 
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
@@ -139,11 +143,18 @@ class _GroupWork:
 
     def _resolved(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settings = self._task.settings
-        if self._task.combine:
-            yield from upserts(pa.Table.from_batches(list(rows)), settings).records.to_batches()
+        if self._task.combine or self._task.sort_by:
+            table = pa.Table.from_batches(list(rows))
+            changes = (
+                upserts(table, settings) if self._task.combine else split_deletes(table, settings.config)
+            )
+            yield from self._sorted(changes.records).to_batches(max_chunksize=BATCH_ROWS)
             return
         for batch in rows:
             yield from split_deletes(pa.Table.from_batches([batch]), settings.config).records.to_batches()
+
+    def _sorted(self, rows: pa.Table) -> pa.Table:
+        return rows.take(sorted_order(rows, self._task.sort_by)) if self._task.sort_by else rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +164,15 @@ class PlaceNew:
     Attributes:
         settings: of the write.
         ids: names file groups.
+        is_sorted: whether the rows of a partition path stand together, so that its files can be closed.
     """
 
     settings: FileSettings
     ids: Ids
+    is_sorted: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
-        """Write one part; every partition that comes up has one open file."""
+        """Write one part; every partition that comes up has one open file, of sorted rows only the last."""
         storage = open_spec(self.settings.storage)
         stamp = Stamp(self.settings.instant, context.task, self.settings.full_schema)
         open_groups: dict[str, NewGroups] = {}
@@ -167,6 +180,10 @@ class PlaceNew:
             for batch in with_keys(batches, self.settings, context.task):
                 for (partition,), rows in split_by(batch, (PARTITION,)):
                     if partition not in open_groups:
+                        if self.is_sorted:
+                            for groups in open_groups.values():
+                                yield from groups.close()
+                            open_groups.clear()
                         open_groups[partition] = NewGroups(
                             self.settings, storage, partition, context, stamp, self.ids
                         )

@@ -19,6 +19,7 @@ from drawstring.schema.meta import RECORD_KEY, with_meta_fields, without_meta
 from drawstring.schema.names import record_name
 from drawstring.schema.normal import normalise
 from drawstring.timeline.table_schema import table_schema_json
+from drawstring.write.arrange import Arrangement, arrangement
 from drawstring.write.facts import WriteFacts
 from drawstring.write.keys import key_config
 from drawstring.write.prepare import Prepare
@@ -36,6 +37,7 @@ class WritePlan:
         prepare: adds keys and routes to rows.
         combine: whether duplicate keys in the batch are resolved.
         ids: names file groups.
+        arrangement: how rows are brought together first.
     """
 
     schema_json: str
@@ -44,6 +46,7 @@ class WritePlan:
     prepare: Prepare
     combine: bool
     ids: Ids
+    arrangement: Arrangement
 
 
 def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: WriteOptions) -> WritePlan:
@@ -92,6 +95,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
         ),
         combine=combine,
         ids=facts.session.state.ids,
+        arrangement=arrangement(options.bulk, schema) if verb.arranges else Arrangement(),
     )
 
 

@@ -28,6 +28,7 @@ from drawstring.model.result import CommitResult
 from drawstring.services.compaction import compact, deltas_since_compaction
 from drawstring.services.transaction import Session, begin, clear, exclusive
 from drawstring.txn.state import TableState
+from drawstring.write.arrange import Arrangement
 from drawstring.write.buckets import check_buckets
 from drawstring.write.facts import WriteFacts
 from drawstring.write.place import PlaceGroups, PlaceNew
@@ -116,10 +117,11 @@ def _place(rows: Rows, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteS
     prepared = rows.map_batches(plan.prepare, plan.prepare.output_schema)
     lookup = None if verb.replaces else sizer.lookup
     task = PlaceGroups(plan.settings, plan.index, lookup, plan.ids, verb.is_delete, plan.combine)
+    task = replace(task, sort_by=plan.arrangement.sort_by)
     if plan.index.is_hashed:
         return _run(prepared, task)
     if not verb.looks_up:
-        return _place_new(prepared, task, verb, sizer)
+        return _place_new(prepared, task, plan.arrangement, verb, sizer)
     if not verb.is_delete:
         prepared = plan.index.gather(prepared, plan.settings)
     kept = prepared.persist()
@@ -134,7 +136,9 @@ def _place(rows: Rows, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteS
         kept.release()
 
 
-def _place_new(prepared: Rows, task: PlaceGroups, verb: Verb, sizer: Sizer) -> list[WriteStat]:
+def _place_new(
+    prepared: Rows, task: PlaceGroups, arranged: Arrangement, verb: Verb, sizer: Sizer
+) -> list[WriteStat]:
     """Write rows whose keys nobody looks for."""
     if verb.fills_files and sizer.has_to_count(combine=task.combine):
         kept = prepared.persist()
@@ -144,9 +148,11 @@ def _place_new(prepared: Rows, task: PlaceGroups, verb: Verb, sizer: Sizer) -> l
                 return _run(routed, replace(task, filled=filled, merges=merges))
         finally:
             kept.release()
-    if task.combine:
+    if task.combine or arranged.by_partition:
         return _run(prepared, replace(task, lookup=None, grouping=(PARTITION,)))
-    return prepared.run(PlaceNew(task.settings, task.ids))
+    if arranged.sort_by:
+        prepared = prepared.sort(arranged.sort_by, everywhere=arranged.everywhere)
+    return prepared.run(PlaceNew(task.settings, task.ids, is_sorted=bool(arranged.sort_by)))
 
 
 def _run(rows: Rows, task: PlaceGroups) -> list[WriteStat]:

@@ -23,6 +23,7 @@ class Verb:
         is_delete: whether the rows are keys to delete.
         replaces: `""`, or what is replaced: the touched `partitions` or the whole `table`.
         fills_files: whether rows that nobody looks up go to small files first.
+        arranges: whether rows may be sorted before they are written.
     """
 
     operation: WriteOperation
@@ -30,6 +31,7 @@ class Verb:
     is_delete: bool = False
     replaces: str = ""
     fills_files: bool = False
+    arranges: bool = False
 
     def action(self, config: TableConfig) -> Action:
         """The action of its instant."""
@@ -60,7 +62,7 @@ VERBS: Final = {
     "insert": Verb(WriteOperation.INSERT, fills_files=True),
     "upsert": Verb(WriteOperation.UPSERT, looks_up=True),
     "delete": Verb(WriteOperation.DELETE, looks_up=True, is_delete=True),
-    "bulk_insert": Verb(WriteOperation.BULK_INSERT),
+    "bulk_insert": Verb(WriteOperation.BULK_INSERT, arranges=True),
     "insert_overwrite": Verb(WriteOperation.INSERT_OVERWRITE, replaces="partitions"),
     "insert_overwrite_table": Verb(WriteOperation.INSERT_OVERWRITE_TABLE, replaces="table"),
 }

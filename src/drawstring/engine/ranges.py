@@ -1,0 +1,100 @@
+r"""Rows in order: a sort of more rows than memory holds, by ranges.
+
+stream ── keep, and draw a sample ──> cut points ── split ──> ranges, on disk beyond a bound
+ranges, each sorted when its turn comes ──> one stream of neighbouring ranges a part
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.bounds import BATCH_ROWS
+from drawstring.engine.spill import SpillingGroups
+
+_SAMPLE_ROWS = 64
+_KEPT = "kept"
+
+
+class SortedRanges:
+    """Takes rows in and gives them back in order.
+
+    Args:
+        schema: columns of the rows.
+        by: columns to sort by; null comes first.
+        memory_bytes: bytes of rows kept in memory.
+        parts: how many streams are going to be asked for at once.
+    """
+
+    def __init__(self, schema: pa.Schema, by: Sequence[str], memory_bytes: int, parts: int) -> None:
+        self._by = tuple(by)
+        self._schema = schema
+        self._range_bytes = max(1, memory_bytes // (4 * parts))
+        self._parts = parts
+        self._kept = SpillingGroups(schema, memory_bytes // 4)
+        self._ranges = SpillingGroups(schema, memory_bytes // 4)
+
+    def take(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Read all rows and divide them."""
+        sample: list[pa.RecordBatch] = []
+        size_bytes = 0
+        for batch in batches:
+            if batch.num_rows:
+                self._kept.add(_KEPT, batch)
+                step = max(1, batch.num_rows // _SAMPLE_ROWS)
+                sample.append(batch.select(self._by).take(pa.array(np.arange(0, batch.num_rows, step))))
+                size_bytes += batch.nbytes
+        if not sample:
+            return
+        count = max(self._parts, -(-size_bytes // self._range_bytes))
+        cuts = _cuts(pa.Table.from_batches(sample), self._by, count)
+        for batch in self._kept.batches(_KEPT):
+            for number, rows in _split(batch, self._by, cuts):
+                self._ranges.add(number, rows)
+        self._kept.close()
+
+    def parts(self) -> list[Iterator[pa.RecordBatch]]:
+        """Return streams of neighbouring ranges, each in order."""
+        numbers = sorted(number for number in self._ranges.groups() if isinstance(number, int))
+        ends = np.linspace(0, len(numbers), min(self._parts, len(numbers)) + 1).astype(int).tolist()
+        return [self._stream(numbers[start:end]) for start, end in pairwise(ends)]
+
+    def close(self) -> None:
+        """Remove what lies on disk."""
+        self._kept.close()
+        self._ranges.close()
+
+    def _stream(self, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        for number in numbers:
+            rows = pa.Table.from_batches(list(self._ranges.batches(number)), self._schema)
+            self._ranges.drop(number)
+            yield from rows.take(sorted_order(rows, self._by)).to_batches(max_chunksize=BATCH_ROWS)
+
+
+def sorted_order(rows: pa.Table, by: Sequence[str]) -> pa.Array:
+    """Return the positions of the rows in order; rows that are equal in `by` keep theirs."""
+    keys = [(name, "ascending") for name in by]
+    return pc.sort_indices(rows.select(list(by)), sort_keys=keys, null_placement="at_start")
+
+
+def _cuts(sample: pa.Table, by: Sequence[str], count: int) -> pa.Table:
+    """Return the rows of a sample that begin all ranges but the first."""
+    ordered = sample.take(sorted_order(sample, by))
+    places = np.unique(np.linspace(0, len(ordered), count + 1).astype(int)[1:-1])
+    return ordered.take(pa.array(places))
+
+
+def _split(batch: pa.RecordBatch, by: Sequence[str], cuts: pa.Table) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Cut a batch into ranges; rows that are equal to a cut come after it."""
+    keys = pa.Table.from_batches([batch.select(list(by))])
+    order = sorted_order(pa.concat_tables([cuts, keys]), by).to_numpy().astype(np.int64)
+    is_row = order >= len(cuts)
+    ordered = batch.take(pa.array(order[is_row] - len(cuts)))
+    ends = np.cumsum(is_row)[~is_row].tolist()
+    for number, (start, end) in enumerate(pairwise((0, *ends, batch.num_rows))):
+        if end > start:
+            yield number, ordered.slice(start, end - start)
