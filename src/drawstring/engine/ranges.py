@@ -77,8 +77,12 @@ class SortedRanges:
 
 def sorted_order(rows: pa.Table, by: Sequence[str]) -> pa.Array:
     """Return the positions of the rows in order; rows that are equal in `by` keep theirs."""
-    keys = [(name, "ascending") for name in by]
-    return pc.sort_indices(rows.select(list(by)), sort_keys=keys, null_placement="at_start")
+    columns: dict[str, pa.ChunkedArray] = {}
+    for number, name in enumerate(by):
+        if rows.column(name).null_count:
+            columns[f"{number} is there"] = pc.is_valid(rows.column(name))
+        columns[str(number)] = rows.column(name)
+    return pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
 
 
 def _cuts(sample: pa.Table, by: Sequence[str], count: int) -> pa.Table:
