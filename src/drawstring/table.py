@@ -62,6 +62,14 @@ class Table(TableQueries):
         """Add many rows as they come, for a first load; see `insert` for arguments."""
         return self._write("bulk_insert", data, options)
 
+    def append(self, data: Any, **options: Any) -> CommitResult:
+        """Add rows as new base files at once, whatever is there; see `insert` for arguments.
+
+        No key is looked up and no small file filled, so a batch takes as long as writing its files does. For
+        logs and events: rows that come once and never change.
+        """
+        return self._write("append", data, options)
+
     def insert_overwrite(self, data: Any, **options: Any) -> CommitResult:
         """Replace the partitions that `data` falls into by its rows; see `insert` for arguments."""
         return self._write("insert_overwrite", data, options)
@@ -80,7 +88,7 @@ class Table(TableQueries):
         """Carry out an operation on rows that live in this table's engine; the verbs end up here.
 
         Args:
-            operation: `insert`, `upsert`, `delete`, `bulk_insert`, `insert_overwrite` or
+            operation: `insert`, `upsert`, `delete`, `bulk_insert`, `append`, `insert_overwrite` or
                 `insert_overwrite_table`.
             rows: the rows.
             options: Hudi's write options.

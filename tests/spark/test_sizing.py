@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,43 @@ def test_new_records_fill_small_files_and_share_the_rest(
     assert len(file_ids(path, "rome")) >= len(hot) + 4
     expected = [(number, 2 if 2950 <= number < 3050 else 1) for number in range(6050)]
     assert load(session, path) == expected
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        {"hoodie.bulkinsert.sort.mode": "GLOBAL_SORT"},
+        {"hoodie.bulkinsert.sort.mode": "PARTITION_SORT"},
+        {"hoodie.bulkinsert.sort.mode": "PARTITION_PATH_REPARTITION"},
+        {"hoodie.bulkinsert.user.defined.partitioner.sort.columns": "note"},
+    ],
+    ids=["global", "partition", "repartition", "columns"],
+)
+def test_a_bulk_insert_is_in_the_order_asked_for(
+    session: SparkSession, tmp_path: Path, order: dict[str, str]
+) -> None:
+    path = tmp_path / "rides"
+    save(wide(session, 0, 2000).repartition(4, "note"), path, "bulk_insert", **COW, **order)
+    assert load(session, path) == [(number, 1) for number in range(2000)]
+    found: dict[str, list[tuple[str, str]]] = {}
+    columns = ["_hoodie_file_name", "_hoodie_record_key", "note", "city"]
+    for row in drawstring.open(path).scan(columns=columns, where="city = 'rome'").to_arrow().to_pylist():
+        found.setdefault(row["_hoodie_file_name"], []).append((row["_hoodie_record_key"], row["note"]))
+    if "hoodie.bulkinsert.sort.mode" not in order:
+        assert all([note for _, note in rows] == sorted(note for _, note in rows) for rows in found.values())
+    elif order["hoodie.bulkinsert.sort.mode"].endswith("SORT"):
+        assert all(rows == sorted(rows) for rows in found.values())
+    else:
+        assert len(found) == 1
+    if order.get("hoodie.bulkinsert.sort.mode") == "GLOBAL_SORT":
+        ends = sorted((rows[0], rows[-1]) for rows in found.values())
+        assert all(one[1] < other[0] for one, other in itertools.pairwise(ends))
+
+
+def test_an_append_adds_base_files_and_looks_at_nothing(session: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "rides"
+    save(wide(session, 0, 100), path, "append", **COW)
+    before = file_ids(path, "rome")
+    save(wide(session, 99, 2, ts=2), path, "append", **COW)
+    assert len(file_ids(path, "rome") - before) >= 1
+    assert load(session, path) == sorted([(number, 1) for number in range(100)] + [(99, 2), (100, 2)])

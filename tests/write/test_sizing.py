@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from drawstring.base.errors import InvalidError
 from drawstring.config.options import WriteOptions
 from drawstring.config.sizing_keys import Sizing
 from drawstring.model.commit import WriteStat
@@ -17,7 +18,7 @@ from drawstring.table import Table
 from drawstring.write.routes import RouteNew, Share, key_places
 from drawstring.write.sizing import divide, record_bytes
 from tests.services.test_compaction import schedule
-from tests.write.test_operations import APART, MOR, create, held, rides, table_types
+from tests.write.test_operations import APART, BUCKETS, MOR, create, held, rides, table_types
 
 versions = pytest.mark.parametrize("version", (6, 8, 9))
 WIDE = pa.schema(
@@ -81,6 +82,41 @@ def test_without_a_limit_new_records_make_new_file_groups(table_type: str, verb:
     getattr(table, verb)(rides(("b", "rome", 1, 1.0)), **APART)
     assert len(groups(table)) == 2
     assert [row[0] for row in held(table)] == ["a", "b"]
+
+
+@versions
+@table_types
+def test_an_append_makes_base_files_of_its_own_and_looks_at_nothing(table_type: str, version: int) -> None:
+    table = create(table_type=table_type, version=version)
+    first, copy, late = ("a", "rome", 2, 1.0), ("a", "rome", 2, 2.0), ("a", "rome", 1, 3.0)
+    for row in (first, copy, late):
+        result = table.append(rides(row))
+        assert (result.operation, result.inserts, result.files) == ("append", 1, 1)
+    assert [logs for _, logs, _ in groups(table)] == [0, 0, 0]
+    assert held(table) == [late, first, copy]
+    newest = ("a", "rome", 3, 4.0)
+    table.upsert(rides(newest))
+    assert held(table) == [newest] * 3
+
+
+def test_an_append_is_refused_where_keys_have_a_file_group() -> None:
+    table = create(properties=BUCKETS)
+    with pytest.raises(InvalidError, match="bucket index"):
+        table.append(rides(("a", "rome", 1, 1.0)))
+    assert table.timeline.instants == ()
+
+
+@pytest.mark.parametrize("verb", ["append", "bulk_insert"])
+def test_a_hot_partition_is_loaded_by_all_tasks(verb: str) -> None:
+    table = create(WIDE)
+    rows = pa.concat_tables([wide(0, 9000), wide(9000, 1000, "oslo")])
+    getattr(table, verb)(pa.RecordBatchReader.from_batches(WIDE, rows.to_batches(max_chunksize=100)))
+    files = (
+        table.scan(columns=["_hoodie_commit_seqno"], where="city = 'rome'").to_arrow().column(0).to_pylist()
+    )
+    tasks = [text.split("_")[1] for text in files]
+    shares = [tasks.count(task) / len(tasks) for task in set(tasks)]
+    assert (len(shares) >= 2, max(shares) < 0.8) == (True, True)
 
 
 @table_types

@@ -37,7 +37,7 @@ class WriteOptions:
     """What a write was told; None or empty where it was told nothing and the table knows.
 
     Attributes:
-        operation: `upsert`, `insert`, `bulk_insert`, `delete`, `insert_overwrite` or
+        operation: `upsert`, `insert`, `bulk_insert`, `append`, `delete`, `insert_overwrite` or
             `insert_overwrite_table`.
         table_name, table_type, table_version: of a new table.
         record_key, partition_path, ordering: columns of a new table.

@@ -11,11 +11,11 @@ from drawstring.config.option import Kind, Option
 from drawstring.config.sizing_keys import SIZING_OPTIONS
 
 _OPERATIONS: Final = (
-    "upsert", "insert", "bulk_insert", "delete", "insert_overwrite", "insert_overwrite_table",
+    "upsert", "insert", "bulk_insert", "append", "delete", "insert_overwrite", "insert_overwrite_table",
     "delete_partition", "bootstrap", "compact", "cluster", "insert_prepped", "upsert_prepped",
     "bulk_insert_prepped", "delete_prepped",
 )  # fmt: skip
-SUPPORTED_OPERATIONS: Final = _OPERATIONS[:6]
+SUPPORTED_OPERATIONS: Final = _OPERATIONS[:7]
 _CODECS: Final = ("snappy", "gzip", "zstd", "lz4", "brotli", "uncompressed", "lzo")
 _GENERATORS: Final = (
     "SIMPLE", "COMPLEX", "NON_PARTITION", "TIMESTAMP", "CUSTOM", "GLOBAL_DELETE", "USER_PROVIDED",

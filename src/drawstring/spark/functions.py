@@ -124,7 +124,7 @@ def write(
     Args:
         df: the rows; of a classic session.
         path: the table's root.
-        operation: `upsert`, `insert`, `bulk_insert`, `delete`, `insert_overwrite` or
+        operation: `upsert`, `insert`, `bulk_insert`, `append`, `delete`, `insert_overwrite` or
             `insert_overwrite_table`; by default what the options say, else `upsert`.
         options: Hudi's write options.
         mode: what to do about a table that is there: `append` to it, `overwrite` it (put a new one

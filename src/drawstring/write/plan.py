@@ -65,8 +65,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
     config = facts.session.config
     check_against(options, config)
     index = choose_index(options, config)
-    if index.is_hashed and not config.record_key_fields:
-        raise InvalidError("a bucket index needs key columns, which the table does not have: use SIMPLE")
+    _check_index(index, verb, config)
     needed = _needed_columns(config, verb, index)
     schema_json, schema = _schema_after(facts, without_meta(normalise(incoming)), verb, needed)
     key_schema = _key_schema(schema, config, needed)
@@ -97,6 +96,16 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
         ids=facts.session.state.ids,
         arrangement=arrangement(options.bulk, schema) if verb.arranges else Arrangement(),
     )
+
+
+def _check_index(index: Index, verb: Verb, config: TableConfig) -> None:
+    if index.is_hashed and not config.record_key_fields:
+        raise InvalidError("a bucket index needs key columns, which the table does not have: use SIMPLE")
+    if index.is_hashed and not verb.hashes:
+        raise InvalidError(
+            "append makes a new file group of every batch, and in a table with a bucket index the key says"
+            " which file group a record is in: use insert, or a table with hoodie.index.type=SIMPLE"
+        )
 
 
 def _schema_after(

@@ -50,7 +50,7 @@ def write(
 
     Args:
         state: the table.
-        operation: `insert`, `upsert`, `delete`, `bulk_insert`, `insert_overwrite` or
+        operation: `insert`, `upsert`, `delete`, `bulk_insert`, `append`, `insert_overwrite` or
             `insert_overwrite_table`.
         rows: the rows, in the engine that the table was opened with.
         options: the write's options.

@@ -24,6 +24,7 @@ class Verb:
         replaces: `""`, or what is replaced: the touched `partitions` or the whole `table`.
         fills_files: whether rows that nobody looks up go to small files first.
         arranges: whether rows may be sorted before they are written.
+        hashes: whether it goes with an index that fixes the file group of every key.
     """
 
     operation: WriteOperation
@@ -32,6 +33,7 @@ class Verb:
     replaces: str = ""
     fills_files: bool = False
     arranges: bool = False
+    hashes: bool = True
 
     def action(self, config: TableConfig) -> Action:
         """The action of its instant."""
@@ -63,6 +65,8 @@ VERBS: Final = {
     "upsert": Verb(WriteOperation.UPSERT, looks_up=True),
     "delete": Verb(WriteOperation.DELETE, looks_up=True, is_delete=True),
     "bulk_insert": Verb(WriteOperation.BULK_INSERT, arranges=True),
+    # Hudi has no name for it in commits; what it does is what a bulk insert does.
+    "append": Verb(WriteOperation.BULK_INSERT, hashes=False),
     "insert_overwrite": Verb(WriteOperation.INSERT_OVERWRITE, replaces="partitions"),
     "insert_overwrite_table": Verb(WriteOperation.INSERT_OVERWRITE_TABLE, replaces="table"),
 }
