@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -40,6 +41,29 @@ class Changes:
     def always_delete(self) -> Array:
         """Which deletes win over all before them: they have no ordering value."""
         return without_ordering(self.delete_ordering or [], len(self.delete_keys))
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether there is neither a record nor a delete."""
+        return self.records.num_rows == 0 and len(self.delete_keys) == 0
+
+
+def joined(parts: Sequence[Changes]) -> Changes:
+    """Put changes together that have no key in common."""
+    if len(parts) == 1:
+        return parts[0]
+    kinds = next((part.delete_ordering for part in parts if part.delete_ordering is not None), None)
+    ordering = None
+    if kinds is not None:
+        columns = [_ordering_or_none(part, kinds) for part in parts]
+        ordering = [pa.concat_arrays(column) for column in zip(*columns, strict=True)]
+    records = pa.concat_tables([part.records for part in parts])
+    return Changes(records, pa.concat_arrays([part.delete_keys for part in parts]), ordering)
+
+
+def _ordering_or_none(part: Changes, kinds: list[pa.Array]) -> list[pa.Array]:
+    """Return the ordering columns of deletes, null where they win over all before them."""
+    return part.delete_ordering or [pa.nulls(len(part.delete_keys), kind.type) for kind in kinds]
 
 
 def upserts(rows: pa.Table, settings: FileSettings) -> Changes:

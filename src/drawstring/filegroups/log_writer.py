@@ -1,6 +1,9 @@
-"""Appending to a file slice: one log file with a data block and a delete block."""
+"""Appending to a file slice: one log file with a data block and a delete block, or several of each."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import pyarrow as pa
 
@@ -23,7 +26,7 @@ def append_log(
     settings: FileSettings,
     storage: Storage,
     target: FileSlice,
-    changes: Changes,
+    changes: Iterable[Changes],
     stamp: Stamp,
     context: TaskContext,
 ) -> WriteStat:
@@ -33,7 +36,7 @@ def append_log(
         settings: of the write.
         storage: the table's.
         target: the slice that the changes belong to.
-        changes: one record or delete per key.
+        changes: one record or delete per key; piece after piece when they are many.
         stamp: puts the meta columns on.
         context: the task's attempt.
 
@@ -46,23 +49,52 @@ def append_log(
     io_type = "APPEND" if settings.config.layout == 1 else "CREATE"
     markers = Markers(storage, settings.instant)
     markers.create(path, io_type)
-    content = b"".join(_blocks(settings, target, changes, stamp))
-    storage.put(path, content)
+    parts = (
+        (b"".join(_blocks(settings, target, each, stamp)), each.records.num_rows, len(each.delete_keys))
+        for each in changes
+    )
+    size_bytes, records, deletes = _put(storage, path, parts)
     markers.confirm(path, io_type)
     return WriteStat(
         partition=target.partition,
         file_id=target.file_id,
         path=path,
         prev_commit=target.base_instant,
-        num_writes=changes.records.num_rows,
-        num_updates=changes.records.num_rows,
-        num_deletes=len(changes.delete_keys),
-        size_bytes=len(content),
+        num_writes=records,
+        num_updates=records,
+        num_deletes=deletes,
+        size_bytes=size_bytes,
         base_file=target.base.status.name if target.base else "",
         log_version=version,
         log_files=(*(log.status.name for log in target.logs), name),
         seconds=watch.seconds(),
     )
+
+
+def _put(storage: Storage, path: str, parts: Iterator[tuple[bytes, int, int]]) -> tuple[int, int, int]:
+    """Write a file of one part in one go, of several part by part.
+
+    Args:
+        storage: the table's.
+        path: of the file.
+        parts: content, number of records and number of deletes; at least one.
+
+    Returns:
+        The sums of bytes, records and deletes.
+    """
+    first = next(parts)
+    second = next(parts, None)
+    if second is None:
+        storage.put(path, first[0])
+        return len(first[0]), first[1], first[2]
+    size_bytes = records = deletes = 0
+    with storage.create(path) as file:
+        for content, *counts in chain((first, second), parts):
+            file.write(content)
+            size_bytes += len(content)
+            records += counts[0]
+            deletes += counts[1]
+    return size_bytes, records, deletes
 
 
 def _next_log(settings: FileSettings, target: FileSlice, write_token: str) -> tuple[str, int]:

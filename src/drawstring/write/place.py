@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +21,7 @@ from drawstring.engine.grouping import contiguous_groups, split_by
 from drawstring.engine.protocol import TaskContext
 from drawstring.engine.ranges import sorted_order
 from drawstring.filegroups.base_writer import NewGroups
-from drawstring.filegroups.changes import Changes, deletes, split_deletes, upserts
+from drawstring.filegroups.changes import Changes, deletes, joined, split_deletes, upserts
 from drawstring.filegroups.generated_keys import with_keys
 from drawstring.filegroups.log_writer import append_log
 from drawstring.filegroups.lookup import SliceLookup
@@ -32,6 +33,7 @@ from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
+from drawstring.write.pieces import in_pieces
 from drawstring.write.routes import IS_NEW, NEW_GROUP
 
 
@@ -90,22 +92,30 @@ class _GroupWork:
         if not self._task.merges:
             yield self._extend(target, rows)
             return
-        table = pa.Table.from_batches(list(rows))
-        changes = self._changes(table)
-        if changes.records.num_rows == 0 and len(changes.delete_keys) == 0:
-            return
-        settings = self._task.settings
-        if self._goes_to_log(target, table):
-            yield append_log(settings, self._storage, target, changes, self._stamp, self._context)
+        if self._task.settings.config.table_type is TableType.MERGE_ON_READ:
+            yield from self._append(target, in_pieces(rows))
         else:
-            yield rewrite_slice(settings, self._storage, target, changes, self._stamp, self._context)
+            yield from self._rewrite(target, joined([self._changes(piece) for piece in in_pieces(rows)]))
 
-    def _goes_to_log(self, target: FileSlice, rows: pa.Table) -> bool:
+    def _append(self, target: FileSlice, pieces: Iterator[pa.Table]) -> Iterator[WriteStat]:
+        """Write a log file, or the base file anew where new records fill it: those are never many."""
         task = self._task
-        if task.settings.config.table_type is not TableType.MERGE_ON_READ:
-            return False
-        may_fill = (target.partition, target.file_id) in task.filled
-        return not (may_fill and pc.any(rows.column(IS_NEW)).as_py())
+        if (target.partition, target.file_id) in task.filled:
+            rows = pa.concat_tables(list(pieces))
+            if pc.any(rows.column(IS_NEW)).as_py():
+                yield from self._rewrite(target, self._changes(rows))
+                return
+            pieces = iter((rows,))
+        changes = (each for each in map(self._changes, pieces) if not each.is_nothing)
+        first = next(changes, None)
+        if first is not None:
+            every = chain((first,), changes)
+            yield append_log(task.settings, self._storage, target, every, self._stamp, self._context)
+
+    def _rewrite(self, target: FileSlice, changes: Changes) -> Iterator[WriteStat]:
+        if not changes.is_nothing:
+            settings = self._task.settings
+            yield rewrite_slice(settings, self._storage, target, changes, self._stamp, self._context)
 
     def _target(self, partition: str, route: str | None) -> FileSlice | None:
         lookup = self._task.lookup
@@ -143,18 +153,18 @@ class _GroupWork:
 
     def _resolved(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settings = self._task.settings
-        if self._task.combine or self._task.sort_by:
+        if self._task.combine and not self._task.sort_by:
+            for piece in in_pieces(rows):
+                yield from upserts(piece, settings).records.to_batches()
+        elif self._task.sort_by:
             table = pa.Table.from_batches(list(rows))
-            changes = (
-                upserts(table, settings) if self._task.combine else split_deletes(table, settings.config)
-            )
-            yield from self._sorted(changes.records).to_batches(max_chunksize=BATCH_ROWS)
-            return
-        for batch in rows:
-            yield from split_deletes(pa.Table.from_batches([batch]), settings.config).records.to_batches()
-
-    def _sorted(self, rows: pa.Table) -> pa.Table:
-        return rows.take(sorted_order(rows, self._task.sort_by)) if self._task.sort_by else rows
+            combine = self._task.combine
+            changes = upserts(table, settings) if combine else split_deletes(table, settings.config)
+            ordered = changes.records.take(sorted_order(changes.records, self._task.sort_by))
+            yield from ordered.to_batches(max_chunksize=BATCH_ROWS)
+        else:
+            for batch in rows:
+                yield from split_deletes(pa.Table.from_batches([batch]), settings.config).records.to_batches()
 
 
 @dataclass(frozen=True, slots=True)

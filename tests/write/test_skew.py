@@ -1,0 +1,100 @@
+"""A hot file group: most of a batch goes to it, and memory holds a part of it only."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from drawstring.filegroups.changes import Changes
+from drawstring.table import Table
+from drawstring.write import place
+from drawstring.write.pieces import in_pieces
+from tests.write.test_operations import MOR, create, table_types
+from tests.write.test_sizing import WIDE, wide
+
+ONE_BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+PIECE_BYTES = 100_000
+
+
+@pytest.fixture
+def most_rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Bound the memory, and note how many rows are looked at together."""
+    seen: list[int] = []
+
+    def noting(function: Any) -> Any:
+        def noted(rows: pa.Table, *others: Any) -> Changes:
+            seen.append(rows.num_rows)
+            changes: Changes = function(rows, *others)
+            return changes
+
+        return noted
+
+    monkeypatch.setattr(place, "in_pieces", functools.partial(in_pieces, bytes_max=PIECE_BYTES))
+    monkeypatch.setattr(place, "upserts", noting(place.upserts))
+    monkeypatch.setattr(place, "deletes", noting(place.deletes))
+    return seen
+
+
+def stream(*tables: pa.Table) -> pa.RecordBatchReader:
+    batches = [batch for table in tables for batch in table.to_batches(max_chunksize=500)]
+    return pa.RecordBatchReader.from_batches(WIDE, batches)
+
+
+def held(table: Table) -> list[tuple[str, int]]:
+    rows = table.scan(columns=["id", "ts"]).to_arrow().to_pylist()
+    return sorted((row["id"], row["ts"]) for row in rows)
+
+
+@table_types
+def test_a_hot_bucket_is_written_in_pieces(table_type: str, most_rows: list[int]) -> None:
+    table = create(WIDE, table_type=table_type, properties=ONE_BUCKET)
+    table.upsert(stream(wide(0, 5000, ts=2), wide(0, 5000, ts=1), wide(9000, 200, "oslo")))
+    expected = {f"k{number:06}": 2 for number in range(5000)} | {f"k{n:06}": 1 for n in range(9000, 9200)}
+    assert held(table) == sorted(expected.items())
+    table.upsert(stream(wide(0, 5000, ts=3), wide(4000, 1500, ts=1), wide(0, 100, ts=4)))
+    expected |= {f"k{number:06}": 3 for number in range(100, 5000)} | {f"k{n:06}": 4 for n in range(100)}
+    expected |= {f"k{number:06}": 1 for number in range(5000, 5500)}
+    assert held(table) == sorted(expected.items())
+    table.delete(stream(wide(1000, 4500)))
+    expected = {key: ts for key, ts in expected.items() if not "k001000" <= key < "k005500"}
+    assert held(table) == sorted(expected.items())
+    assert max(most_rows) < 1500
+    assert len({each.file_id for each in table.file_slices() if each.partition == "rome"}) == 1
+
+
+def test_a_log_file_of_many_pieces_has_a_block_each(most_rows: list[int]) -> None:
+    table = create(WIDE, table_type=MOR, properties=ONE_BUCKET)
+    table.upsert(wide(0, 10))
+    result = table.upsert(stream(wide(0, 5000, ts=2)))
+    assert (result.files, result.updates) == (1, 5000)
+    assert sum(len(each.logs) for each in table.file_slices()) == 1
+    assert held(table) == [(f"k{number:06}", 2) for number in range(5000)]
+    assert table.compact()
+    assert held(table) == [(f"k{number:06}", 2) for number in range(5000)]
+    assert max(most_rows) < 1500
+
+
+def test_many_versions_of_few_records_are_combined(most_rows: list[int]) -> None:
+    table = create(WIDE)
+    table.upsert(wide(0, 50))
+    table.upsert(stream(*(wide(0, 50, ts=number) for number in range(2, 102))))
+    assert held(table) == [(f"k{number:06}", 101) for number in range(50)]
+    assert max(most_rows) <= 500
+
+
+def test_pieces_have_all_rows_of_a_key_in_their_order() -> None:
+    batches = pa.table(
+        {
+            "_hoodie_record_key": [f"k{number % 700}" for number in range(7000)],
+            "number": list(range(7000)),
+        }
+    ).to_batches(max_chunksize=300)
+    pieces = [piece.to_pydict() for piece in in_pieces(iter(batches), bytes_max=10_000)]
+    assert len(pieces) > 20
+    homes = {key: number for number, piece in enumerate(pieces) for key in piece["_hoodie_record_key"]}
+    assert sum(len(set(piece["_hoodie_record_key"])) for piece in pieces) == len(homes) == 700
+    assert all(piece["number"] == sorted(piece["number"]) for piece in pieces)
+    assert len(list(in_pieces(iter(batches)))) == 1
