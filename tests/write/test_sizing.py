@@ -306,3 +306,9 @@ def test_known_routes_stay_and_new_records_get_one_of_their_partition() -> None:
     assert (routes[0], routes[1], routes[3], routes[4], routes[5]) == ("f", "x", "g", None, "x")
     assert routes[2] in ("+0", "+1")
     assert routed.column("_drawstring_is_new").to_pylist() == [False, True, True, False, True, True]
+
+
+def test_records_that_get_their_keys_later_are_shared_too() -> None:
+    batch = pa.record_batch({"_hoodie_record_key": [""] * 1000, "_hoodie_partition_path": ["p"] * 1000})
+    (routed,) = RouteNew({"p": (Share("f", 300), Share("+0", 700))}, marks=False)(iter((batch,)))
+    assert abs(routed.column("_drawstring_route").to_pylist().count("f") - 300) < 10

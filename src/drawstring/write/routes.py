@@ -46,6 +46,9 @@ class Share:
         return self.route.startswith(NEW_GROUP)
 
 
+_GOLDEN: Final = 0.6180339887498949
+"""Multiples of it are spread evenly: the places of records whose keys are only made when they are written."""
+
 IS_NEW: Final = "_drawstring_is_new"
 """A column of rows of MERGE_ON_READ tables: only new records are a reason to write a small file anew."""
 
@@ -92,8 +95,10 @@ class _Targets:
 
     def of(self, keys: pa.Array) -> pa.Array:
         """Return the route of every key."""
-        places = key_places(keys) * self._ends[-1]
-        chosen = np.searchsorted(self._ends[:-1], places, side="right")
+        places = key_places(keys)
+        is_missing = pc.equal(keys, "").to_numpy(zero_copy_only=False)
+        places[is_missing] = np.arange(int(is_missing.sum())) * _GOLDEN % 1.0
+        chosen = np.searchsorted(self._ends[:-1], places * self._ends[-1], side="right")
         return self._routes.take(pa.array(chosen))
 
 
