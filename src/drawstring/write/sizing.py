@@ -34,7 +34,7 @@ Groups: TypeAlias = frozenset[tuple[str, str]]
 
 _COMMITS_LOOKED_AT: Final = 5
 _COMPRESSION_GUESS: Final = 0.5
-_GROUP_ROWS_MIN: Final = 1000
+_GROUP_ROWS_MIN: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
