@@ -20,7 +20,6 @@ from tests.golden.cases import NAMES, TABLES
 from tests.golden.compare import in_order, rows_of
 
 REFUSED = {
-    "cdc": "logs changes for CDC queries",
     "cow_no_meta_fields": "has no meta columns",
     "drop_partition_columns": "drops its partition columns",
     "idx_consistent": "has a consistent hashing index",

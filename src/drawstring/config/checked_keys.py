@@ -25,7 +25,6 @@ _READ: Final = "hoodie.datasource.read."
 
 CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _only("TRUE", "hoodie.populate.meta.fields", "Whether records carry the meta columns."),
-    _only("FALSE", "hoodie.table.cdc.enabled", "Whether writes log changes for CDC queries."),
     _only("FALSE", _WRITE + "drop.partition.columns", "Whether base files lack the partition columns."),
     _only("FALSE", _WRITE + "insert.drop.duplicates", "Whether an insert drops keys that exist."),
     _only("NONE", "hoodie.datasource.insert.dup.policy", "What an insert does with keys that exist."),

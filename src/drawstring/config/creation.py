@@ -31,6 +31,7 @@ from drawstring.config.properties import table_checksum
 
 _EXTRACTORS: Final = "org.apache.hudi.hive."
 _PAYLOAD_KEYS: Final = ("hoodie.compaction.payload.class", "hoodie.datasource.write.payload.class")
+CDC_MODE: Final = "hoodie.table.cdc.supplemental.logging.mode"
 _CONSUMED: Final = frozenset(
     {
         "hoodie.record.merge.mode",
@@ -84,7 +85,7 @@ def new_table_properties(
     properties |= keys | _layout(len(partition_by), extra)
     if schema_json:
         properties["hoodie.table.create.schema"] = schema_json
-    properties |= {key: value for key, value in extra.items() if key not in _CONSUMED}
+    properties |= {key: value for key, value in extra.items() if key not in _CONSUMED} | _change_logs(extra)
     properties["hoodie.table.checksum"] = str(table_checksum(name, extra.get("hoodie.database.name", "")))
     return properties
 
@@ -149,6 +150,14 @@ def _merging(mode: MergeMode, version: int) -> dict[str, str]:
             EVENT_TIME_STRATEGY if by_event_time else COMMIT_TIME_STRATEGY
         )
     return properties
+
+
+def _change_logs(extra: Mapping[str, str]) -> dict[str, str]:
+    is_on = extra.get("hoodie.table.cdc.enabled", "").lower() == "true"
+    mode = extra.get(CDC_MODE)
+    if mode and not is_on:
+        raise InvalidError(f"{CDC_MODE} needs hoodie.table.cdc.enabled=true: set it, or leave out the mode")
+    return {CDC_MODE: mode or "DATA_BEFORE_AFTER"} if is_on else {}
 
 
 def _layout(partition_columns: int, extra: Mapping[str, str]) -> dict[str, str]:

@@ -129,7 +129,6 @@ IGNORED_KEYS: Final[Mapping[str, str]] = {
     "hoodie.release.resource.on.completion.enable": _TUNING,
     "hoodie.sensitive.config.keys": "drawstring never logs values",
     "hoodie.skip.default.partition.validation": _TUNING,
-    "hoodie.table.cdc.supplemental.logging.mode": "CDC is off",
     "hoodie.table.format": "there is one table format",
     "hoodie.upsert.shuffle.parallelism": _TUNING,
     "hoodie.write.application.id": _LOCKS,

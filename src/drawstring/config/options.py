@@ -44,6 +44,7 @@ class WriteOptions:
         hive_style, url_encode: of the partition paths of a new table.
         key_generator: kind of key generator of a new table.
         key_settings: what else it has to know, by the keys that tables store it under.
+        cdc_enabled, cdc_mode: whether and how a new table logs changes.
         merge_mode, payload_class: how versions of a record merge.
         index_type: `SIMPLE`, `BLOOM`, `GLOBAL_SIMPLE`, `GLOBAL_BLOOM` or `BUCKET`.
         bucket_count, bucket_hash_fields: of the bucket index.
@@ -70,6 +71,8 @@ class WriteOptions:
     url_encode: bool | None
     key_generator: KeyGeneratorType | None
     key_settings: Mapping[str, str]
+    cdc_enabled: bool | None
+    cdc_mode: str | None
     merge_mode: MergeMode | None
     payload_class: str | None
     index_type: str | None
@@ -235,6 +238,8 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
         ("key generator", options.key_generator, config.path_generator),
         ("types of partition columns", config.partition_types and types, config.partition_types),
         *((key, text, config.properties.get(key) or text) for key, text in options.key_settings.items()),
+        ("CDC logging", options.cdc_enabled, config.cdc_enabled),
+        ("CDC logging mode", (config.cdc_enabled and options.cdc_mode) or None, config.cdc_mode),
         ("merge mode", options.merge_mode, config.merge_mode),
         (
             "a bucket index",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
-from drawstring.config.creation import new_table_properties
+from drawstring.config.creation import CDC_MODE, new_table_properties
 from drawstring.config.key_generators import KeyFunction
 from drawstring.config.kinds import (
     LAYOUT_OF_VERSION,
@@ -60,7 +60,7 @@ class TableConfig:
         url_encode: whether partition values are URL-encoded in paths.
         drop_partition_columns: whether base files lack the partition columns.
         populate_meta_fields: whether records carry the `_hoodie_` columns.
-        cdc_enabled: whether writers log changes for CDC queries.
+        cdc_enabled, cdc_mode: whether writers log changes for CDC queries, and what of them.
         timeline_path: folder of the active timeline below `.hoodie`, empty in layout 1.
         history_path: folder of the archive, below `.hoodie` in layout 1, below the timeline in 2.
         timezone: zone of instant times, `UTC` or `LOCAL`.
@@ -93,6 +93,7 @@ class TableConfig:
     drop_partition_columns: bool = False
     populate_meta_fields: bool = True
     cdc_enabled: bool = False
+    cdc_mode: str = "DATA_BEFORE_AFTER"
     timeline_path: str = "timeline"
     history_path: str = "history"
     timezone: str = "UTC"
@@ -186,6 +187,7 @@ def table_config(properties: Mapping[str, str]) -> TableConfig:
         drop_partition_columns=_flag(properties, "hoodie.datasource.write.drop.partition.columns"),
         populate_meta_fields=_flag(properties, "hoodie.populate.meta.fields", default=True),
         cdc_enabled=_flag(properties, "hoodie.table.cdc.enabled"),
+        cdc_mode=(properties.get(CDC_MODE) or "DATA_BEFORE_AFTER").upper(),
         timeline_path="" if layout == 1 else _folder(properties, "hoodie.timeline.path", "timeline"),
         history_path=_history_path(properties, layout),
         timezone=(properties.get("hoodie.table.timeline.timezone") or "LOCAL").upper(),

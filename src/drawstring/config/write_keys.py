@@ -128,6 +128,21 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
         choices=("UTC", "LOCAL"),
         stored_as="hoodie.table.timeline.timezone",
     ),
+    Option(
+        "hoodie.table.cdc.enabled",
+        "Whether writes to a new table log changes for CDC queries.",
+        kind=Kind.FLAG,
+        field="cdc_enabled",
+        stored_as="hoodie.table.cdc.enabled",
+    ),
+    Option(
+        "hoodie.table.cdc.supplemental.logging.mode",
+        "What is logged of a change: operation and key, with the record before it, or with both records;"
+        " both when not given.",
+        choices=("OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER"),
+        field="cdc_mode",
+        stored_as="hoodie.table.cdc.supplemental.logging.mode",
+    ),
     *KEY_SETTINGS,
 )
 

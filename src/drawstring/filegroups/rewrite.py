@@ -10,6 +10,7 @@ The base file passes through batch by batch; only the changes are held in memory
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ import pyarrow as pa
 from drawstring.base.errors import CorruptTableError
 from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.base_writer import BaseFileWriter
+from drawstring.filegroups.change_log import ChangeLog, taken
 from drawstring.filegroups.changes import Changes, ordering_columns
 from drawstring.filegroups.patch import Numbers, PatchingOverlay, matches
 from drawstring.filegroups.settings import FileSettings
@@ -59,6 +61,7 @@ def rewrite_slice(
     writer = _successor(settings, storage, target, context)
     try:
         overlay = _overlay(changes, settings)
+        log = overlay.change_log if isinstance(overlay, Overlay) else None
         for batch in overlay.lay_over(_base_rows(storage, target, settings)):
             writer.write(renamed(batch, writer.name), is_known=True)
         written = 0
@@ -66,10 +69,14 @@ def rewrite_slice(
             written += records.num_rows
             for batch in records.to_batches():
                 writer.write(stamp.apply(batch, writer.name), is_known=is_known)
+                if log and not is_known:
+                    log.inserted(batch)
     except BaseException:
         writer.abort()
         raise
-    return writer.close(inserts=written - overlay.updates, updates=overlay.updates, deletes=overlay.deletes)
+    cdc_files = log.write(storage, target, context) if log else {}
+    stat = writer.close(inserts=written - overlay.updates, updates=overlay.updates, deletes=overlay.deletes)
+    return replace(stat, cdc_files=cdc_files)
 
 
 def extend_slice(
@@ -94,16 +101,20 @@ def extend_slice(
         CorruptTableError: the base file is missing or damaged.
     """
     writer = _successor(settings, storage, target, context)
+    log = ChangeLog(settings) if settings.config.cdc_enabled else None
     try:
         for batch in _base_rows(storage, target, settings):
             writer.write(renamed(batch, writer.name), is_known=True)
         kept = writer.rows
         for batch in added:
             writer.write(stamp.apply(batch, writer.name))
+            if log:
+                log.inserted(batch)
     except BaseException:
         writer.abort()
         raise
-    return writer.close(inserts=writer.rows - kept)
+    cdc_files = log.write(storage, target, context) if log else {}
+    return replace(writer.close(inserts=writer.rows - kept), cdc_files=cdc_files)
 
 
 def _successor(
@@ -158,6 +169,7 @@ class Overlay:
         self._ordering = comparable(ordering_columns(changes.records, config) or (), config)
         self._delete_ordering = comparable(changes.delete_ordering or (), config)
         self._always_delete = changes.always_delete
+        self.change_log = ChangeLog(settings) if config.cdc_enabled else None
         self.updates = 0
         self.deletes = 0
 
@@ -183,6 +195,9 @@ class Overlay:
         self._met[positions] = True
         self._lost[positions[~won]] = True
         self.updates += int(won.sum())
+        if self.change_log and won.any():
+            after = taken(self._changes.records, positions[won])
+            self.change_log.updated(taken(batch, rows[won]), after)
         return _flags(batch.num_rows, rows[won])
 
     def _deleted(self, batch: pa.RecordBatch) -> Flags:
@@ -190,6 +205,8 @@ class Overlay:
         won = self._wins(batch, rows, self._delete_ordering, positions)
         won = won | self._always_delete[positions]
         self.deletes += int(won.sum())
+        if self.change_log and won.any():
+            self.change_log.deleted(taken(batch, rows[won]))
         return _flags(batch.num_rows, rows[won])
 
     def _wins(

@@ -48,7 +48,7 @@ def _json_stat(stat: WriteStat) -> dict[str, Any]:
         "totalRollbackBlocks": 0,
         "fileId": stat.file_id,
         "path": stat.path or None,
-        "cdcStats": None,
+        "cdcStats": dict(stat.cdc_files) or None,
         "prevCommit": stat.prev_commit,
         "numWrites": stat.num_writes,
         "numUpdateWrites": stat.num_updates,
@@ -86,6 +86,7 @@ def _avro_stat(stat: WriteStat) -> dict[str, Any]:
         **_log_fields(stat),
         "prevBaseFile": stat.prev_base_file,
         "runtimeStats": _runtime(stat),
+        "cdcStats": dict(stat.cdc_files) or None,
         "totalLogFilesCompacted": stat.log_files_compacted,
         "totalLogReadTimeMs": 0,
         "totalLogSizeCompacted": stat.log_size_compacted,
@@ -143,7 +144,7 @@ def _stat_of(partition: str, record: Mapping[str, Any]) -> WriteStat:
         log_size_compacted=_number(record, "totalLogSizeCompacted"),
         seconds=_seconds(record.get("runtimeStats") or {}),
         created=prev_commit == "null",
-        cdc_files=tuple(record.get("cdcStats") or ()),
+        cdc_files={inside(path): int(size) for path, size in (record.get("cdcStats") or {}).items()},
     )
 
 

@@ -45,7 +45,7 @@ class WriteStat:
         log_records, log_blocks, log_files_compacted, log_size_compacted: of a compaction.
         seconds: time that it took.
         created: whether the file group is new.
-        cdc_files: paths of the change logs that go with it, relative to the table's root.
+        cdc_files: bytes of the change logs that go with it, by path relative to the table's root.
     """
 
     partition: str
@@ -67,7 +67,7 @@ class WriteStat:
     log_size_compacted: int = 0
     seconds: float = 0.0
     created: bool = False
-    cdc_files: tuple[str, ...] = ()
+    cdc_files: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

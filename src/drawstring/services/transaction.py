@@ -152,7 +152,7 @@ def begin(session: Session, action: Action, time: str, content: bytes = b"") -> 
 
 def discard_failed_attempts(state: TableState, requested: str, stats: Sequence[WriteStat]) -> list[str]:
     """Delete the files that markers name and no statistic does: attempts that failed or lost."""
-    wanted = {stat.path for stat in stats}
+    wanted = {path for stat in stats for path in (stat.path, *stat.cdc_files)}
     extra = [path for path in Markers(state.storage, requested).files() if path not in wanted]
     state.storage.delete(extra)
     return extra

@@ -6,7 +6,7 @@ from typing import Final
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table import TableConfig
-from drawstring.merge.choose import check_mergeable
+from drawstring.merge.choose import WholeMerger, check_mergeable, merger_of
 from drawstring.storage.protocol import Storage
 
 CONSISTENT_HASHING: Final = ".hoodie/.bucket_index/consistent_hashing_metadata"
@@ -28,7 +28,10 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
     except UnsupportedError as error:
         raise error.at(table=storage.spec.uri) from error
     refusals = [
-        (config.cdc_enabled, "logs changes for CDC queries (hoodie.table.cdc.enabled)"),
+        (
+            config.cdc_enabled and not isinstance(merger_of(config), WholeMerger),
+            "logs changes (hoodie.table.cdc.enabled) and merges records column by column",
+        ),
         (not config.populate_meta_fields, "has no meta columns (hoodie.populate.meta.fields=false)"),
         (config.drop_partition_columns, "drops its partition columns from the files"),
         (config.base_file_format != "PARQUET", f"has {config.base_file_format} base files"),
