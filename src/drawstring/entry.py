@@ -15,6 +15,7 @@ from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.creation import new_table_properties
 from drawstring.config.key_generators import registered_key_generator
 from drawstring.config.kinds import typed_columns
+from drawstring.config.leaner_files import DROPPED
 from drawstring.config.options import table_scope
 from drawstring.config.table import KeyGeneratorType, TableType, table_config
 from drawstring.engine.local import LocalEngine
@@ -148,6 +149,10 @@ def _describe(
         ("ordering", shape.ordering),
     ):
         _check_columns(what, names, columns)
+    extra = table_scope(properties, strict=True)
+    is_dropped = extra.get(DROPPED, "").lower() == "true"
+    left_out = typed_columns(shape.partition_by)[0] if is_dropped else ()
+    stored = pa.schema([field for field in columns if field.name not in left_out])
     described = new_table_properties(
         name=name,
         table_type=table_type,
@@ -155,8 +160,8 @@ def _describe(
         record_key=shape.record_key,
         partition_by=shape.partition_by,
         ordering=shape.ordering,
-        schema_json=arrow_to_avro(columns, *record_name(name)),
-        extra=table_scope(properties, strict=True),
+        schema_json=arrow_to_avro(stored, *record_name(name)),
+        extra=extra,
     )
     _check_key_types(described, shape, columns)
     return described
@@ -171,6 +176,12 @@ def _check_key_types(described: Mapping[str, str], shape: TableShape, columns: p
         partition_types=typed_columns(shape.partition_by)[1],
     )
     KeyGenerator(config).check_columns(columns)
+    for name in config.partition_fields if config.drop_partition_columns else ():
+        if not pa.types.is_string(columns.field(name).type):
+            raise InvalidError(
+                f"{DROPPED} keeps nothing but the text of partition column {name}, which is"
+                f" {columns.field(name).type}: make it a text, or leave the option out"
+            )
     for name in config.partition_fields if config.path_generator is KeyGeneratorType.TIMESTAMP else ():
         kind = columns.field(name).type
         if not (pa.types.is_string(kind) or pa.types.is_integer(kind)):

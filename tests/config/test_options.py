@@ -186,7 +186,6 @@ def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
             "SINGLE_WRITER",
         ),
         ({"hoodie.write.lock.provider": "x.ZookeeperBasedLockProvider"}, UnsupportedError, "lock"),
-        ({"hoodie.populate.meta.fields": "false"}, UnsupportedError, "use TRUE"),
         ({"hoodie.datasource.hive_sync.enable": "true"}, UnsupportedError, "use FALSE"),
         ({"hoodie.datasource.write.partitions.to.delete": "p"}, UnsupportedError, "leave it out"),
         ({"hoodie.combine.before.upsert": "false"}, UnsupportedError, "several records"),

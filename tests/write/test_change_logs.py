@@ -158,7 +158,7 @@ def test_changes_that_merge_column_by_column_are_not_logged_yet() -> None:
     table.insert(rows_of(("a", "rome", 1, 1.0)))
     patching = {**table.config.properties, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}
     save_properties(table.state.storage, patching, SystemClock())
-    with pytest.raises(UnsupportedError, match="logs changes .* and merges records column by column"):
+    with pytest.raises(UnsupportedError, match=r"logs changes .* and merges records column by column"):
         table.upsert(rows_of(("a", "rome", 2, 2.0)))
 
 

@@ -24,8 +24,6 @@ _WRITE: Final = "hoodie.datasource.write."
 _READ: Final = "hoodie.datasource.read."
 
 CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
-    _only("TRUE", "hoodie.populate.meta.fields", "Whether records carry the meta columns."),
-    _only("FALSE", _WRITE + "drop.partition.columns", "Whether base files lack the partition columns."),
     _only("FALSE", _WRITE + "insert.drop.duplicates", "Whether an insert drops keys that exist."),
     _only("NONE", "hoodie.datasource.insert.dup.policy", "What an insert does with keys that exist."),
     _only(

@@ -17,7 +17,9 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.kinds import (
     LAYOUT_OF_VERSION,
     TableType,
+    typed_columns,
 )
+from drawstring.config.leaner_files import check_leaner_files
 from drawstring.config.merging import (
     COMMIT_TIME_STRATEGY,
     EVENT_TIME_PAYLOAD,
@@ -86,6 +88,8 @@ def new_table_properties(
     if schema_json:
         properties["hoodie.table.create.schema"] = schema_json
     properties |= {key: value for key, value in extra.items() if key not in _CONSUMED} | _change_logs(extra)
+    columns, _ = typed_columns(partition_by)
+    check_leaner_files(properties, record_key, columns, ordering)
     properties["hoodie.table.checksum"] = str(table_checksum(name, extra.get("hoodie.database.name", "")))
     return properties
 

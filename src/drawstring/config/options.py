@@ -45,6 +45,7 @@ class WriteOptions:
         key_generator: kind of key generator of a new table.
         key_settings: what else it has to know, by the keys that tables store it under.
         cdc_enabled, cdc_mode: whether and how a new table logs changes.
+        populate_meta_fields, drop_partition_columns: what files of a new table hold.
         merge_mode, payload_class: how versions of a record merge.
         index_type: `SIMPLE`, `BLOOM`, `GLOBAL_SIMPLE`, `GLOBAL_BLOOM` or `BUCKET`.
         bucket_count, bucket_hash_fields: of the bucket index.
@@ -71,6 +72,8 @@ class WriteOptions:
     url_encode: bool | None
     key_generator: KeyGeneratorType | None
     key_settings: Mapping[str, str]
+    populate_meta_fields: bool | None
+    drop_partition_columns: bool | None
     cdc_enabled: bool | None
     cdc_mode: str | None
     merge_mode: MergeMode | None
@@ -238,6 +241,8 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
         ("key generator", options.key_generator, config.path_generator),
         ("types of partition columns", config.partition_types and types, config.partition_types),
         *((key, text, config.properties.get(key) or text) for key, text in options.key_settings.items()),
+        ("meta columns", options.populate_meta_fields, config.populate_meta_fields),
+        ("dropping partition columns", options.drop_partition_columns, config.drop_partition_columns),
         ("CDC logging", options.cdc_enabled, config.cdc_enabled),
         ("CDC logging mode", (config.cdc_enabled and options.cdc_mode) or None, config.cdc_mode),
         ("merge mode", options.merge_mode, config.merge_mode),

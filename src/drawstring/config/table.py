@@ -162,9 +162,7 @@ def table_config(properties: Mapping[str, str]) -> TableConfig:
     version, layout = _version(properties)
     partition_fields, partition_types = _partition_fields(properties)
     record_key_fields = split_list(properties.get("hoodie.table.recordkey.fields"))
-    stored_ordering = split_list(
-        properties.get("hoodie.table.ordering.fields") or properties.get("hoodie.table.precombine.field")
-    )
+    stored_ordering = _stored_ordering(properties)
     rule = merge_rule(properties, version, stored_ordering)
     return TableConfig(
         name=_required(properties, "hoodie.table.name"),
@@ -208,6 +206,11 @@ def _folder(properties: Mapping[str, str], key: str, default: str) -> str:
     if any(part in ("", ".", "..") for part in value.split("/")):
         raise _wrong(key, value, "a folder in .hoodie")
     return value
+
+
+def _stored_ordering(properties: Mapping[str, str]) -> tuple[str, ...]:
+    current = properties.get("hoodie.table.ordering.fields")
+    return split_list(current or properties.get("hoodie.table.precombine.field"))
 
 
 def _payload_class(properties: Mapping[str, str]) -> str | None:

@@ -7,6 +7,7 @@ from typing import Final
 from drawstring.config.bulk_keys import BULK_OPTIONS
 from drawstring.config.index_keys import INDEX_OPTIONS
 from drawstring.config.key_settings import KEY_SETTINGS
+from drawstring.config.leaner_files import LEANER_OPTIONS
 from drawstring.config.option import Kind, Option
 from drawstring.config.sizing_keys import SIZING_OPTIONS
 
@@ -143,6 +144,7 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
         field="cdc_mode",
         stored_as="hoodie.table.cdc.supplemental.logging.mode",
     ),
+    *LEANER_OPTIONS,
     *KEY_SETTINGS,
 )
 

@@ -55,7 +55,8 @@ class BaseFileWriter:
         self._io_type = "MERGE" if former else "CREATE"
         self._markers.create(self.path, self._io_type)
         inherited = None
-        if inherits_keys and settings.bloom and former:
+        bloom = settings.bloom and settings.config.populate_meta_fields
+        if inherits_keys and bloom and former:
             inherited = former_filter(storage, former.status.path)
         self._sink = ParquetSink(
             storage,
@@ -63,7 +64,7 @@ class BaseFileWriter:
             settings.full_schema,
             table_avro_schema=settings.avro_schema,
             compression=settings.compression,
-            bloom=inherited or settings.bloom,
+            bloom=inherited or bloom,
             row_group_rows=settings.row_group_rows,
         )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from drawstring.config.table import TableConfig
+from drawstring.filegroups.log_records import record_keys
 from drawstring.filegroups.reader import SliceMerge, read_slice
 from drawstring.filegroups.tasks import InstantRange, ReadTask
 from drawstring.model.files import FileSlice
@@ -39,24 +40,26 @@ class ReadKeys:
 
     def __call__(self, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
         """Read one slice."""
-        columns = (RECORD_KEY, *self.more)
-        task = ReadTask(self.storage, self.config, file_slice, self.schema, columns, instants=self.instants)
+        config = self.config
+        known_by = (RECORD_KEY,) if config.populate_meta_fields else config.record_key_fields
+        columns = tuple(dict.fromkeys((*known_by, *self.more)))
+        task = ReadTask(self.storage, config, file_slice, self.schema, columns, instants=self.instants)
         if not file_slice.logs:
             yield from (self._located(file_slice, each) for each in read_slice(task))
             return
         merge = SliceMerge(task)
         yield from (self._located(file_slice, each) for each in merge.batches())
         keys = merge.deleted_keys()
-        gone = [keys, *(pa.nulls(len(keys), self.schema.field(name).type) for name in self.more)]
-        yield self._located(file_slice, pa.RecordBatch.from_arrays(gone, columns), is_deleted=True)
+        gone = [pa.nulls(len(keys), self.schema.field(name).type) for name in self.more]
+        yield self._placed(file_slice, keys, gone, is_deleted=True)
 
-    def _located(
-        self, file_slice: FileSlice, rows: pa.RecordBatch, *, is_deleted: bool = False
+    def _located(self, file_slice: FileSlice, rows: pa.RecordBatch) -> pa.RecordBatch:
+        more = [rows.column(name) for name in self.more]
+        return self._placed(file_slice, record_keys(rows, self.config), more)
+
+    def _placed(
+        self, file_slice: FileSlice, keys: pa.Array, more: list[pa.Array], *, is_deleted: bool = False
     ) -> pa.RecordBatch:
         constants = (file_slice.partition, file_slice.file_id, is_deleted)
-        columns = [
-            rows.column(RECORD_KEY),
-            *(pa.repeat(value, rows.num_rows) for value in constants),
-            *(rows.column(name) for name in self.more),
-        ]
+        columns = [keys, *(pa.repeat(value, len(keys)) for value in constants), *more]
         return pa.RecordBatch.from_arrays(columns, schema=self.output)

@@ -23,7 +23,8 @@ from drawstring.filegroups.change_log import ChangeLog, taken
 from drawstring.filegroups.changes import Changes, ordering_columns
 from drawstring.filegroups.patch import Numbers, PatchingOverlay, matches
 from drawstring.filegroups.settings import FileSettings
-from drawstring.filegroups.stamp import Stamp, renamed
+from drawstring.filegroups.stamp import Stamp
+from drawstring.filegroups.virtual_keys import as_stored, keyed
 from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows
 from drawstring.merge.choose import WholeMerger, merger_of
 from drawstring.merge.order import wins_over
@@ -63,7 +64,7 @@ def rewrite_slice(
         overlay = _overlay(changes, settings)
         log = overlay.change_log if isinstance(overlay, Overlay) else None
         for batch in overlay.lay_over(_base_rows(storage, target, settings)):
-            writer.write(renamed(batch, writer.name), is_known=True)
+            writer.write(as_stored(batch, writer.name, settings.config), is_known=True)
         written = 0
         for records, is_known in overlay.surviving_records():
             written += records.num_rows
@@ -104,7 +105,7 @@ def extend_slice(
     log = ChangeLog(settings) if settings.config.cdc_enabled else None
     try:
         for batch in _base_rows(storage, target, settings):
-            writer.write(renamed(batch, writer.name), is_known=True)
+            writer.write(as_stored(batch, writer.name, settings.config), is_known=True)
         kept = writer.rows
         for batch in added:
             writer.write(stamp.apply(batch, writer.name))
@@ -141,7 +142,7 @@ def _base_rows(storage: Storage, target: FileSlice, settings: FileSettings) -> I
     schema = physical(settings.full_schema)
     columns = [name for name in schema.names if name != FILE_NAME]
     for batch in read_parquet_rows(storage, path, columns, tuple(REPEATING)):
-        yield conform(batch, schema)
+        yield keyed(conform(batch, schema), settings.config)
 
 
 def _overlay(changes: Changes, settings: FileSettings) -> Overlay | PatchingOverlay:

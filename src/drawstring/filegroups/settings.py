@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from drawstring.base.bounds import ROW_GROUP_ROWS
 from drawstring.config.table import TableConfig
+from drawstring.filegroups.stamp import Stamp
 from drawstring.schema.meta import with_meta
 from drawstring.storage.protocol import StorageSpec
 
@@ -44,3 +45,7 @@ class FileSettings:
     def full_schema(self) -> pa.Schema:
         """The table's columns with the meta columns in front."""
         return with_meta(self.schema)
+
+    def stamp(self, task: int) -> Stamp:
+        """Return what puts the meta columns on the rows of a task."""
+        return Stamp(self.instant, task, self.full_schema, self.config.populate_meta_fields)

@@ -22,9 +22,11 @@ class Stamp:
         instant: requested time of the write.
         task: number of the task.
         schema: the table's columns with meta columns.
+        is_populated: whether the table has values in its meta columns.
     """
 
-    def __init__(self, instant: str, task: int, schema: pa.Schema) -> None:
+    def __init__(self, instant: str, task: int, schema: pa.Schema, is_populated: bool = True) -> None:
+        self._is_populated = is_populated
         self._instant = instant
         self._prefix = f"{instant}_{task}_"
         self._names = schema.names[len(META_COLUMNS) :]
@@ -39,13 +41,17 @@ class Stamp:
             file_name: name of the base file, or the file id inside log files.
         """
         rows = batch.num_rows
+        own = [batch.column(name) for name in self._names]
+        if not self._is_populated:
+            nothing = [pa.nulls(rows, pa.string())] * len(META_COLUMNS)
+            return pa.RecordBatch.from_arrays([*nothing, *own], names=self._schema.names)
         columns = [
             constant(self._instant, rows),
             self._sequence(rows),
             batch.column(KEY),
             dictionary(batch.column(PARTITION)),
             constant(file_name, rows),
-            *(batch.column(name) for name in self._names),
+            *own,
         ]
         return pa.RecordBatch.from_arrays(columns, names=self._schema.names)
 

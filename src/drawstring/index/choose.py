@@ -17,13 +17,19 @@ def choose_index(options: WriteOptions, config: TableConfig) -> Index:
 
     Args:
         options: of the write.
-        config: the table; without partitions a global index is as good as one that is not.
+        config: the table; without partitions a global index is as good as one that is not, and files
+            without meta columns have no bloom filters.
 
     Raises:
         UnsupportedError: a kind that this release does not have.
     """
     kind = options.index_type or config.index_type or "SIMPLE"
     is_global = kind.startswith("GLOBAL_") and bool(config.partition_fields)
+    if is_global and (config.drop_partition_columns or not config.populate_meta_fields):
+        raise UnsupportedError(
+            f"{kind} is not available yet for tables without meta columns or with dropped partition columns:"
+            " use SIMPLE"
+        )
     pruning = BloomPruning(options.bloom_prunes_by_ranges, is_global)
     match kind:
         case "BUCKET":
@@ -32,6 +38,8 @@ def choose_index(options: WriteOptions, config: TableConfig) -> Index:
             return BucketIndex(count, fields)
         case "SIMPLE" | "GLOBAL_SIMPLE":
             return GlobalIndex(options.simple_index_moves) if is_global else SimpleIndex()
+        case "BLOOM" if not config.populate_meta_fields:
+            return SimpleIndex()
         case "BLOOM" | "GLOBAL_BLOOM":
             return GlobalIndex(options.bloom_index_moves, pruning) if is_global else SimpleIndex(pruning)
     raise UnsupportedError(

@@ -19,8 +19,8 @@ from drawstring.filegroups.base_writer import BaseFileWriter
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.filegroups.reader import read_slice
 from drawstring.filegroups.settings import FileSettings
-from drawstring.filegroups.stamp import renamed
 from drawstring.filegroups.tasks import InstantRange, ReadTask
+from drawstring.filegroups.virtual_keys import as_stored
 from drawstring.formats.metadata import decode_compaction_plan, encode_compaction_plan
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, join_path
@@ -226,7 +226,7 @@ class CompactSlice:
         )
         try:
             for batch in read_slice(read):
-                writer.write(renamed(batch, writer.name))
+                writer.write(as_stored(batch, writer.name, self.settings.config))
         except BaseException:
             writer.abort()
             raise

@@ -32,8 +32,10 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
             config.cdc_enabled and not isinstance(merger_of(config), WholeMerger),
             "logs changes (hoodie.table.cdc.enabled) and merges records column by column",
         ),
-        (not config.populate_meta_fields, "has no meta columns (hoodie.populate.meta.fields=false)"),
-        (config.drop_partition_columns, "drops its partition columns from the files"),
+        (
+            config.drop_partition_columns and config.is_merge_on_read,
+            "is MERGE_ON_READ and drops its partition columns from the files",
+        ),
         (config.base_file_format != "PARQUET", f"has {config.base_file_format} base files"),
         (
             config.has_several_base_formats,

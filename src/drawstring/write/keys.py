@@ -37,6 +37,9 @@ def key_config(facts: WriteFacts, options: WriteOptions, schema: pa.Schema) -> T
     config = facts.session.config
     types = config.partition_types or typed_columns(options.partition_path)[1]
     properties = {**config.properties, **options.key_settings, **_spelling(facts, options)}
+    if not config.populate_meta_fields:
+        # Keys are made anew by whoever reads, who knows what the table stores and nothing else.
+        properties[BARE_SINGLE_KEY] = config.properties.get(BARE_SINGLE_KEY, "false")
     config = replace(config, partition_types=types, properties=properties)
     KeyGenerator(config).check_columns(schema)
     return config

@@ -68,7 +68,7 @@ class PlaceGroups:
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
         """Write the groups of one part."""
         storage = open_spec(self.settings.storage)
-        stamp = Stamp(self.settings.instant, context.task, self.settings.full_schema)
+        stamp = self.settings.stamp(context.task)
         work = _GroupWork(self, storage, stamp, context)
         keyed = with_keys(batches, self.settings, context.task)
         for (partition, *route), rows in contiguous_groups(keyed, self.grouping):
@@ -184,7 +184,7 @@ class PlaceNew:
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
         """Write one part; every partition that comes up has one open file, of sorted rows only the last."""
         storage = open_spec(self.settings.storage)
-        stamp = Stamp(self.settings.instant, context.task, self.settings.full_schema)
+        stamp = self.settings.stamp(context.task)
         open_groups: dict[str, NewGroups] = {}
         try:
             for batch in with_keys(batches, self.settings, context.task):

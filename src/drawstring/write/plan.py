@@ -114,6 +114,8 @@ def _schema_after(
     """Return the table schema after the write, as Avro text and in Arrow."""
     session, config = facts.session, facts.session.config
     _check_columns(incoming, needed)
+    if config.drop_partition_columns:
+        incoming = pa.schema([field for field in incoming if field.name not in config.partition_fields])
     current_json = table_schema_json(session.state.storage, session.store, facts.timeline, config)
     name, namespace = record_name(config.name)
     if current_json is None:
@@ -131,9 +133,12 @@ def _schema_after(
 
 
 def _key_schema(schema: pa.Schema, config: TableConfig, needed: tuple[str, ...]) -> pa.Schema:
-    """Return the columns that keys and partition paths are made from, as the table types them."""
+    """Return the columns that keys and partition paths are made from, as the table types them.
+
+    Partition columns that the table drops are texts to it.
+    """
     names = dict.fromkeys((*config.record_key_fields, *config.partition_fields))
-    fields = [schema.field(name) for name in names]
+    fields = [schema.field(name) if name in schema.names else pa.field(name, pa.string()) for name in names]
     return pa.schema([each if each.name in needed else each.with_nullable(True) for each in fields])
 
 
