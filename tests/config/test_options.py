@@ -154,7 +154,7 @@ def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
         ),
         ({"hoodie.index.type": "SIMPLE", "hoodie.bucket.index.num.buckets": "4"}, InvalidError, "=BUCKET"),
         ({"hoodie.index.type": "RECORD_INDEX"}, UnsupportedError, "GLOBAL_BLOOM"),
-        ({"hoodie.index.bucket.engine": "CONSISTENT_HASHING"}, UnsupportedError, "use SIMPLE"),
+        ({"hoodie.index.bucket.engine": "EXTENDIBLE"}, InvalidError, "CONSISTENT_HASHING"),
         (
             {"hoodie.bucket.index.hash.field": "b", "hoodie.datasource.write.recordkey.field": "a"},
             InvalidError,

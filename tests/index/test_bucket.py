@@ -93,7 +93,7 @@ def test_regular_compound_keys_are_hashed_as_irregular_ones_are(rows: list[tuple
 
 def test_a_file_id_names_its_bucket() -> None:
     index = BucketIndex(16, ("id",))
-    routes = index.routes(pa.array(["5", "6"]))
+    routes = index.routes(pa.array(["5", "6"]), pa.array(["", ""]))
     assert routes is not None
     file_id = index.new_file_id(routes[0].as_py(), SeededIds(1))
     assert file_id.startswith("00000004-")

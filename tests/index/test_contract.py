@@ -25,6 +25,7 @@ KINDS = [
     Kind("BLOOM", MOR),
     Kind("BUCKET", COW, more=BUCKETS),
     Kind("BUCKET", MOR, version=8, more=BUCKETS),
+    Kind("BUCKET", MOR, more=(*BUCKETS, ("hoodie.index.bucket.engine", "CONSISTENT_HASHING"))),
     *(
         Kind(index, table_type, ordering, moves)
         for index in ("GLOBAL_SIMPLE", "GLOBAL_BLOOM")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.clock import SeededIds
-from drawstring.base.errors import ConflictError, UnsupportedError
+from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig, TableType
 from drawstring.engine.local import LocalEngine
@@ -23,6 +23,8 @@ from drawstring.index.look import TableLook
 from drawstring.index.protocol import KEY, LOCATION_SCHEMA, PARTITION, ROUTE, Index
 from drawstring.index.simple import SimpleIndex, one_home
 from drawstring.model.files import FileSlice
+from drawstring.storage.protocol import StorageSpec
+from drawstring.timeline.timeline import Timeline
 
 HELD = {"rome": {"f1": ["a", "b"], "f2": ["c"]}, "oslo": {"f3": ["a"]}, "bern": {"f4": ["a"]}}
 
@@ -123,12 +125,22 @@ def test_a_route_finds_its_slice_a_new_key_none_and_a_lost_group_is_a_conflict()
 def test_an_index_is_chosen_by_its_name(kind: str, partitioned: bool, index: Index) -> None:
     buckets = {"hoodie.bucket.index.num.buckets": "4"} if kind == "BUCKET" else {}
     options = WriteOptions.parse({"hoodie.index.type": kind, **buckets})
-    assert choose_index(options, config_of(partitioned)) == index
+    assert chosen(options, config_of(partitioned)) == index
 
 
 def test_an_index_that_does_not_exist_yet_is_named() -> None:
     with pytest.raises(UnsupportedError, match="RECORD_INDEX is not available yet"):
-        choose_index(WriteOptions.parse({}), replace(config_of(True), index_type="RECORD_INDEX"))
+        chosen(WriteOptions.parse({}), replace(config_of(True), index_type="RECORD_INDEX"))
+
+
+def test_consistent_hashing_is_for_merge_on_read_tables() -> None:
+    engine = {"hoodie.index.type": "BUCKET", "hoodie.index.bucket.engine": "CONSISTENT_HASHING"}
+    with pytest.raises(InvalidError, match="needs a MERGE_ON_READ table"):
+        chosen(WriteOptions.parse(engine), config_of(True))
+
+
+def chosen(options: WriteOptions, config: TableConfig) -> Index:
+    return choose_index(options, config, StorageSpec("/t"), Timeline((), None))
 
 
 def config_of(partitioned: bool) -> TableConfig:

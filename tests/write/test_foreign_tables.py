@@ -20,18 +20,18 @@ from tests.golden.cases import NAMES, TABLES
 from tests.golden.compare import in_order, rows_of
 
 REFUSED = {
-    "idx_consistent": "has a consistent hashing index",
     "evo_on_read": "had its schema changed on read",
 }
 """By part of a name: what the error says."""
 
-BUCKETED = ("idx_bucket_cow", "idx_bucket_hash_field", "mor_log_only")
+BUCKETED = ("idx_bucket_cow", "idx_bucket_hash_field", "mor_log_only", "idx_consistent")
 """Tables that were written with the bucket index, which their properties do not say."""
 
 OTHERWISE = (
     "cow_empty_table",
     "clustering_pending",
     "idx_bucket_partition_level",
+    "idx_consistent_dual_write",
     "timestamp_keygen",
     "cow_keyless",
     "cow_no_meta_fields",
@@ -63,7 +63,9 @@ def options_of(name: str) -> dict[str, str]:
         return {}
     written: dict[str, str] = json.loads((TABLES / f"{name}.json").read_text())["options"]
     return {
-        key: value for key, value in written.items() if "bucket.index" in key or key == "hoodie.index.type"
+        key: value
+        for key, value in written.items()
+        if "bucket.index" in key or key in ("hoodie.index.type", "hoodie.index.bucket.engine")
     }
 
 

@@ -46,7 +46,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
         "When failed writes are rolled back.",
         "hoodie.cleaner.policy.failed.writes",
     ),
-    _only("SIMPLE", "hoodie.index.bucket.engine", "Whether the number of buckets is fixed."),
     _only("NUM_COMMITS", "hoodie.compact.inline.trigger.strategy", "What makes compaction due."),
     _only("FALSE", "hoodie.compact.schedule.inline", "Whether a write plans compaction for another process."),
     _only("FALSE", "hoodie.log.compaction.inline", "Whether a write merges log blocks."),

@@ -24,7 +24,8 @@ INDEX_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.bucket.index.num.buckets",
-        "Buckets of a partition; 256 when not given. All writers of a table must agree.",
+        "Buckets of a partition, with consistent hashing of a new one; 256 when not given. All writers of a "
+        "table must agree.",
         kind=Kind.NUMBER,
         field="bucket_count",
         stored_as="hoodie.bucket.index.num.buckets",
@@ -36,6 +37,14 @@ INDEX_OPTIONS: Final[tuple[Option, ...]] = (
         default=(),
         field="bucket_hash_fields",
         stored_as="hoodie.bucket.index.hash.field",
+    ),
+    Option(
+        "hoodie.index.bucket.engine",
+        "Whether the number of buckets is fixed (SIMPLE), or a partition's buckets may be split and merged "
+        "(CONSISTENT_HASHING, MERGE_ON_READ only).",
+        choices=("SIMPLE", "CONSISTENT_HASHING"),
+        field="bucket_engine",
+        stored_as="hoodie.index.bucket.engine",
     ),
     Option(
         "hoodie.simple.index.update.partition.path",

@@ -48,7 +48,7 @@ class WriteOptions:
         populate_meta_fields, drop_partition_columns: what files of a new table hold.
         merge_mode, payload_class: how versions of a record merge.
         index_type: `SIMPLE`, `BLOOM`, `GLOBAL_SIMPLE`, `GLOBAL_BLOOM` or `BUCKET`.
-        bucket_count, bucket_hash_fields: of the bucket index.
+        bucket_count, bucket_hash_fields, bucket_engine: of the bucket index.
         simple_index_moves, bloom_index_moves: whether records change their partition with a global index.
         bloom_prunes_by_ranges: whether bloom indexes look at key ranges.
         log_block_format: `parquet` or `avro`.
@@ -81,6 +81,7 @@ class WriteOptions:
     index_type: str | None
     bucket_count: int | None
     bucket_hash_fields: tuple[str, ...]
+    bucket_engine: str | None
     simple_index_moves: bool
     bloom_index_moves: bool
     bloom_prunes_by_ranges: bool
@@ -251,6 +252,7 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
             config.index_type and _is_bucket(options.index_type),
             _is_bucket(config.index_type),
         ),
+        ("bucket engine", config.index_type and options.bucket_engine, config.bucket_engine),
         ("number of buckets", config.bucket_count and options.bucket_count, config.bucket_count),
     ):
         if asked not in (None, ()) and asked != actual:

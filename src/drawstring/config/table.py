@@ -117,6 +117,11 @@ class TableConfig:
         return f"{self.timeline_folder}/{self.history_path}"
 
     @property
+    def bucket_engine(self) -> str:
+        """Whether the bucket index has a fixed number of buckets (SIMPLE), or rings (CONSISTENT_HASHING)."""
+        return (self.properties.get("hoodie.index.bucket.engine") or "SIMPLE").upper()
+
+    @property
     def merger_names(self) -> tuple[str, ...]:
         """What a merger for the table may be registered by: strategy id, payload class in full and short."""
         strategy = self.properties.get("hoodie.record.merge.strategy.id") or self.properties.get(

@@ -112,13 +112,15 @@ class FileGroupView:
     def replaced_groups(self) -> dict[tuple[str, str], str]:
         """Return the file groups, as partition and file id, that were replaced, and the first time of it."""
         if self._replaced is None:
-            self._replaced = {}
+            # Whole before it is kept: several threads ask, and none may see a part of it.
+            replaced: dict[tuple[str, str], str] = {}
             for instant in self._timeline.writes():
                 if instant.action is not Action.REPLACE_COMMIT:
                     continue
                 for partition, file_ids in self._reader.commit_metadata(instant).replaced.items():
                     for file_id in file_ids:
-                        self._replaced.setdefault((partition, file_id), instant.requested)
+                        replaced.setdefault((partition, file_id), instant.requested)
+            self._replaced = replaced
         return self._replaced
 
     def pending_compactions(self) -> dict[tuple[str, str], str]:

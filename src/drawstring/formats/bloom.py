@@ -237,7 +237,7 @@ def _decode_row(data: bytes, start: int) -> tuple[BloomShape, Array]:
 
 def _blocks(keys: pa.Array) -> Iterator[tuple[Array, Array]]:
     """Yield keys of one length, a bounded number each time: their indices, and their bytes as a matrix."""
-    for members, texts in _same_length(keys):
+    for members, texts in same_length(keys):
         for start in range(0, len(texts), _BLOCK_KEYS):
             yield members[start : start + _BLOCK_KEYS], texts[start : start + _BLOCK_KEYS]
 
@@ -270,7 +270,7 @@ class _Remainder:
         return np.subtract(absolute, self._quotient, out=self._indices, casting="unsafe")
 
 
-def _same_length(keys: pa.Array) -> Iterator[tuple[Array, Array]]:
+def same_length(keys: pa.Array) -> Iterator[tuple[Array, Array]]:
     """Yield keys of one length each time: their indices, and their bytes as a matrix."""
     offsets, data = utf8_parts(keys)
     lengths = np.diff(offsets)

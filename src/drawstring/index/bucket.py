@@ -10,8 +10,9 @@ the values of the hash fields (RFC-29; wire format as Apache Hudi 1.2.0 hashes).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +27,8 @@ from drawstring.index.look import TableLook
 from drawstring.model.files import FileSlice
 
 _BUCKET_FILE_ID = re.compile(r"(\d{8})-")
-_NULL, _EMPTY = "__null__", "__empty__"
+NULL, EMPTY = "__null__", "__empty__"
+Combine = Callable[[list[pa.Array]], "np.ndarray[Any, np.dtype[np.int64]]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class BucketIndex:
         """Every partition has buckets of its own."""
         return False
 
-    def routes(self, keys: pa.Array) -> pa.Array | None:
+    def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
         """Return bucket numbers as text of eight digits."""
         numbers = bucket_numbers(keys, self.bucket_count, self.hash_fields)
         names = pa.array([f"{number:08d}" for number in range(self.bucket_count)])
@@ -111,15 +113,28 @@ def bucket_numbers(
         int64, one per key, in `[0, bucket_count)`.
     """
     hashes = (31 + string_hash(keys).astype(np.int64)) & 0xFFFFFFFF
-    compound = pc.and_(pc.match_substring(keys, ","), pc.match_substring(keys, ":"))
-    rows = np.flatnonzero(compound.to_numpy(zero_copy_only=False))
+    rows = np.flatnonzero(is_compound(keys))
     if len(rows):
-        hashes[rows] = _compound_hashes(keys.take(pa.array(rows)), tuple(hash_fields))
+        hashes[rows] = compound_hashes(keys.take(pa.array(rows)), tuple(hash_fields), _list_hash)
     return np.asarray((hashes & 0x7FFFFFFF) % bucket_count)
 
 
-def _compound_hashes(keys: pa.Array, fields: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Hash `field:value,...` keys: by columns where all look like the first, else one by one."""
+def is_compound(keys: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Tell which keys are taken apart into fields and values."""
+    compound = pc.and_(pc.match_substring(keys, ","), pc.match_substring(keys, ":"))
+    return np.asarray(compound.to_numpy(zero_copy_only=False))
+
+
+def compound_hashes(
+    keys: pa.Array, fields: tuple[str, ...], combine: Combine
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Hash `field:value,...` keys: by columns where all look like the first, else one by one.
+
+    Args:
+        keys: record keys, text, at least one.
+        fields: those that count.
+        combine: hashes the values of the fields.
+    """
     order = [pair.partition(":")[0] for pair in keys[0].as_py().split(",")]
     groups = (f"{re.escape(name)}:(?P<f{number}>[^,:]*)" for number, name in enumerate(order))
     parts = pc.extract_regex(keys, f"^{','.join(groups)}$")
@@ -128,27 +143,27 @@ def _compound_hashes(keys: pa.Array, fields: tuple[str, ...]) -> np.ndarray[tupl
     hashed = [number for number, name in enumerate(order) if name in fields]
     if plain.any() and hashed:
         alike = parts.filter(pa.array(plain))
-        hashes[plain] = _list_hash([alike.field(number) for number in hashed])
+        hashes[plain] = combine([alike.field(number) for number in hashed])
     else:
         plain = np.zeros(len(keys), dtype=bool)
     for row in np.flatnonzero(~plain):
-        hashes[row] = _exact_hash(keys[int(row)].as_py(), fields)
+        hashes[row] = _exact_hash(keys[int(row)].as_py(), fields, combine)
     return hashes
 
 
 def _list_hash(values: list[pa.Array]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     total = np.ones(len(values[0]), dtype=np.int64)
     for column in values:
-        column = pc.if_else(pc.equal(column, _EMPTY), "", column)
+        column = pc.if_else(pc.equal(column, EMPTY), "", column)
         hashed = string_hash(column).astype(np.int64)
-        hashed[pc.equal(column, _NULL).to_numpy(zero_copy_only=False)] = 0
+        hashed[pc.equal(column, NULL).to_numpy(zero_copy_only=False)] = 0
         total = (31 * total + hashed) & 0xFFFFFFFF
     return total
 
 
-def _exact_hash(key: str, fields: tuple[str, ...]) -> int:
+def _exact_hash(key: str, fields: tuple[str, ...], combine: Combine) -> int:
     """Hash one key whose values hold commas or colons: a pair ends at the last `,` before a `:`."""
     pairs = re.split(r",(?=[^,:]*:)", key)
     values = [value for name, _, value in (pair.partition(":") for pair in pairs) if name in fields]
     columns = [pa.array([value], pa.string()) for value in values or [key]]
-    return int(_list_hash(columns)[0])
+    return int(combine(columns)[0])

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from drawstring.base.errors import UnsupportedError
+from typing import Final
+
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options import DEFAULT_BUCKET_COUNT, WriteOptions
 from drawstring.config.table import TableConfig
 from drawstring.index.bloom import BloomPruning
 from drawstring.index.bucket import BucketIndex
+from drawstring.index.consistent import ConsistentIndex
 from drawstring.index.everywhere import GlobalIndex
 from drawstring.index.protocol import Index
 from drawstring.index.simple import SimpleIndex
+from drawstring.storage.protocol import StorageSpec
+from drawstring.timeline.timeline import Timeline
+
+CONSISTENT: Final = "CONSISTENT_HASHING"
 
 
-def choose_index(options: WriteOptions, config: TableConfig) -> Index:
+def choose_index(
+    options: WriteOptions, config: TableConfig, storage: StorageSpec, timeline: Timeline
+) -> Index:
     """Return the index that a write asks for, else the one that the table names, else the simple one.
 
     Args:
         options: of the write.
         config: the table; without partitions a global index is as good as one that is not, and files
             without meta columns have no bloom filters.
+        storage: opens the table.
+        timeline: as the write finds it.
 
     Raises:
+        InvalidError: a copy-on-write table asks for consistent hashing.
         UnsupportedError: a kind that this release does not have.
     """
     kind = options.index_type or config.index_type or "SIMPLE"
@@ -35,7 +47,13 @@ def choose_index(options: WriteOptions, config: TableConfig) -> Index:
         case "BUCKET":
             count = options.bucket_count or config.bucket_count or DEFAULT_BUCKET_COUNT
             fields = options.bucket_hash_fields or config.bucket_hash_fields or config.record_key_fields
-            return BucketIndex(count, fields)
+            if (options.bucket_engine or config.bucket_engine) != CONSISTENT:
+                return BucketIndex(count, fields)
+            if not config.is_merge_on_read:
+                raise InvalidError(
+                    f"hoodie.index.bucket.engine={CONSISTENT} needs a MERGE_ON_READ table: use SIMPLE"
+                )
+            return ConsistentIndex(count, fields, storage, timeline)
         case "SIMPLE" | "GLOBAL_SIMPLE":
             return GlobalIndex(options.simple_index_moves) if is_global else SimpleIndex()
         case "BLOOM" if not config.populate_meta_fields:

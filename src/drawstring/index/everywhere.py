@@ -64,7 +64,7 @@ class GlobalIndex:
         """A key is looked for everywhere."""
         return True
 
-    def routes(self, keys: pa.Array) -> pa.Array | None:
+    def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
         """Return None: only the table knows."""
         return None
 

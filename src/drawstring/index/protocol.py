@@ -50,8 +50,8 @@ class Index(Protocol):
         """Whether a key is looked for in all partitions, whatever the row says."""
         ...
 
-    def routes(self, keys: pa.Array) -> pa.Array | None:
-        """Return the routes that follow from the keys alone, or None when they do not."""
+    def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
+        """Return the routes that follow from keys and partition paths alone, or None when they do not."""
         ...
 
     def gather(self, rows: Rows, settings: FileSettings) -> Rows:

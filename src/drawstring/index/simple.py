@@ -41,7 +41,7 @@ class SimpleIndex:
         """A key is looked for in its partition."""
         return False
 
-    def routes(self, keys: pa.Array) -> pa.Array | None:
+    def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
         """Return None: only the table knows."""
         return None
 

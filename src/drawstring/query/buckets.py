@@ -45,7 +45,11 @@ def buckets_to_read(
     fields = config.record_key_fields
     if where is None or config.index_type != "BUCKET" or not config.bucket_count or len(fields) != 1:
         return None
-    if config.bucket_hash_fields != fields or fields[0] not in schema.names:
+    if (
+        config.bucket_engine != "SIMPLE"
+        or config.bucket_hash_fields != fields
+        or fields[0] not in schema.names
+    ):
         return None
     if config.key_generator not in _FROM_KEY_COLUMNS:
         return None

@@ -22,6 +22,7 @@ from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.tasks import InstantRange, ReadTask
 from drawstring.filegroups.virtual_keys import as_stored
 from drawstring.formats.metadata import decode_compaction_plan, encode_compaction_plan
+from drawstring.index.rings import has_rings
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, join_path
 from drawstring.model.instant import Action, Instant, State
@@ -105,6 +106,9 @@ def _schedule(session: Session) -> Instant | None:
     timeline = session.store.load()
     lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
     taken = lookup.view().pending_clusterings()
+    if taken and has_rings(session.state.storage):
+        # Other file groups than those named may have records twice until the resizing completed.
+        return None
     plan = plan_compaction(
         s
         for partition in lookup.partitions()

@@ -9,7 +9,6 @@ from drawstring.config.table import TableConfig
 from drawstring.merge.choose import WholeMerger, check_mergeable, merger_of
 from drawstring.storage.protocol import Storage
 
-CONSISTENT_HASHING: Final = ".hoodie/.bucket_index/consistent_hashing_metadata"
 SCHEMA_HISTORY: Final = ".hoodie/.schema"
 
 
@@ -41,7 +40,6 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
             config.has_several_base_formats,
             "may have base files of several formats (hoodie.table.multiple.base.file.formats.enable)",
         ),
-        (bool(storage.list_tree(CONSISTENT_HASHING)), "has a consistent hashing index"),
         (
             bool(storage.list_files(SCHEMA_HISTORY)),
             "had its schema changed on read (hoodie.schema.on.read.enable)",

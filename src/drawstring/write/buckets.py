@@ -11,12 +11,16 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.config.options import WriteOptions
+from drawstring.filegroups.lookup import SliceLookup
 from drawstring.formats.parquet import parquet_footer
 from drawstring.index.bucket import bucket_of
+from drawstring.index.consistent import ConsistentIndex
 from drawstring.index.protocol import Index
+from drawstring.index.rings import has_rings
 from drawstring.model.commit import WriteStat
+from drawstring.model.instant import Action
 from drawstring.storage.protocol import Storage
 from drawstring.write.facts import WriteFacts
 
@@ -35,17 +39,51 @@ def check_buckets(facts: WriteFacts, index: Index, options: WriteOptions) -> Non
         options: whether the caller chose it.
 
     Raises:
+        ConflictError: buckets are being resized.
         InvalidError: the table was written with another index or another number of buckets.
+        UnsupportedError: file groups of a consistent hashing index were replaced.
     """
     config, latest = facts.session.config, facts.timeline.latest_write()
     if latest is None:
         return
+    if isinstance(index, ConsistentIndex):
+        _refuse_resizing(facts)
+        _refuse_replaced(facts, index)
+        return
+    if has_rings(facts.session.state.storage):
+        raise InvalidError(
+            "the table has a consistent hashing index: set hoodie.index.type=BUCKET and"
+            " hoodie.index.bucket.engine=CONSISTENT_HASHING"
+        )
     if not index.is_hashed:
         if not (options.index_type or config.index_type):
             _refuse_buckets(facts.session.store.commit_metadata(latest).stats)
     elif config.bucket_count is None:
         for key, stat in known_keys(facts):
             _check_key(index, key, stat)
+
+
+def _refuse_resizing(facts: WriteFacts) -> None:
+    for instant in facts.timeline.pending():
+        if instant.action is Action.CLUSTERING:
+            raise ConflictError(
+                "buckets of the table are being split or merged: run that clustering or roll it back with the"
+                " engine that requested it, then write again",
+                instant=instant.requested,
+            )
+
+
+def _refuse_replaced(facts: WriteFacts, index: ConsistentIndex) -> None:
+    """Refuse rings with file groups that were replaced: ids follow from the ring, and cannot come again."""
+    session = facts.session
+    lookup = SliceLookup(session.state.storage.spec, session.config, facts.timeline)
+    for partition, file_id in lookup.view().replaced_groups():
+        if index.has_group(partition, file_id):
+            raise UnsupportedError(
+                f"file group {file_id} of the consistent hashing index was replaced, by an overwrite or a"
+                " deletion of its partition: this release cannot write to such a table; use Apache Hudi",
+                path=partition,
+            )
 
 
 def _refuse_buckets(stats: tuple[WriteStat, ...]) -> None:
@@ -75,7 +113,7 @@ def _is_there(storage: Storage, stat: WriteStat) -> bool:
 
 
 def _check_key(index: Index, key: str, stat: WriteStat) -> None:
-    routes = index.routes(pa.array([key]))
+    routes = index.routes(pa.array([key]), pa.array([stat.partition]))
     expected = None if routes is None else int(routes[0].as_py())
     if expected != bucket_of(stat.file_id):
         raise InvalidError(

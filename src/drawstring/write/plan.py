@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from drawstring.base.clock import Ids
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options import WriteOptions, check_against
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.settings import FileSettings
 from drawstring.index.choose import choose_index
+from drawstring.index.consistent import ConsistentIndex
 from drawstring.index.protocol import Index
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
 from drawstring.schema.evolve import evolve
@@ -64,7 +65,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
     """
     config = facts.session.config
     check_against(options, config)
-    index = choose_index(options, config)
+    index = choose_index(options, config, facts.session.state.storage.spec, facts.timeline)
     _check_index(index, verb, config)
     needed = _needed_columns(config, verb, index)
     schema_json, schema = _schema_after(facts, without_meta(normalise(incoming)), verb, needed)
@@ -99,6 +100,12 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
 
 
 def _check_index(index: Index, verb: Verb, config: TableConfig) -> None:
+    """Refuse what an index cannot do."""
+    if verb.replaces and isinstance(index, ConsistentIndex):
+        raise UnsupportedError(
+            f"{verb.operation} is not available with a consistent hashing index: the ids of its file groups"
+            " cannot come again; delete the rows, or write to another table"
+        )
     if index.is_hashed and not config.record_key_fields:
         raise InvalidError("a bucket index needs key columns, which the table does not have: use SIMPLE")
     if index.is_hashed and not verb.hashes:

@@ -48,7 +48,7 @@ class Prepare:
             named = conform(batch, self.key_schema) if self.key_schema.names else batch
             keys, paths = generator.keys_and_paths(named)
             columns = [*conform(batch, self.schema).columns, keys, paths]
-            routes = self.index.routes(keys)
+            routes = self.index.routes(keys, paths)
             if routes is not None:
                 columns.append(routes.cast(pa.string()))
             yield pa.RecordBatch.from_arrays(columns, schema=output)

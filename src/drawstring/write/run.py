@@ -21,6 +21,7 @@ from drawstring.engine.protocol import Rows
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.metadata import encode_requested_replace
+from drawstring.index.consistent import ConsistentIndex
 from drawstring.index.look import TableLook
 from drawstring.index.protocol import PARTITION
 from drawstring.model.commit import CommitMetadata, WriteStat
@@ -73,6 +74,8 @@ def write(
         with begin(session, verb.action(session.config), facts.time, requested) as transaction:
             lookup = SliceLookup(state.storage.spec, session.config, facts.timeline)
             stats = _place(rows, plan, verb, Sizer(facts, lookup, options.sizing))
+            if isinstance(plan.index, ConsistentIndex):
+                plan.index.save_rings(state.storage, (stat.partition for stat in stats))
             metadata = CommitMetadata(
                 stats=tuple(stats),
                 operation=verb.operation,

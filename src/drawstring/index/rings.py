@@ -1,0 +1,142 @@
+r"""Hashing metadata of the consistent hashing index: which file group a stretch of hashes belongs to.
+
+    0 ──── fg a ────]1073741823 ──── fg b ────]1610612735 ──── fg c ────]2147483647
+
+A key belongs to the node with the smallest value that is not less than its hash. Each partition has a
+ring, in a file `<instant>.hashing_meta`: the first one, at instant 00000000000000, follows from the
+partition's name and the number of buckets alone; every resizing that completes adds another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from drawstring.base.errors import CorruptTableError
+from drawstring.index.xxhash import Hashes
+from drawstring.model.files import join_path
+from drawstring.storage.protocol import Storage
+
+FOLDERS: Final = (".hoodie/.bucket_index/consistent_hashing_metadata", ".hoodie/.hashing_meta")
+"""Where rings lie: as Hudi writes them, and as its proposal (RFC-42) put them."""
+
+FIRST: Final = "00000000000000"
+HASH_MASK: Final = 0x7FFFFFFF
+_RING, _COMMIT = ".hashing_meta", ".commit"
+_NODE = """{{
+    "value" : {value},
+    "fileIdPrefix" : "{prefix}",
+    "tag" : "NORMAL"
+  }}"""
+_FILE = """{{
+  "version" : 0,
+  "partitionPath" : {path},
+  "instant" : "00000000000000",
+  "numBuckets" : {count},
+  "seqNo" : 0,
+  "nodes" : [ {nodes} ]
+}}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """The nodes of a partition.
+
+    Attributes:
+        values: largest hash of each node, ascending.
+        prefixes: what the ids of their file groups begin with.
+    """
+
+    values: tuple[int, ...]
+    prefixes: tuple[str, ...]
+
+    @staticmethod
+    def first(partition: str, buckets: int) -> Ring:
+        """Return the ring that a partition begins with."""
+        step = (HASH_MASK + buckets - 1) // buckets
+        ends = [min(step * number, HASH_MASK) for number in range(1, buckets + 1)]
+        starts = [0, *ends[:-1]]
+        return Ring(tuple(ends), tuple(map(_prefix, [partition] * buckets, starts, ends)))
+
+    def routes(self, hashes: Hashes) -> pa.Array:
+        """Return the prefix of every hash, dictionary-encoded."""
+        places = np.searchsorted(np.array(self.values), hashes & np.uint32(HASH_MASK))
+        places[places == len(self.values)] = 0
+        return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), pa.array(self.prefixes))
+
+    def encode(self, partition: str) -> bytes:
+        """Return the file of a partition's first ring."""
+        nodes = ", ".join(
+            _NODE.format(value=value, prefix=prefix)
+            for value, prefix in zip(self.values, self.prefixes, strict=True)
+        )
+        path = json.dumps(partition, ensure_ascii=False)
+        return _FILE.format(path=path, count=len(self.values), nodes=nodes).encode()
+
+    @staticmethod
+    def decode(data: bytes) -> Ring:
+        """Return the ring of a file.
+
+        Raises:
+            CorruptTableError: it is none.
+        """
+        try:
+            nodes: list[dict[str, Any]] = json.loads(data)["nodes"]
+            pairs = sorted((int(node["value"]), str(node["fileIdPrefix"])) for node in nodes)
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptTableError(f"the hashing metadata of a partition is damaged: {error}") from error
+        if not pairs:
+            raise CorruptTableError("the hashing metadata of a partition has no nodes: restore it")
+        return Ring(tuple(value for value, _ in pairs), tuple(prefix for _, prefix in pairs))
+
+
+def load_ring(storage: Storage, partition: str, is_completed: Callable[[str], bool]) -> Ring | None:
+    """Return the newest ring of a partition that counts, None where it has none yet.
+
+    Args:
+        storage: the table's.
+        partition: partition path.
+        is_completed: tells whether the resizing of an instant completed.
+
+    Raises:
+        CorruptTableError: the ring is damaged.
+    """
+    for folder in FOLDERS:
+        names = {status.name for status in storage.list_files(join_path(folder, partition))}
+        times = {name.removesuffix(_RING) for name in names if name.endswith(_RING)}
+        counting = [time for time in times if time == FIRST or time + _COMMIT in names or is_completed(time)]
+        if counting:
+            path = join_path(folder, join_path(partition, max(counting) + _RING))
+            try:
+                return Ring.decode(storage.read(path))
+            except CorruptTableError as error:
+                raise error.at(path=path) from error
+    return None
+
+
+def has_rings(storage: Storage) -> bool:
+    """Tell whether a table has a consistent hashing index."""
+    return any(storage.list_folders(folder) or storage.list_files(folder) for folder in FOLDERS)
+
+
+def save_first_ring(storage: Storage, partition: str, buckets: int) -> None:
+    """Put the ring that a partition begins with, unless it has one."""
+    path = join_path(FOLDERS[0], join_path(partition, FIRST + _RING))
+    storage.put_if_absent(path, Ring.first(partition, buckets).encode(partition))
+
+
+def _prefix(partition: str, start: int, end: int) -> str:
+    """Return the id that Hudi makes of a stretch: a UUID of version 3 of these bytes alone."""
+    data = struct.pack(">qq", start, end) + partition.encode()
+    digest = bytearray(hashlib.md5(data, usedforsecurity=False).digest())
+    digest[6] = digest[6] & 0x0F | 0x30
+    digest[8] = digest[8] & 0x3F | 0x80
+    text = digest.hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))

@@ -1,0 +1,118 @@
+"""The consistent hashing index: rings as Hudi's, and writes to tables that Hudi resized."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import drawstring
+from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
+from drawstring.index.consistent import key_hashes
+from drawstring.index.rings import FIRST, FOLDERS, Ring, load_ring
+from drawstring.index.xxhash import xxhash32
+from drawstring.storage.memory import MemoryStorage
+
+TABLES = Path(__file__).parents[1] / "golden" / "tables"
+CONSISTENT = {
+    "hoodie.index.type": "BUCKET",
+    "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
+    "hoodie.bucket.index.num.buckets": "2",
+}
+NAMES = sorted(path.stem for path in TABLES.glob("*idx_consistent*.zip"))
+
+
+def golden(name: str, folder: Path) -> drawstring.Table:
+    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
+        packed.extractall(folder)
+    return drawstring.open(folder / name)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", 0x02CC5D05),
+        ("a", 0x550D7456),
+        ("abc", 0x32D153FF),
+        ("Nobody inspects the spammish repetition", 0xE2293B2F),
+    ],
+)
+def test_texts_hash_as_xxh32_does(text: str, value: int) -> None:
+    assert xxhash32(pa.array(["bb", text, "a longer one than that"])).tolist()[1] == value
+
+
+def test_compound_keys_are_hashed_by_their_values_together() -> None:
+    keys = pa.array(["a:x,b:yz", "a:x,b:__null__", "a:x,b:__empty__", "a:1,2,b:3", "plain"])
+    both = ["xyz", "xnull", "x", "1,23", "plain"]
+    assert key_hashes(keys, ("a", "b")).tolist() == xxhash32(pa.array(both)).tolist()
+    assert key_hashes(keys, ("b",)).tolist()[:1] == xxhash32(pa.array(["yz"])).tolist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_record_of_hudi_is_where_its_ring_says(name: str, tmp_path: Path) -> None:
+    table = golden(name, tmp_path)
+    storage, timeline = table.state.storage, table.timeline
+    rows = table.scan().to_arrow().to_pylist()
+    paths = {row["_hoodie_partition_path"] for row in rows}
+    for path in paths:
+        ring = load_ring(storage, path, lambda time: timeline.completion_of(time) is not None)
+        assert ring is not None
+        here = [row for row in rows if row["_hoodie_partition_path"] == path]
+        routes = ring.routes(key_hashes(pa.array([row["_hoodie_record_key"] for row in here]), ("id",)))
+        assert all(
+            row["_hoodie_file_name"].startswith(route)
+            for row, route in zip(here, routes.to_pylist(), strict=True)
+        )
+        first = "/".join(part for part in (FOLDERS[0], path, f"{FIRST}.hashing_meta") if part)
+        assert Ring.first(path, 2).encode(path) == storage.read(first)
+
+
+def test_a_ring_counts_when_its_resizing_completed() -> None:
+    storage = MemoryStorage("memory://rings")
+    for time, buckets in ((FIRST, 2), ("20260101000000000", 4), ("20260102000000000", 8)):
+        ring = Ring.first("p", buckets).encode("p")
+        storage.put(f"{FOLDERS[0]}/p/{time}.hashing_meta", ring)
+
+    def buckets_when(completed: set[str]) -> int:
+        ring = load_ring(storage, "p", completed.__contains__)
+        return 0 if ring is None else len(ring.values)
+
+    assert buckets_when(set()) == 2
+    assert buckets_when({"20260102000000000"}) == 8
+    storage.put(f"{FOLDERS[0]}/p/20260101000000000.commit", b"")
+    assert buckets_when(set()) == 4
+    storage.put(f"{FOLDERS[0]}/p/20260101000000000.hashing_meta", b"{}")
+    with pytest.raises(CorruptTableError, match="hashing metadata"):
+        buckets_when(set())
+
+
+def test_writes_go_on_after_hudi_split_the_buckets(tmp_path: Path) -> None:
+    table = golden("v9_idx_consistent_split", tmp_path)
+    rows = table.scan().to_arrow()
+    before = {row["id"]: row["_hoodie_file_name"][:36] for row in rows.to_pylist()}
+    data = rows.drop_columns([name for name in rows.column_names if name.startswith("_hoodie")])
+    table.upsert(data, **CONSISTENT)
+    after = {row["id"]: row["_hoodie_file_name"][:36] for row in table.scan().to_arrow().to_pylist()}
+    assert after == before
+    assert len(set(after.values())) == 4
+
+
+@pytest.mark.parametrize("index", [{}, {"hoodie.index.type": "SIMPLE"}, {"hoodie.index.type": "BUCKET"}])
+def test_another_index_is_refused(tmp_path: Path, index: dict[str, str]) -> None:
+    table = golden("v9_idx_consistent", tmp_path)
+    with pytest.raises(InvalidError, match=r"bucket\.engine=CONSISTENT_HASHING"):
+        table.upsert(table.scan().to_arrow().slice(0, 1), **index)
+
+
+def test_a_pending_resizing_is_named(tmp_path: Path) -> None:
+    table = golden("v9_idx_consistent_dual_write", tmp_path)
+    with pytest.raises(ConflictError, match=r"split or merged.*20261121092353217"):
+        table.upsert(table.scan().to_arrow().slice(0, 1), **CONSISTENT)
+
+
+def test_overwrites_are_refused(tmp_path: Path) -> None:
+    table = golden("v9_idx_consistent", tmp_path)
+    with pytest.raises(UnsupportedError, match="consistent hashing"):
+        table.insert_overwrite(table.scan().to_arrow().slice(0, 1), **CONSISTENT)
