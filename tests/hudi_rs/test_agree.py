@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hudi import HudiTableBuilder
 
-from tests.histories import CASES, Case, plain, write
+from tests.histories import CASES, Case, plain, row, write
 
 
 def read_with_hudi_rs(path: str) -> pa.Table:
@@ -26,4 +26,11 @@ def test_hudi_rs_reads_each_history(tmp_path: Path, case: Case) -> None:
 def test_hudi_rs_reads_a_compacted_table(tmp_path: Path, case: Case) -> None:
     history = write(str(tmp_path / "rides"), case)
     assert history.table.compact()
+    assert plain(read_with_hudi_rs(history.path)) == history.after[-1]
+
+
+@pytest.mark.parametrize("case", [Case(9, "MERGE_ON_READ"), Case(6, "MERGE_ON_READ", "avro")], ids=str)
+def test_hudi_rs_reads_log_files_that_carry_an_index(tmp_path: Path, case: Case) -> None:
+    history = write(str(tmp_path / "rides"), case, properties={"hoodie.index.log.enable": "true"})
+    history.delete([row(number, 600) for number in (3, 4, 5)])
     assert plain(read_with_hudi_rs(history.path)) == history.after[-1]

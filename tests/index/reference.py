@@ -33,6 +33,7 @@ class Kind:
     def __str__(self) -> str:
         stays = "" if self.moves else "-stays"
         by = "event" if self.ordering else "commit"
+        by += "-log" if ("hoodie.index.log.enable", "true") in self.more else ""
         return f"{self.index.lower()}{stays}-{self.table_type[:4].lower()}-v{self.version}-{by}"
 
     @property

@@ -17,6 +17,7 @@ from tests.write.test_merging import by_payload, set_properties
 Started = tuple[Engine, Callable[[pa.Table], Rows]]
 
 BUCKETS = (("hoodie.bucket.index.num.buckets", "3"),)
+LOG_INDEX = (("hoodie.index.log.enable", "true"), ("hoodie.index.log.clique.files", "2"))
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 KINDS = [
     Kind("SIMPLE", COW),
@@ -33,10 +34,13 @@ KINDS = [
         for ordering in ((), ("ts",))
         for moves in (True, False)
     ),
+    Kind("BLOOM", MOR, version=6, more=LOG_INDEX),
+    Kind("BLOOM", MOR, (), more=LOG_INDEX),
+    Kind("GLOBAL_BLOOM", MOR, more=LOG_INDEX),
     Kind("GLOBAL_SIMPLE", MOR, version=6),
     Kind("GLOBAL_BLOOM", COW, version=8),
 ]
-SPARK_KINDS = [Kind("BLOOM", MOR), Kind("GLOBAL_BLOOM", COW), Kind("GLOBAL_SIMPLE", MOR)]
+SPARK_KINDS = [Kind("BLOOM", MOR, more=LOG_INDEX), Kind("GLOBAL_BLOOM", COW), Kind("GLOBAL_SIMPLE", MOR)]
 
 
 def play(kind: Kind, path: Path, seed: int, steps: int, rows_of: Callable[[pa.Table], Rows]) -> None:

@@ -51,6 +51,7 @@ class WriteOptions:
         bucket_count, bucket_hash_fields, bucket_engine: of the bucket index.
         simple_index_moves, bloom_index_moves: whether records change their partition with a global index.
         bloom_prunes_by_ranges: whether bloom indexes look at key ranges.
+        log_index, log_index_clique_files: whether log files carry an index, and how many tell of it together.
         log_block_format: `parquet` or `avro`.
         compression: codec of Parquet data.
         bloom_enabled: whether base files carry a bloom filter.
@@ -85,6 +86,8 @@ class WriteOptions:
     simple_index_moves: bool
     bloom_index_moves: bool
     bloom_prunes_by_ranges: bool
+    log_index: bool | None
+    log_index_clique_files: int | None
     log_block_format: str
     compression: str
     bloom_enabled: bool

@@ -8,6 +8,7 @@ from drawstring.config.bulk_keys import BULK_OPTIONS
 from drawstring.config.index_keys import INDEX_OPTIONS
 from drawstring.config.key_settings import KEY_SETTINGS
 from drawstring.config.leaner_files import LEANER_OPTIONS
+from drawstring.config.log_index_keys import LOG_INDEX_OPTIONS
 from drawstring.config.option import Kind, Option
 from drawstring.config.sizing_keys import SIZING_OPTIONS
 
@@ -159,6 +160,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         field="operation",
     ),
     *INDEX_OPTIONS,
+    *LOG_INDEX_OPTIONS,
     Option(
         "hoodie.logfile.data.block.format",
         "Format of the records in log files.",

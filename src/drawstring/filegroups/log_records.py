@@ -20,14 +20,14 @@ from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.avro import decode_datums
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, LogBlock, decode_deletes, read_content, scan_blocks
-from drawstring.formats.parquet import read_parquet_bytes
+from drawstring.formats.parquet import read_parquet_part
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.merge.choose import merger_of
 from drawstring.merge.order import Array, number_keys, repeated_deletes, wins_over
 from drawstring.merge.versions import Merger, Versions, flat, ordering_fields, ordering_of
 from drawstring.model.files import FileSlice, LogFile
 from drawstring.schema.evolve import conform
-from drawstring.schema.history import Renames, SchemaHistory
+from drawstring.schema.history import SchemaHistory
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
 
@@ -158,12 +158,12 @@ def _joined(parts: list[Array]) -> Array:
 
 def _pieces(reading: LogReading, file_slice: FileSlice) -> Iterator[_Piece]:
     with ExitStack() as files:
-        opened = {log: files.enter_context(_open(reading.storage, log)) for log in file_slice.logs}
-        placed = [PlacedBlock(log, block) for log, file in opened.items() for block in _scan(log, file)]
+        opened = {log: files.enter_context(open_log(reading.storage, log)) for log in file_slice.logs}
+        placed = [PlacedBlock(log, block) for log, file in opened.items() for block in scan_log(log, file)]
         _check_whole(reading, placed)
         for each in blocks_to_merge(placed, reading.instants):
-            with _about(each.file, each.instant):
-                yield _piece(reading, each, read_content(opened[each.file], each.block))
+            with about_log(each.file, each.instant):
+                yield _piece(reading, each, opened[each.file])
 
 
 def _check_whole(reading: LogReading, placed: Sequence[PlacedBlock]) -> None:
@@ -185,7 +185,7 @@ def _check_whole(reading: LogReading, placed: Sequence[PlacedBlock]) -> None:
 
 
 @contextmanager
-def _about(log: LogFile, instant: str | None = None) -> Iterator[None]:
+def about_log(log: LogFile, instant: str | None = None) -> Iterator[None]:
     """Say which file an error is about."""
     try:
         yield
@@ -198,25 +198,40 @@ def _about(log: LogFile, instant: str | None = None) -> Iterator[None]:
         raise error.at(instant=instant, path=log.status.path) from error
 
 
-def _open(storage: Storage, log: LogFile) -> pa.NativeFile:
-    with _about(log):
+def open_log(storage: Storage, log: LogFile) -> pa.NativeFile:
+    """Open a log file.
+
+    Raises:
+        CorruptTableError: it is missing.
+    """
+    with about_log(log):
         return storage.open(log.status.path)
 
 
-def _scan(log: LogFile, file: pa.NativeFile) -> list[LogBlock]:
-    with _about(log):
+def scan_log(log: LogFile, file: pa.NativeFile) -> list[LogBlock]:
+    """Return the blocks of an open log file.
+
+    Raises:
+        CorruptTableError: it is empty, or a block makes no sense.
+    """
+    with about_log(log):
         size = file.size()
         if size == 0:
             raise CorruptTableError(f"a log file is empty: {REPAIR}")
         return scan_blocks(file, size)
 
 
-def _piece(reading: LogReading, placed: PlacedBlock, content: bytes) -> _Piece:
+def _piece(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) -> _Piece:
     block = placed.block
     if block.kind is BlockType.DELETE:
-        return _delete_piece(reading, content)
+        return _delete_piece(reading, read_content(file, block))
     renames = reading.history.renames(placed.instant) if reading.history else None
-    batches = _rows(reading, block, content, renames)
+    names = reading.schema.names
+    if renames is None:
+        batches = block_rows(file, block, names)
+    else:
+        stored = block_rows(file, block, renames.stored_names(names))
+        batches = [renames.applied(batch) for batch in stored]
     rows = pa.Table.from_batches([conform(batch, reading.schema) for batch in batches], reading.schema)
     piece = replace(_data_piece(reading, rows), schema_json=block.schema_json)
     if not block.is_partial:
@@ -225,21 +240,26 @@ def _piece(reading: LogReading, placed: PlacedBlock, content: bytes) -> _Piece:
     return replace(piece, is_partial=True, silent=frozenset(reading.schema.names) - given)
 
 
-def _rows(
-    reading: LogReading, block: LogBlock, content: bytes, renames: Renames | None
-) -> list[pa.RecordBatch]:
-    """Return the records of a data block with the columns needed, as far as it has them."""
-    names = reading.schema.names if renames is None else renames.stored_names(reading.schema.names)
+def block_rows(file: pa.NativeFile, block: LogBlock, names: Sequence[str]) -> list[pa.RecordBatch]:
+    """Return the records of a data block with some columns, as far as it has them.
+
+    Args:
+        file: the log file, open.
+        block: one of its data blocks.
+        names: columns, as they are named in the file.
+
+    Raises:
+        CorruptTableError: the block is damaged.
+    """
     if block.kind is BlockType.PARQUET_DATA:
-        batches = list(read_parquet_bytes(content, names))
-    elif block.schema_json is None:
+        return list(read_parquet_part(file, block.content_offset, block.content_bytes, names))
+    if block.schema_json is None:
         raise CorruptTableError(f"the log block at byte {block.offset} has no schema: restore the file")
-    elif block.kind is BlockType.AVRO_DATA:
-        batches = decode_datums(content, block.schema_json, columns=names)
-    else:
-        entries = HFileReader(pa.BufferReader(content), len(content)).scan()
-        batches = list(read_hfile_records(entries, block.schema_json, names))
-    return batches if renames is None else [renames.applied(batch) for batch in batches]
+    content = read_content(file, block)
+    if block.kind is BlockType.AVRO_DATA:
+        return decode_datums(content, block.schema_json, columns=names)
+    entries = HFileReader(pa.BufferReader(content), len(content)).scan()
+    return list(read_hfile_records(entries, block.schema_json, names))
 
 
 def _data_piece(reading: LogReading, rows: pa.Table) -> _Piece:

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from drawstring.base.clock import Stopwatch
 from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.changes import Changes
+from drawstring.filegroups.cliques import next_index
 from drawstring.filegroups.markers import Markers
 from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.stamp import Stamp
 from drawstring.formats.avro import encode_datums
+from drawstring.formats.log_index import LogKeys, encode_log_index
 from drawstring.formats.log_inline.blocks import BlockType, HeaderKey, encode_block
 from drawstring.formats.log_inline.deletes import encode_deletes
 from drawstring.formats.parquet import encode_parquet_block
+from drawstring.merge.versions import flat
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, LogFile, join_path
+from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
+
+Header: TypeAlias = Mapping[HeaderKey, str]
 
 
 def append_log(
@@ -49,9 +56,10 @@ def append_log(
     io_type = "APPEND" if settings.config.layout == 1 else "CREATE"
     markers = Markers(storage, settings.instant)
     markers.create(path, io_type)
+    pieces = _with_index(settings, storage, target, changes, name)
     parts = (
-        (b"".join(_blocks(settings, target, each, stamp)), each.records.num_rows, len(each.delete_keys))
-        for each in changes
+        (b"".join(_blocks(settings, target, each, stamp, told)), each.records.num_rows, len(each.delete_keys))
+        for each, told in pieces
     )
     size_bytes, records, deletes = _put(storage, path, parts)
     markers.confirm(path, io_type)
@@ -106,17 +114,51 @@ def _next_log(settings: FileSettings, target: FileSlice, write_token: str) -> tu
     return LogFile.name_of(target.file_id, instant, version, write_token), version
 
 
-def _blocks(settings: FileSettings, target: FileSlice, changes: Changes, stamp: Stamp) -> list[bytes]:
+def _with_index(
+    settings: FileSettings, storage: Storage, target: FileSlice, changes: Iterable[Changes], name: str
+) -> Iterator[tuple[Changes, Mapping[str, str] | None]]:
+    """Yield the pieces, with the last one what the file tells of the slice's keys if it is to tell them."""
+    if not settings.clique_files:
+        yield from ((each, None) for each in changes)
+        return
+    keys = LogKeys()
+    waiting: Changes | None = None
+    for each in changes:
+        if waiting is not None:
+            yield waiting, None
+        keys.add(flat(each.records.column(RECORD_KEY)).cast(pa.string()))
+        keys.add(each.delete_keys)
+        waiting = each
+    if waiting is not None:
+        index = next_index(storage, target.logs, name, keys.summary(), settings.clique_files)
+        yield waiting, encode_log_index(index)
+
+
+def _blocks(
+    settings: FileSettings,
+    target: FileSlice,
+    changes: Changes,
+    stamp: Stamp,
+    entries: Mapping[str, str] | None,
+) -> list[bytes]:
+    """Return the blocks of a piece.
+
+    With an index the file ends in a Parquet block, for its footer, and records are sorted by key: the column
+    of keys is the list of them. No key is both in the records and the deletes, so their order is free.
+    """
     header = {HeaderKey.INSTANT_TIME: settings.instant, HeaderKey.SCHEMA: settings.avro_schema}
-    blocks = []
-    if changes.records.num_rows:
-        batches = [stamp.apply(batch, target.file_id) for batch in changes.records.to_batches()]
-        blocks.append(_data_block(settings, header, batches))
+    records = changes.records.sort_by(RECORD_KEY) if settings.clique_files else changes.records
+    data = [stamp.apply(batch, target.file_id) for batch in records.to_batches() if batch.num_rows]
+    deletes = []
     if len(changes.delete_keys):
         ordering = _ordering_values(changes.delete_ordering)
         content = encode_deletes(changes.delete_keys, target.partition, ordering)
-        blocks.append(encode_block(BlockType.DELETE, header, content))
-    return blocks
+        deletes.append(encode_block(BlockType.DELETE, header, content))
+    if entries is None:
+        return [*([_data_block(settings, header, data)] if data else []), *deletes]
+    if settings.log_format == "avro" and data:
+        return [*deletes, _data_block(settings, header, data), _parquet_block(settings, header, [], entries)]
+    return [*deletes, _parquet_block(settings, header, data, entries)]
 
 
 def _ordering_values(columns: list[pa.Array] | None) -> pa.Array | None:
@@ -126,12 +168,22 @@ def _ordering_values(columns: list[pa.Array] | None) -> pa.Array | None:
     return pa.StructArray.from_arrays(columns, names=[str(number) for number in range(len(columns))])
 
 
-def _data_block(settings: FileSettings, header: dict[HeaderKey, str], batches: list[pa.RecordBatch]) -> bytes:
-    schema = settings.full_schema
-    if settings.log_format == "avro":
-        table = pa.Table.from_batches(batches).cast(schema).combine_chunks()
-        return encode_block(
-            BlockType.AVRO_DATA, header, encode_datums(table.to_batches()[0], settings.avro_schema)
-        )
-    content = encode_parquet_block(batches, schema, settings.avro_schema, settings.compression)
+def _data_block(settings: FileSettings, header: Header, batches: list[pa.RecordBatch]) -> bytes:
+    if settings.log_format != "avro":
+        return _parquet_block(settings, header, batches)
+    table = pa.Table.from_batches(batches).cast(settings.full_schema).combine_chunks()
+    return encode_block(
+        BlockType.AVRO_DATA, header, encode_datums(table.to_batches()[0], settings.avro_schema)
+    )
+
+
+def _parquet_block(
+    settings: FileSettings,
+    header: Header,
+    batches: list[pa.RecordBatch],
+    entries: Mapping[str, str] | None = None,
+) -> bytes:
+    content = encode_parquet_block(
+        batches, settings.full_schema, settings.avro_schema, settings.compression, entries
+    )
     return encode_block(BlockType.PARQUET_DATA, header, content)

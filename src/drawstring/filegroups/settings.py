@@ -27,6 +27,7 @@ class FileSettings:
         bloom: whether base files carry a bloom filter.
         base_file_bytes_max: size at which a new base file is begun.
         log_format: `parquet` or `avro` data blocks.
+        clique_files: log files that tell of their keys together; 0 where log files carry no index.
         row_group_rows: rows in a row group.
     """
 
@@ -39,6 +40,7 @@ class FileSettings:
     bloom: bool
     base_file_bytes_max: int
     log_format: str
+    clique_files: int = 0
     row_group_rows: int = ROW_GROUP_ROWS
 
     @property

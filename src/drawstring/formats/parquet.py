@@ -13,6 +13,7 @@ from drawstring.formats.parquet_read import (
     parquet_schema,
     read_parquet,
     read_parquet_bytes,
+    read_parquet_part,
     read_parquet_rows,
     stored_summary,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "physical",
     "read_parquet",
     "read_parquet_bytes",
+    "read_parquet_part",
     "read_parquet_rows",
     "stored_summary",
 ]

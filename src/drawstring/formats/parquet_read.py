@@ -32,12 +32,16 @@ from drawstring.formats.key_summary import (
 from drawstring.formats.partition_match import guarantee
 from drawstring.formats.row_groups import groups_that_may_match
 from drawstring.storage.protocol import Storage
+from drawstring.storage.streams import RangeFile
 
 READ_AHEAD_BYTES: Final = 32 << 20
 """Uncompressed bytes of small row groups that are read together."""
 
 WHOLE_BYTES_MAX: Final = 64 << 20
 """Compressed bytes of a row group's columns that are fetched at once; of larger ones, piece by piece."""
+
+PART_WHOLE_BYTES_MAX: Final = 2 << 20
+"""Bytes of a Parquet file within a file up to which it is read whole, not column by column."""
 
 _PIECE_BYTES: Final = 4 << 20
 
@@ -102,6 +106,33 @@ def read_parquet_bytes(
     """Yield the rows of a Parquet file in memory; see `read_parquet`."""
     with about_file(None):
         yield from _batches(pa.BufferReader(data), _Query(columns, where, batch_rows, types))
+
+
+def read_parquet_part(
+    file: pa.NativeFile, offset: int, size: int, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a Parquet file that is a part of a file; of a large one only these columns are read.
+
+    Args:
+        file: what it is in, open for random access.
+        offset: where it starts.
+        size: its bytes.
+        columns: top-level columns to yield; those that it lacks are left out.
+
+    Raises:
+        CorruptTableError: it is damaged.
+    """
+
+    def fetch(start: int, end: int) -> bytes:
+        file.seek(offset + start)
+        return bytes(file.read(end - start))
+
+    if size <= PART_WHOLE_BYTES_MAX:
+        yield from read_parquet_bytes(fetch(0, size), columns)
+        return
+    with about_file(None):
+        part = pa.PythonFile(RangeFile(fetch, size), mode="r")
+        yield from _batches(part, _Query(columns, None, BATCH_ROWS, None))
 
 
 def parquet_schema(storage: Storage, path: str) -> pa.Schema:

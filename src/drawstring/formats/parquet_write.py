@@ -15,7 +15,7 @@ Arrow's own schema is left out of the file: every reader takes the types from Pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -144,21 +144,27 @@ class ParquetSink:
 
 
 def encode_parquet_block(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, avro_schema_json: str, compression: str
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    avro_schema_json: str,
+    compression: str,
+    entries: Mapping[str, str] | None = None,
 ) -> bytes:
     """Return records as a Parquet file in memory, the content of a log block.
 
     Args:
-        batches: the records.
+        batches: the records; there may be none.
         schema: their columns.
         avro_schema_json: the record schema as Avro JSON.
         compression: Parquet codec by name.
+        entries: what else the footer says.
     """
     target = pa.BufferOutputStream()
     rows = _table(list(batches), physical(schema))
     writer = _writer(target, rows, compression)
-    _write_rows(writer, rows, ROW_GROUP_ROWS)
-    writer.add_key_value_metadata(_footer(avro_schema_json, None))
+    if rows.num_rows:
+        _write_rows(writer, rows, ROW_GROUP_ROWS)
+    writer.add_key_value_metadata({**_footer(avro_schema_json, None), **(entries or {})})
     writer.close()
     return bytes(target.getvalue())
 

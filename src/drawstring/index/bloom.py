@@ -15,10 +15,12 @@ So the keys of log files are looked at, which are few beside those of the base f
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from operator import methodcaller
 from typing import Final
 
@@ -28,6 +30,7 @@ import pyarrow.compute as pc
 from drawstring.base.javahash import sorts_like_java
 from drawstring.engine.grouping import split_by
 from drawstring.engine.protocol import Rows, TaskContext
+from drawstring.filegroups.cliques import logs_to_read
 from drawstring.filegroups.reader import SliceMerge
 from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.tasks import InstantRange, ReadTask
@@ -103,13 +106,15 @@ class BloomPruning:
     Attributes:
         by_ranges: whether the smallest and largest key of a file are looked at.
         is_global: whether a key may be in any partition.
+        by_log_index: whether log files tell of their keys (`filegroups.cliques`).
     """
 
     by_ranges: bool = True
     is_global: bool = False
+    by_log_index: bool = False
 
     def candidates(self, rows: Rows, slices: Sequence[FileSlice], look: TableLook) -> list[FileSlice]:
-        """Return the slices whose keys have to be read.
+        """Return the slices whose keys have to be read, of each only the files that may have one.
 
         Args:
             rows: prepared rows, kept by their engine.
@@ -120,8 +125,7 @@ class BloomPruning:
             return []
         parts = rows.run(GatherKeys(None if self.is_global else PARTITION_PATH))
         task = MayHold(look.settings, look.instants, _together(parts), self)
-        kept = rows.engine.map(task, slices)
-        return [each for each, is_kept in zip(slices, kept, strict=True) if is_kept]
+        return [each for each in rows.engine.map(task, slices) if each is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,7 @@ class GatherKeys:
 
 @dataclass(frozen=True, slots=True)
 class MayHold:
-    """A task that tells whether a slice may have one of the keys.
+    """A task that tells what of a slice has to be read to find the keys.
 
     Attributes:
         settings: of the write.
@@ -166,12 +170,22 @@ class MayHold:
     wanted: KeySets
     pruning: BloomPruning
 
-    def __call__(self, file_slice: FileSlice) -> bool:
-        """Look at one slice."""
+    def __call__(self, file_slice: FileSlice) -> FileSlice | None:
+        """Return the slice, without the files that cannot have a key; None when it has none of them."""
         wanted = self.wanted.get("" if self.pruning.is_global else file_slice.partition, ())
         if not wanted:
-            return False
-        return self._base_may_hold(file_slice, wanted) or self._logs_may_hold(file_slice, wanted)
+            return None
+        if self.pruning.by_log_index:
+            return self._narrowed(file_slice, wanted)
+        holds = self._base_may_hold(file_slice, wanted) or self._logs_may_hold(file_slice, wanted)
+        return file_slice if holds else None
+
+    def _narrowed(self, file_slice: FileSlice, wanted: Sequence[KeySet]) -> FileSlice | None:
+        """Ask the log files' own footers; the files that stay merge as all would, for these keys."""
+        base = file_slice.base if self._base_may_hold(file_slice, wanted) else None
+        storage = open_spec(self.settings.storage)
+        logs = logs_to_read(storage, file_slice.logs, partial(self._may_hold, wanted))
+        return replace(file_slice, base=base, logs=logs) if base or logs else None
 
     def _base_may_hold(self, file_slice: FileSlice, wanted: Sequence[KeySet]) -> bool:
         base = file_slice.base
@@ -180,10 +194,22 @@ class MayHold:
         if not is_parquet(base.status.path):
             return True
         summary = stored_summary(open_spec(self.settings.storage), base.status.path)
+        return self._may_hold(wanted, summary, asking_share=ASKING_SHARE)
+
+    def _may_hold(
+        self, wanted: Sequence[KeySet], summary: StoredSummary, asking_share: float = math.inf
+    ) -> bool:
+        """Tell by its summary whether a file may have a key.
+
+        Args:
+            wanted: the keys.
+            summary: of the file.
+            asking_share: keys to ask the filter about, by rows of the file, above which nobody asks it.
+        """
         if self.pruning.by_ranges:
             wanted = [each for each in (keys.within(summary) for keys in wanted) if each is not None]
         keys = [each.keys for each in wanted if each.keys is not None]
-        if len(keys) < len(wanted) or sum(map(len, keys)) > ASKING_SHARE * summary.rows:
+        if len(keys) < len(wanted) or sum(map(len, keys)) > asking_share * summary.rows:
             return True
         bloom = summary.bloom_filter() if keys else None
         return bool(keys) and (bloom is None or any(map(bloom.contains_any, keys)))

@@ -53,6 +53,11 @@ class BucketIndex:
         """Every partition has buckets of its own."""
         return False
 
+    @property
+    def can_index_log_files(self) -> bool:
+        """The bucket takes all records, in whatever files."""
+        return True
+
     def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
         """Return bucket numbers as text of eight digits."""
         numbers = bucket_numbers(keys, self.bucket_count, self.hash_fields)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.log_index_keys import check_log_index, log_index_cliques
 from drawstring.config.options import DEFAULT_BUCKET_COUNT, WriteOptions
 from drawstring.config.table import TableConfig
 from drawstring.index.bloom import BloomPruning
@@ -32,17 +33,22 @@ def choose_index(
         timeline: as the write finds it.
 
     Raises:
-        InvalidError: a copy-on-write table asks for consistent hashing.
+        InvalidError: a copy-on-write table asks for consistent hashing, or log files for an index that does
+            not go with the table.
         UnsupportedError: a kind that this release does not have.
     """
-    kind = options.index_type or config.index_type or "SIMPLE"
+    kind = options.index_type or config.index_type
+    has_log_index = log_index_cliques(options.log_index, options.log_index_clique_files, config) > 0
+    if has_log_index:
+        check_log_index(kind, config)
+    kind = kind or ("BLOOM" if has_log_index else "SIMPLE")
     is_global = kind.startswith("GLOBAL_") and bool(config.partition_fields)
     if is_global and (config.drop_partition_columns or not config.populate_meta_fields):
         raise UnsupportedError(
             f"{kind} is not available yet for tables without meta columns or with dropped partition columns:"
             " use SIMPLE"
         )
-    pruning = BloomPruning(options.bloom_prunes_by_ranges, is_global)
+    pruning = BloomPruning(options.bloom_prunes_by_ranges, is_global, by_log_index=has_log_index)
     match kind:
         case "BUCKET":
             count = options.bucket_count or config.bucket_count or DEFAULT_BUCKET_COUNT

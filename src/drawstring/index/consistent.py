@@ -63,6 +63,11 @@ class ConsistentIndex:
         """Every partition has a ring of its own."""
         return False
 
+    @property
+    def can_index_log_files(self) -> bool:
+        """The bucket takes all records, in whatever files."""
+        return True
+
     def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
         """Return what the ids of the keys' file groups begin with."""
         hashes = key_hashes(keys, self.hash_fields)

@@ -64,6 +64,11 @@ class GlobalIndex:
         """A key is looked for everywhere."""
         return True
 
+    @property
+    def can_index_log_files(self) -> bool:
+        """Log files that tell of their keys take new records."""
+        return self.pruning is not None and self.pruning.by_log_index
+
     def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
         """Return None: only the table knows."""
         return None

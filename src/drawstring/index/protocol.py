@@ -50,6 +50,11 @@ class Index(Protocol):
         """Whether a key is looked for in all partitions, whatever the row says."""
         ...
 
+    @property
+    def can_index_log_files(self) -> bool:
+        """Whether new records may go to log files; else they come to base files only."""
+        ...
+
     def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
         """Return the routes that follow from keys and partition paths alone, or None when they do not."""
         ...

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.log_index_keys import log_index_cliques
 from drawstring.config.options import WriteOptions, check_against
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.settings import FileSettings
@@ -85,6 +86,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
             bloom=options.bloom_enabled,
             base_file_bytes_max=options.sizing.base_file_size_max_bytes,
             log_format=options.log_block_format,
+            clique_files=log_index_cliques(options.log_index, options.log_index_clique_files, config),
         ),
         index=index,
         prepare=Prepare(
