@@ -29,6 +29,7 @@ WIDE = pa.schema(
         ("note", pa.string()),
     ]
 )
+LOG_INDEX = {"hoodie.index.log.enable": "true"}
 SMALL = {"hoodie.parquet.max.file.size": "100000", "hoodie.parquet.small.file.limit": "80000"}
 
 
@@ -156,6 +157,33 @@ def test_a_file_group_in_a_pending_compaction_takes_no_new_records(version: int)
     assert len(groups(table)) == 2
     table.compact()
     assert held(table) == [("a", "rome", 2, 2.0), ("b", "rome", 1, 1.0)]
+
+
+@versions
+@pytest.mark.parametrize("verb", ["upsert", "insert"])
+def test_with_an_index_in_log_files_new_records_go_to_them(version: int, verb: str) -> None:
+    table = create(table_type=MOR, version=version, properties=LOG_INDEX)
+    table.upsert(rides(("a", "rome", 1, 1.0)))
+    getattr(table, verb)(rides(("b", "rome", 1, 1.0)))
+    getattr(table, verb)(rides(("c", "rome", 1, 1.0)))
+    assert [logs for _, logs, _ in groups(table)] == [2]
+    assert table.scan(read_optimized=True).to_arrow().num_rows == 1
+    table.upsert(rides(("b", "rome", 0, 9.0), ("c", "rome", 2, 2.0), ("d", "rome", 1, 1.0)))
+    expected = [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0), ("c", "rome", 2, 2.0), ("d", "rome", 1, 1.0)]
+    assert (held(table), len(groups(table))) == (expected, 1)
+    table.compact()
+    assert held(table, read_optimized=True) == expected
+
+
+def test_log_files_count_for_the_size_of_a_file_group() -> None:
+    table = create(WIDE, table_type=MOR, properties=LOG_INDEX)
+    table.upsert(wide(0, 300), **SMALL)
+    table.upsert(wide(300, 300), **SMALL)
+    assert [logs for _, logs, _ in groups(table)] == [1]
+    table.upsert(wide(600, 300), **SMALL)
+    table.upsert(wide(900, 300), **SMALL)
+    assert len(groups(table)) > 1
+    assert len(ids(table)) == 1200
 
 
 @pytest.mark.parametrize(("candidates", "grown"), [("1", 1), ("2", 2)])

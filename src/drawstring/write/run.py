@@ -73,7 +73,8 @@ def write(
         requested = encode_requested_replace(verb.operation) if verb.replaces else b""
         with begin(session, verb.action(session.config), facts.time, requested) as transaction:
             lookup = SliceLookup(state.storage.spec, session.config, facts.timeline)
-            stats = _place(rows, plan, verb, Sizer(facts, lookup, options.sizing))
+            sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
+            stats = _place(rows, plan, verb, sizer)
             if isinstance(plan.index, ConsistentIndex):
                 plan.index.save_rings(state.storage, (stat.partition for stat in stats))
             metadata = CommitMetadata(
@@ -147,7 +148,7 @@ def _place_new(
         kept = prepared.persist()
         try:
             with sizer.sized(kept, kept) as (routed, filled):
-                merges = not sizer.sizing.allow_duplicates
+                merges = sizer.fills_logs or not sizer.sizing.allow_duplicates
                 return _run(routed, replace(task, filled=filled, merges=merges))
         finally:
             kept.release()

@@ -5,8 +5,9 @@ r"""File sizing: new records fill small base files first, and then new file grou
        \-- they may not ---------------------------> count the new ones alone, then divide them
 
 The rules are those of Apache Hudi's partitioners of upserts. A small file takes records by being written
-anew, in a MERGE_ON_READ table too: its index, like Hudi's, need not find keys in log files, so only file
-groups without logs are filled there, and few of them at once.
+anew, in a MERGE_ON_READ table too: where its index, like Hudi's, need not find keys in log files, only file
+groups without logs are filled, and few of them at once. Where the index finds them (`can_index_log_files`),
+small file groups take records in log files, and these count for their size.
 """
 
 from __future__ import annotations
@@ -45,11 +46,13 @@ class Sizer:
         facts: the table as the write finds it.
         lookup: its slices.
         sizing: the sizes that are aimed at.
+        fills_logs: whether new records go to log files.
     """
 
     facts: WriteFacts
     lookup: SliceLookup
     sizing: Sizing
+    fills_logs: bool = False
 
     def has_to_count(self, *, combine: bool) -> bool:
         """Tell whether rows that nobody looks up have to be counted before they are placed.
@@ -71,20 +74,20 @@ class Sizer:
             located: the same, with the routes of known keys if they have been looked for.
 
         Yields:
-            Rows with routes, and the file groups, as partition and file id, that they fill.
+            Rows with routes, and the file groups, as partition and file id, whose base files they fill.
         """
         tally = kept.tally((PARTITION,))
         small = {path: self._small(path) for (path,) in tally.rows}
         if located is kept or not self._unclear(tally, small):
             shares = self._shares(tally, small)
-            yield self._routed(located, shares), _filled(shares)
+            yield self._routed(located, shares), self._filled(shares)
             return
         counted = located.persist()
         try:
             new = counted.map_batches(only_new, counted.schema).tally((PARTITION,))
             kept.release()
             shares = self._shares(Tally(new.rows, int(tally.row_bytes * sum(new.rows.values()))), small)
-            yield self._routed(counted, shares), _filled(shares)
+            yield self._routed(counted, shares), self._filled(shares)
         finally:
             counted.release()
 
@@ -94,12 +97,13 @@ class Sizer:
         found = [
             each
             for each in self.lookup.slices(partition)
-            if _is_small(each, self.sizing.small_file_limit_bytes)
+            if _is_small(each, self.sizing.small_file_limit_bytes, with_logs=self.fills_logs)
             and (partition, each.file_id) not in view.pending_compactions()
             and (partition, each.file_id) not in view.pending_clusterings()
         ]
         found.sort(key=lambda each: (each.size_bytes, each.file_id))
-        return found[: self.sizing.candidates_max] if self.facts.session.config.is_merge_on_read else found
+        is_merge_on_read = self.facts.session.config.is_merge_on_read
+        return found[: self.sizing.candidates_max] if is_merge_on_read and not self.fills_logs else found
 
     def _unclear(self, tally: Tally, small: Mapping[str, Sequence[FileSlice]]) -> bool:
         """Tell whether it matters how many of the rows are new."""
@@ -123,6 +127,13 @@ class Sizer:
             elif small[path]:
                 shares[path] = (Share(small[path][0].file_id, rows),)
         return shares
+
+    def _filled(self, shares: Shares) -> Groups:
+        if self.fills_logs:
+            return frozenset()
+        return frozenset(
+            (path, each.route) for path, some in shares.items() for each in some if not each.is_new
+        )
 
     def _routed(self, rows: Rows, shares: Shares) -> Rows:
         route = RouteNew(shares, marks=self.facts.session.config.is_merge_on_read)
@@ -195,12 +206,8 @@ def _average(stats: Sequence[WriteStat]) -> float:
     return sum(stat.size_bytes for stat in stats) / sum(stat.num_writes for stat in stats)
 
 
-def _is_small(file_slice: FileSlice, limit_bytes: int) -> bool:
+def _is_small(file_slice: FileSlice, limit_bytes: int, *, with_logs: bool) -> bool:
     base = file_slice.base
-    if base is None or file_slice.logs or not base.status.name.endswith(".parquet"):
+    if base is not None and not base.status.name.endswith(".parquet"):
         return False
-    return base.status.size_bytes < limit_bytes
-
-
-def _filled(shares: Shares) -> Groups:
-    return frozenset((path, each.route) for path, some in shares.items() for each in some if not each.is_new)
+    return (with_logs or (base is not None and not file_slice.logs)) and file_slice.size_bytes < limit_bytes
