@@ -7,18 +7,29 @@ table.scan(columns=["carrier", "delay"], where="month = 7").to_pandas()
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from drawstring.config.options import WriteOptions, check_call
+import pyarrow.compute as pc
+
+from drawstring.base.errors import InvalidError
+from drawstring.config.options import OPERATION_KEY, WriteOptions, check_call
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Rows
 from drawstring.model.result import CommitResult
 from drawstring.query.table_queries import TableQueries
 from drawstring.services.compaction import Progress, compact
 from drawstring.txn.state import TableState
-from drawstring.write.run import write
+from drawstring.write.clauses import AskedClause
+from drawstring.write.drop import DELETE_PARTITION, delete_partitions
+from drawstring.write.feed import Feed
+from drawstring.write.found import Found
+from drawstring.write.merge import Merging
+from drawstring.write.merge_builder import MergeBuilder
+from drawstring.write.run import write, write_feed
 from drawstring.write.source import batches_of
+from drawstring.write.verbs import MERGE, UPDATE, VERBS, Verb
 
 
 class Table(TableQueries):
@@ -54,9 +65,45 @@ class Table(TableQueries):
         """Add rows, and update those whose key is there already; see `insert` for arguments."""
         return self._write("upsert", data, options)
 
-    def delete(self, data: Any, **options: Any) -> CommitResult:
-        """Delete the rows with the keys of `data`, which needs key and partition columns only."""
-        return self._write("delete", data, options)
+    def delete(
+        self, data: Any = None, *, where: str | pc.Expression | None = None, **options: Any
+    ) -> CommitResult:
+        """Delete rows: those with the keys of `data`, or those that fulfil a condition.
+
+        Args:
+            data: rows that need key and partition columns only.
+            where: a SQL predicate, or a pyarrow expression, as in `scan`; instead of `data`.
+            **options: Hudi's write options.
+
+        Raises:
+            ConflictError: another writer was there first.
+            InvalidError: the rows, the condition or the options do not fit; nothing was written.
+        """
+        if (data is None) == (where is None):
+            raise InvalidError("delete needs rows or a condition (where=), and not both", table=self.uri)
+        if where is None:
+            return self._write("delete", data, options)
+        return self._change(Found(where), VERBS["delete"], options)
+
+    def update(
+        self, where: str | pc.Expression | None, set: Mapping[str, Any], **options: Any
+    ) -> CommitResult:
+        """Set columns of the rows that fulfil a condition.
+
+        A row whose ordering column is set to less than it was stays as it was, as in Hudi's UPDATE.
+
+        Args:
+            where: a SQL predicate, or a pyarrow expression, as in `scan`; None for all rows.
+            set: by column, what it is set to: SQL over the row's columns (a text in quotes of its own, as in
+                `"'late'"`), a pyarrow expression, or any other value as it is. Key and partition columns
+                cannot be set.
+            **options: Hudi's write options.
+
+        Raises:
+            ConflictError: another writer was there first.
+            InvalidError: the condition, a column or a type does not fit; nothing was written.
+        """
+        return self._change(Found(where, dict(set)), UPDATE, options)
 
     def bulk_insert(self, data: Any, **options: Any) -> CommitResult:
         """Add many rows as they come, for a first load; see `insert` for arguments."""
@@ -78,6 +125,61 @@ class Table(TableQueries):
         """Replace all rows of the table by those of `data`; see `insert` for arguments."""
         return self._write("insert_overwrite_table", data, options)
 
+    def merge(
+        self,
+        source: Any,
+        on: str | Sequence[str] | Mapping[str, str] | None = None,
+        *,
+        source_alias: str = "source",
+        target_alias: str = "target",
+        **options: Any,
+    ) -> MergeBuilder:
+        """Merge rows into the table: update and delete what they match, insert what they do not.
+
+        table.merge(changes, "target.id = source.id")
+            .when_matched_delete("source.gone")
+            .when_matched_update({"fare": "source.fare + target.fare"})
+            .when_not_matched_insert_all()
+            .execute()
+
+        Args:
+            source: the rows, as for `insert`; they are read by `execute`.
+            on: columns that match: names that both have, source columns by target column, or equalities
+                joined by `and`; the record key by default.
+            source_alias, target_alias: what conditions and values call the two.
+            **options: Hudi's write options.
+
+        Returns:
+            A builder, which clauses are added to; `execute` carries the merge out.
+        """
+        with self._about():
+            check_call(options, MERGE.operation.lower())
+            table, rows = self._taken_in(source)
+
+        def run(clauses: tuple[AskedClause, ...]) -> CommitResult:
+            merging = Merging(rows, on, (source_alias, target_alias), clauses)
+            return table._change(merging, MERGE, options)
+
+        return MergeBuilder(run)
+
+    def delete_partition(self, *partitions: str, **options: Any) -> CommitResult:
+        """Drop whole partitions, at once and whatever their size.
+
+        Args:
+            *partitions: partition paths, as in `"lima"`, `"city=lima"` or `"2024/01"`; `*` stands for any
+                text. A path that is not there is passed over.
+            **options: Hudi's write options.
+
+        Raises:
+            ConflictError: another writer was there first.
+            InvalidError: no partition is named.
+        """
+        with self._about():
+            check_call(options, DELETE_PARTITION)
+            parsed = WriteOptions.parse({**options, OPERATION_KEY: DELETE_PARTITION})
+            named = replace(parsed, partitions_to_delete=(*partitions, *parsed.partitions_to_delete))
+            return delete_partitions(self._state, None, named)
+
     def write(
         self,
         operation: str,
@@ -88,14 +190,15 @@ class Table(TableQueries):
         """Carry out an operation on rows that live in this table's engine; the verbs end up here.
 
         Args:
-            operation: `insert`, `upsert`, `delete`, `bulk_insert`, `append`, `insert_overwrite` or
-                `insert_overwrite_table`.
+            operation: `insert`, `upsert`, `delete`, `bulk_insert`, `append`, `insert_overwrite`,
+                `insert_overwrite_table` or `delete_partition`.
             rows: the rows.
             options: Hudi's write options.
             extra: what else the commit says about itself.
         """
         with self._about():
-            return write(self._state, operation, rows, WriteOptions.parse(options), extra)
+            parsed = WriteOptions.parse({**options, OPERATION_KEY: operation})
+            return write(self._state, operation, rows, parsed, extra)
 
     def compact(self, progress: Progress | None = None, **options: Any) -> CommitResult | None:
         """Fold log files into new base files.
@@ -115,11 +218,23 @@ class Table(TableQueries):
             check_call(options)
             return compact(self._state, WriteOptions.parse(options), progress)
 
+    def _change(self, feed: Feed, verb: Verb, options: Mapping[str, Any]) -> CommitResult:
+        with self._about():
+            operation = verb.operation.lower()
+            check_call(options, operation)
+            parsed = WriteOptions.parse({**options, OPERATION_KEY: operation})
+            return write_feed(self._state, feed, verb, parsed)
+
     def _write(self, operation: str, data: Any, options: Mapping[str, Any]) -> CommitResult:
         with self._about():
             check_call(options, operation)
-            schema, batches = batches_of(data)
+            table, rows = self._taken_in(data)
+        return table.write(operation, rows, options)
+
+    def _taken_in(self, data: Any) -> tuple[Table, Rows]:
+        """Return rows that a caller hands over, and the table with the engine that has them."""
+        schema, batches = batches_of(data)
         engine = self._state.engine
         local = engine if isinstance(engine, LocalEngine) else LocalEngine()
         table = self if local is engine else Table(TableState(self._state.storage, local))
-        return table.write(operation, local.rows(schema, batches), options)
+        return table, local.rows(schema, batches)

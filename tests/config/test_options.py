@@ -141,7 +141,7 @@ def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
     ("given", "kind", "text"),
     [
         ({"hoodie.datasource.write.operation": "upsrt"}, InvalidError, "choose upsert"),
-        ({"hoodie.datasource.write.operation": "delete_partition"}, UnsupportedError, "delete_partition"),
+        ({"hoodie.datasource.write.operation": "upsert_prepped"}, UnsupportedError, "upsert_prepped"),
         ({"hoodie.compact.inline": "yes"}, InvalidError, "true or false"),
         ({"hoodie.bucket.index.num.buckets": "0"}, InvalidError, "at least 1"),
         ({"hoodie.bucket.index.num.buckets": "x"}, InvalidError, "whole number"),
@@ -187,7 +187,7 @@ def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
         ),
         ({"hoodie.write.lock.provider": "x.ZookeeperBasedLockProvider"}, UnsupportedError, "lock"),
         ({"hoodie.datasource.hive_sync.enable": "true"}, UnsupportedError, "use FALSE"),
-        ({"hoodie.datasource.write.partitions.to.delete": "p"}, UnsupportedError, "leave it out"),
+        ({"hoodie.datasource.write.partitions.to.delete": "p"}, InvalidError, "goes with operation"),
         ({"hoodie.combine.before.upsert": "false"}, UnsupportedError, "several records"),
     ],
 )

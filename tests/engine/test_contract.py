@@ -193,6 +193,25 @@ def locations_by_key(source: tuple[str, int, int]) -> Batches:
         yield batch.drop_columns(["city"])
 
 
+def test_a_join_may_keep_what_matches_nothing_on_the_right(started: Started) -> None:
+    _, make = started
+    kept = make(RIDES).persist()
+    sources = [("group-a", 990, 1010), ("group-b", 2000, 2005)]
+    found = collected(kept.join_keys(("key", "city"), sources, locations, LOCATIONS, keep_right=True))
+    kept.release()
+    alone = [row["file_id"] for row in found if row["number"] is None]
+    assert sorted(alone) == ["group-a"] * 10 + ["group-b"] * 5
+    assert sum(row["file_id"] == "group-a" for row in found if row["number"] is not None) == 10
+    assert len(found) == 1015
+
+
+def test_an_engine_reads_sources(started: Started) -> None:
+    engine, _ = started
+    found = collected(engine.read([("a", 0, 10), ("b", 5, 25)], locations, LOCATIONS))
+    assert sorted(str(row["file_id"]) for row in found) == ["a"] * 10 + ["b"] * 20
+    assert collected(engine.read([], locations, LOCATIONS)) == []
+
+
 def test_a_join_without_sources_leaves_null(started: Started) -> None:
     _, make = started
     kept = make(RIDES).persist()

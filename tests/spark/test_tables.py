@@ -72,6 +72,15 @@ def test_a_table_goes_through_all_operations(
     assert load(session, path) == [(3, 2), (8, 3)]
     save(rides(session, 9, ts=4), path, "insert_overwrite_table", **options)
     assert load(session, path) == [(9, 4)]
+    save(rides(session, 10, ts=4), path, "insert", **options)
+    save(rides(session, 8), path, "delete_partition", **options)
+    assert load(session, path) == [(9, 4)]
+    no_rows = session.createDataFrame([], "id long")
+    named = {"hoodie.datasource.write.partitions.to.delete": "ber*"}
+    no_rows.write.format("hudi").options(**{OPERATION: "delete_partition", **named}).mode("append").save(
+        str(path)
+    )
+    assert load(session, path) == []
 
 
 def test_queries_go_back_and_follow_changes(session: SparkSession, tmp_path: Path) -> None:

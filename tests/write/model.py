@@ -136,10 +136,12 @@ class Witness:
         """Carry a step out on the table and on the model; None when it came to nothing."""
         if step.operation == "compact":
             return self._compact()
+        options = {"hoodie.logfile.data.block.format": self.kind.storage} if self.kind.is_mor else {}
+        if step.operation.endswith("_where"):
+            return self._change(step, options)
         rows = self._rows(step)
         if not rows:
             return None
-        options = {"hoodie.logfile.data.block.format": self.kind.storage} if self.kind.is_mor else {}
         if step.apart:
             options["hoodie.parquet.small.file.limit"] = "0"
         verb = getattr(self.table, step.operation)
@@ -177,6 +179,31 @@ class Witness:
         assert _bare(found) == _bare(expected)
         late = [row for commit in asked for row in commit.late] if self.kind.is_mor else []
         assert [row for row in _narrow(surplus) if row not in _narrow(late)] == []
+
+    def _change(self, step: Step, options: dict[str, str]) -> CommitResult:
+        """Update or delete what a condition finds; an update to an earlier time is a late row."""
+        first, region = step.items[0], PLACES[step.items[0].place][0]
+        ids = sorted({f"k{item.number}" for item in step.items})
+        where = f"region = '{region}' and id in ({', '.join(map(repr, ids))})"
+        hit = {k: row for k, row in self.state.items() if row["region"] == region and row["id"] in ids}
+        if step.operation == "delete_where":
+            result = self.table.delete(where=where, **options)
+            self.state = {key: row for key, row in self.state.items() if key not in hit}
+            self._dead |= hit.keys()
+            self._note(result, ())
+            return result
+        shift = {Pace.LATE: -5, Pace.TIE: 0, Pace.NEWER: 10}[first.pace]
+        result = self.table.update(where, {"value": "value + 1000", "ts": f"ts + {shift}"}, **options)
+        changed = {
+            key: {**row, "value": row["value"] + 1000, "ts": row["ts"] + shift, COMMIT_TIME: result.instant}
+            for key, row in hit.items()
+        }
+        is_late = self.kind.ordered and shift < 0
+        self.state = self.state if is_late else {**self.state, **changed}
+        for key, row in changed.items():
+            self._highest[key] = max(row["ts"], self._highest[key])
+        self._note(result, tuple(changed.values()) if is_late else ())
+        return result
 
     def _compact(self) -> CommitResult | None:
         result = self.table.compact() if self.kind.is_mor else None

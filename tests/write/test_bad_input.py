@@ -166,7 +166,7 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
     ),
     "an operation that does not exist": (
         lambda table: table.write("merge", table.state.engine.rows(SCHEMA, []), {}),
-        r"no write operation 'merge'.*upsert",
+        r"write.operation is 'merge'.*upsert",
     ),
     "a table of that name": (
         lambda table: drawstring.create(table.uri, SCHEMA, record_key="id"),

@@ -28,6 +28,7 @@ KINDS = [
 ]
 EXAMPLES = settings.get_profile(settings.get_current_profile_name()).max_examples // 25
 VERBS = ("upsert", "upsert", "upsert", "delete", "insert", "bulk_insert", "insert_overwrite", "compact")
+CHANGES = ("update_where", "update_where", "delete_where")
 
 items = st.lists(
     st.builds(
@@ -43,7 +44,7 @@ items = st.lists(
 steps = st.lists(
     st.builds(
         Step,
-        st.sampled_from((*VERBS, "insert_overwrite_table")),
+        st.sampled_from((*VERBS, *CHANGES, "insert_overwrite_table")),
         items,
         st.sampled_from((False, False, True)),
         st.booleans(),

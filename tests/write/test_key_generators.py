@@ -236,3 +236,20 @@ def test_writes_put_rows_of_real_hudi_into_the_partitions_that_they_are_in(name:
         before.select(paths).to_pylist(), key=str
     )
     assert set(after.column("_hoodie_commit_time").to_pylist()) == {table.timeline.latest_write().requested}
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize("name", GENERATORS)
+def test_rows_are_changed_and_merged_where_they_are(name: str, table_type: str) -> None:
+    partition_by, properties, _, _ = GENERATORS[name]
+    table = create(partition_by, properties, 9, table_type)
+    types = {"hoodie.datasource.write.partitionpath.field": partition_by} if "custom" in name else {}
+    table.insert(rows_of(("a", "rome", DAY, 1, 1.0), ("b", "oslo", DAY, 1, 2.0)), **types)
+    table.update(f"made = {DAY} and city = 'rome'", {"fare": "fare + 10"}, **types)
+    source = rows_of(("a", "rome", DAY, 2, 0.5), ("c", "rome", DAY + 1, 1, 4.0))
+    merge = table.merge(source, **types).when_matched_update({"fare": "source.fare + target.fare"})
+    merge.when_not_matched_insert_all().execute()
+    table.delete(where="id = 'b'", **types)
+    assert held(table) == [("a", 11.5), ("c", 4.0)]
+    table.upsert(rows_of(("a", "rome", DAY, 3, 7.0), ("c", "rome", DAY + 1, 3, 8.0)), **types)
+    assert held(table) == [("a", 7.0), ("c", 8.0)]

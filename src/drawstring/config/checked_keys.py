@@ -24,8 +24,6 @@ _WRITE: Final = "hoodie.datasource.write."
 _READ: Final = "hoodie.datasource.read."
 
 CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
-    _only("FALSE", _WRITE + "insert.drop.duplicates", "Whether an insert drops keys that exist."),
-    _only("NONE", "hoodie.datasource.insert.dup.policy", "What an insert does with keys that exist."),
     _only(
         "FALSE",
         _WRITE + "keygenerator.consistent.logical.timestamp.enabled",
@@ -57,7 +55,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _only("FALSE", "hoodie.write.commit.callback.on", "Whether a commit calls a web address."),
     _only("PARQUET", "hoodie.table.base.file.format", "Format of base files.", "hoodie.base.file.format"),
     _only("DYNAMIC", "hoodie.datasource.overwrite.mode", "Whether an overwrite replaces the whole table."),
-    _never(_WRITE + "partitions.to.delete", "Partitions that delete_partition drops."),
     _never(_WRITE + "record.merger.impls", "Classes that merge records."),
     _never("hoodie.write.record.merge.custom.implementation.classes", "Classes that merge records."),
     _never(

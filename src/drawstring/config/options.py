@@ -25,7 +25,7 @@ from drawstring.config.table import TableConfig
 from drawstring.config.write_keys import IDENTITY_OPTIONS, WRITE_OPTIONS
 
 DEFAULT_BUCKET_COUNT: Final = 256
-_OPERATION_KEY: Final = "hoodie.datasource.write.operation"
+OPERATION_KEY: Final = "hoodie.datasource.write.operation"
 _TYPE_KEY: Final = "hoodie.datasource.write.keygenerator.type"
 _CLASS_KEY: Final = "hoodie.datasource.write.keygenerator.class"
 _MODE_KEY: Final = "hoodie.record.merge.mode"
@@ -37,8 +37,9 @@ class WriteOptions:
     """What a write was told; None or empty where it was told nothing and the table knows.
 
     Attributes:
-        operation: `upsert`, `insert`, `bulk_insert`, `append`, `delete`, `insert_overwrite` or
-            `insert_overwrite_table`.
+        operation: `upsert`, `insert`, `bulk_insert`, `append`, `delete`, `insert_overwrite`,
+            `insert_overwrite_table` or `delete_partition`.
+        partitions_to_delete: paths and patterns of delete_partition.
         table_name, table_type, table_version: of a new table.
         record_key, partition_path, ordering: columns of a new table.
         hive_style, url_encode: of the partition paths of a new table.
@@ -57,12 +58,16 @@ class WriteOptions:
         bloom_enabled: whether base files carry a bloom filter.
         sizing: how large base files are to be.
         bulk: how a bulk insert orders rows.
+        partial_update: whether upsert leaves columns alone that the rows lack.
         combine_before_insert, combine_before_upsert: whether one record of a key is kept.
+        insert_duplicates: `none`, `drop` or `fail`: what insert does with keys that are there.
+        drop_duplicates: whether insert drops them, and keeps one record of a key.
         inline_compaction, inline_compaction_commits: whether and when a write compacts.
         lock_wait_ms: how long a write waits for another one.
     """
 
     operation: str
+    partitions_to_delete: tuple[str, ...]
     table_name: str | None
     table_type: TableType | None
     table_version: int | None
@@ -93,11 +98,19 @@ class WriteOptions:
     bloom_enabled: bool
     sizing: Sizing
     bulk: BulkInsert
+    partial_update: bool
     combine_before_insert: bool
+    insert_duplicates: str
+    drop_duplicates: bool
     combine_before_upsert: bool
     inline_compaction: bool
     inline_compaction_commits: int
     lock_wait_ms: int
+
+    @property
+    def known_keys(self) -> str:
+        """What insert does with rows whose key the table has: `none`, `drop` or `fail`."""
+        return "drop" if self.drop_duplicates else self.insert_duplicates
 
     @classmethod
     def parse(cls, given: Given) -> Self:
@@ -190,10 +203,10 @@ def check_call(given: Given, operation: str | None = None) -> None:
         InvalidError: a name that is no option, or another operation.
     """
     check_names(given)
-    asked = _given_text(parse_options(given, Scope.WRITE), _OPERATION_KEY)
+    asked = _given_text(parse_options(given, Scope.WRITE), OPERATION_KEY)
     if operation and asked and asked != operation:
         raise InvalidError(
-            f"{_OPERATION_KEY} is {asked} but the call is {operation}: leave the option out, or call {asked}"
+            f"{OPERATION_KEY} is {asked} but the call is {operation}: leave the option out, or call {asked}"
         )
 
 
@@ -298,6 +311,21 @@ def _check_write(options: WriteOptions) -> None:
         raise UnsupportedError(
             "hoodie.combine.before.upsert=false would leave several records of a key: leave it out"
         )
+    if options.drop_duplicates and options.insert_duplicates == "fail":
+        raise InvalidError(
+            "hoodie.datasource.insert.dup.policy=fail and hoodie.datasource.write.insert.drop.duplicates=true"
+            " contradict each other: leave one of them out"
+        )
+    if options.partial_update and options.operation != "upsert":
+        raise InvalidError(
+            f"drawstring.write.partial_update goes with operation upsert, and this is {options.operation}:"
+            " leave it out"
+        )
+    if options.partitions_to_delete and options.operation != "delete_partition":
+        raise InvalidError(
+            "hoodie.datasource.write.partitions.to.delete goes with operation delete_partition, and this is"
+            f" {options.operation}: leave one of them out"
+        )
     if options.index_type not in (None, "BUCKET") and options.bucket_count:
         raise InvalidError(
             "hoodie.bucket.index.num.buckets needs hoodie.index.type=BUCKET: set it, or leave out the buckets"
@@ -335,6 +363,7 @@ def _shown(value: object) -> str:
 
 __all__ = [
     "DEFAULT_BUCKET_COUNT",
+    "OPERATION_KEY",
     "ReadOptions",
     "WriteOptions",
     "check_against",

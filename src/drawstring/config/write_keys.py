@@ -17,7 +17,7 @@ _OPERATIONS: Final = (
     "delete_partition", "bootstrap", "compact", "cluster", "insert_prepped", "upsert_prepped",
     "bulk_insert_prepped", "delete_prepped",
 )  # fmt: skip
-SUPPORTED_OPERATIONS: Final = _OPERATIONS[:7]
+SUPPORTED_OPERATIONS: Final = _OPERATIONS[:8]
 _CODECS: Final = ("snappy", "gzip", "zstd", "lz4", "brotli", "uncompressed", "lzo")
 _GENERATORS: Final = (
     "SIMPLE", "COMPLEX", "NON_PARTITION", "TIMESTAMP", "CUSTOM", "GLOBAL_DELETE", "USER_PROVIDED",
@@ -159,6 +159,13 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         only=tuple(name.upper() for name in SUPPORTED_OPERATIONS),
         field="operation",
     ),
+    Option(
+        "hoodie.datasource.write.partitions.to.delete",
+        "Partition paths that delete_partition drops, * for any text; those of the rows when not given.",
+        kind=Kind.LIST,
+        default=(),
+        field="partitions_to_delete",
+    ),
     *INDEX_OPTIONS,
     *LOG_INDEX_OPTIONS,
     Option(
@@ -187,11 +194,32 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     *SIZING_OPTIONS,
     *BULK_OPTIONS,
     Option(
+        "drawstring.write.partial_update",
+        "Whether upsert sets only the columns that the rows have, and leaves the others as they are.",
+        kind=Kind.FLAG,
+        default=False,
+        field="partial_update",
+    ),
+    Option(
         "hoodie.combine.before.insert",
         "Whether insert and bulk_insert keep one record of a key.",
         kind=Kind.FLAG,
         default=False,
         field="combine_before_insert",
+    ),
+    Option(
+        "hoodie.datasource.insert.dup.policy",
+        "What insert does with rows whose key the table has: keep both, drop the new one, or fail.",
+        default="none",
+        choices=("none", "drop", "fail"),
+        field="insert_duplicates",
+    ),
+    Option(
+        "hoodie.datasource.write.insert.drop.duplicates",
+        "Whether insert drops rows whose key the table has, and keeps one of a key that comes twice.",
+        kind=Kind.FLAG,
+        default=False,
+        field="drop_duplicates",
     ),
     Option(
         "hoodie.combine.before.upsert",

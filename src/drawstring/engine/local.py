@@ -18,10 +18,11 @@ import pyarrow as pa
 
 from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
 from drawstring.engine.grouping import GroupKey, split_by
-from drawstring.engine.matching import WantedKeys, left_pairs
+from drawstring.engine.matching import WantedKeys, left_pairs, with_null_left
 from drawstring.engine.protocol import BatchFunction, TaskContext, TaskFunction
 from drawstring.engine.ranges import SortedRanges
 from drawstring.engine.spill import SpillingGroups
+from drawstring.engine.streams import stream
 from drawstring.engine.tally import Tally
 
 T = TypeVar("T")
@@ -60,6 +61,12 @@ class LocalEngine:
         iterator = iter(batches)
         return LocalRows(self, schema, lambda: iterator)
 
+    def read(
+        self, sources: Sequence[T], read: Callable[[T], Iterator[pa.RecordBatch]], schema: pa.Schema
+    ) -> LocalRows:
+        """Return the rows that `read(source)` yields for every source, columns `schema`; lazy."""
+        return LocalRows(self, schema, lambda: stream(sources, read, self.threads))
+
 
 class LocalRows:
     """Record batches in this process: one stream, or streams by group after an exchange."""
@@ -87,11 +94,11 @@ class LocalRows:
         def apply(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
             return list(function(iter((batch,))))
 
-        def stream() -> Iterator[pa.RecordBatch]:
+        def mapped() -> Iterator[pa.RecordBatch]:
             for batches in ordered_map(apply, self._source(), self._engine.threads):
                 yield from batches
 
-        return LocalRows(self._engine, schema, stream)
+        return LocalRows(self._engine, schema, mapped)
 
     def persist(self) -> LocalRows:
         """Read the stream to its end and keep it, on disk beyond the engine's memory."""
@@ -119,8 +126,13 @@ class LocalRows:
         sources: Sequence[T],
         read: Callable[[T], Iterator[pa.RecordBatch]],
         schema: pa.Schema,
+        *,
+        keep_right: bool = False,
     ) -> LocalRows:
-        """Left-join with the rows of all sources; the keys of the left side are held in memory."""
+        """Left-join with the rows of all sources; the keys of the left side are held in memory.
+
+        With `keep_right` the sources are read a second time, so that what matches nothing streams by.
+        """
         left = self if self._kept is not None else self.persist()
         wanted = WantedKeys.of(left._source(), on)
 
@@ -135,7 +147,7 @@ class LocalRows:
         picked = right.select([field.name for field in columns]).take(pa.array(partners, mask=partners < 0))
         joined_schema = pa.schema([*self._schema, *columns])
 
-        def stream() -> Iterator[pa.RecordBatch]:
+        def joined() -> Iterator[pa.RecordBatch]:
             seen = 0
             for batch in left._source():
                 start, end = np.searchsorted(rows, (seen, seen + batch.num_rows))
@@ -144,8 +156,12 @@ class LocalRows:
                 seen += batch.num_rows
                 added = [_one_chunk(part.column(field.name)) for field in columns]
                 yield pa.RecordBatch.from_arrays([*repeated.columns, *added], schema=joined_schema)
+            if keep_right:
+                for batch in stream(sources, read, self._engine.threads):
+                    alone = wanted.unmatched(batch).select([field.name for field in columns])
+                    yield with_null_left(alone, self._schema)
 
-        return LocalRows(self._engine, joined_schema, stream)
+        return LocalRows(self._engine, joined_schema, joined)
 
     def exchange(self, by: Sequence[str]) -> LocalGroups:
         """Bring rows with equal values in `by` together."""

@@ -84,6 +84,23 @@ class WantedKeys:
                 numbers.append(found.drop_null().to_numpy(zero_copy_only=False) + np.int64(start))
         return pa.Table.from_batches(kept, schema), np.concatenate(numbers)
 
+    def unmatched(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of the right side whose key is not wanted."""
+        parts = [
+            part.filter(pc.invert(pc.is_in(part.column(self.on[0]), value_set=self.groups[key][0])))
+            if key in self.groups
+            else part
+            for key, part in split_by(batch, self.on[1:])
+        ]
+        return pa.concat_batches(parts) if parts else batch
+
+
+def with_null_left(rows: pa.RecordBatch, left: pa.Schema) -> pa.RecordBatch:
+    """Return rows of the right side of a join that match nothing, null in the columns of the left side."""
+    nothing = [pa.nulls(rows.num_rows, field.type) for field in left]
+    schema = pa.schema([*left, *rows.schema])
+    return pa.RecordBatch.from_arrays([*nothing, *rows.columns], schema=schema)
+
 
 def left_pairs(left: Array, right: Array, keys: int) -> tuple[Array, Array]:
     """Return the pairs of rows of a left join.

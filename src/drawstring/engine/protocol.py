@@ -75,12 +75,15 @@ class Rows(Protocol):
         sources: Sequence[T],
         read: Callable[[T], Iterator[pa.RecordBatch]],
         schema: pa.Schema,
+        *,
+        keep_right: bool = False,
     ) -> Rows:
         """Left-join with the rows that `read(source)` yields for every source, columns `schema`.
 
         `on` are the key columns of both sides. The result has the columns of the left side and
         then those of `schema` that are not in `on`, null where nothing matched. A row on the left
-        comes once for each match on the right, all of them in one batch.
+        comes once for each match on the right, all of them in one batch. With `keep_right` rows of the
+        right side that match nothing come too, with null in all columns of the left side.
         """
         ...
 
@@ -111,4 +114,10 @@ class Engine(Protocol):
 
     def map(self, task: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Run a task for each item, results in the items' order."""
+        ...
+
+    def read(
+        self, sources: Sequence[T], read: Callable[[T], Iterator[pa.RecordBatch]], schema: pa.Schema
+    ) -> Rows:
+        """Return the rows that `read(source)` yields for every source, columns `schema`; lazy."""
         ...

@@ -78,7 +78,7 @@ def upserts(rows: pa.Table, settings: FileSettings) -> Changes:
     has_left = rows.column(MOVED_AWAY)
     rest = rows.drop_columns([MOVED_AWAY])
     gone = flat(rest.column(KEY).filter(has_left))
-    return _with_deletes(_split(*resolved(rest.filter(pc.invert(has_left)), settings), settings.config), gone)
+    return with_deletes(_split(*resolved(rest.filter(pc.invert(has_left)), settings), settings.config), gone)
 
 
 def resolved(rows: pa.Table, settings: FileSettings) -> tuple[pa.Table, Array]:
@@ -105,7 +105,7 @@ def split_deletes(rows: pa.Table, config: TableConfig) -> Changes:
     return _split(rows, row_deletes(rows, config)[0], config)
 
 
-def _with_deletes(changes: Changes, keys: pa.Array) -> Changes:
+def with_deletes(changes: Changes, keys: pa.Array) -> Changes:
     """Add deletes that win over all that was before."""
     ordering = changes.delete_ordering
     if ordering is not None:

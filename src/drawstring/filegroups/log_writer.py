@@ -148,17 +148,28 @@ def _blocks(
     """
     header = {HeaderKey.INSTANT_TIME: settings.instant, HeaderKey.SCHEMA: settings.avro_schema}
     records = changes.records.sort_by(RECORD_KEY) if settings.clique_files else changes.records
-    data = [stamp.apply(batch, target.file_id) for batch in records.to_batches() if batch.num_rows]
+    names = settings.log_schema.names
+    data = [stamp.apply(each, target.file_id).select(names) for each in records.to_batches() if each.num_rows]
     deletes = []
     if len(changes.delete_keys):
         ordering = _ordering_values(changes.delete_ordering)
         content = encode_deletes(changes.delete_keys, target.partition, ordering)
         deletes.append(encode_block(BlockType.DELETE, header, content))
+    data_header = _data_header(settings)
     if entries is None:
-        return [*([_data_block(settings, header, data)] if data else []), *deletes]
+        return [*([_data_block(settings, data_header, data)] if data else []), *deletes]
     if settings.log_format == "avro" and data:
-        return [*deletes, _data_block(settings, header, data), _parquet_block(settings, header, [], entries)]
-    return [*deletes, _parquet_block(settings, header, data, entries)]
+        return [
+            *deletes,
+            _data_block(settings, data_header, data),
+            _parquet_block(settings, data_header, [], entries),
+        ]
+    return [*deletes, _parquet_block(settings, data_header, data, entries)]
+
+
+def _data_header(settings: FileSettings) -> Header:
+    header = {HeaderKey.INSTANT_TIME: settings.instant, HeaderKey.SCHEMA: settings.log_avro_schema}
+    return {**header, HeaderKey.IS_PARTIAL: "true"} if settings.partial else header
 
 
 def _ordering_values(columns: list[pa.Array] | None) -> pa.Array | None:
@@ -171,9 +182,9 @@ def _ordering_values(columns: list[pa.Array] | None) -> pa.Array | None:
 def _data_block(settings: FileSettings, header: Header, batches: list[pa.RecordBatch]) -> bytes:
     if settings.log_format != "avro":
         return _parquet_block(settings, header, batches)
-    table = pa.Table.from_batches(batches).cast(settings.full_schema).combine_chunks()
+    table = pa.Table.from_batches(batches).cast(settings.log_schema).combine_chunks()
     return encode_block(
-        BlockType.AVRO_DATA, header, encode_datums(table.to_batches()[0], settings.avro_schema)
+        BlockType.AVRO_DATA, header, encode_datums(table.to_batches()[0], settings.log_avro_schema)
     )
 
 
@@ -184,6 +195,6 @@ def _parquet_block(
     entries: Mapping[str, str] | None = None,
 ) -> bytes:
     content = encode_parquet_block(
-        batches, settings.full_schema, settings.avro_schema, settings.compression, entries
+        batches, settings.log_schema, settings.log_avro_schema, settings.compression, entries
     )
     return encode_block(BlockType.PARQUET_DATA, header, content)

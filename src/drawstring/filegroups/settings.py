@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ class FileSettings:
         log_format: `parquet` or `avro` data blocks.
         clique_files: log files that tell of their keys together; 0 where log files carry no index.
         row_group_rows: rows in a row group.
+        partial: the only columns, besides meta columns, that log blocks hold; empty for all.
     """
 
     storage: StorageSpec
@@ -42,11 +44,28 @@ class FileSettings:
     log_format: str
     clique_files: int = 0
     row_group_rows: int = ROW_GROUP_ROWS
+    partial: tuple[str, ...] = ()
 
     @property
     def full_schema(self) -> pa.Schema:
         """The table's columns with the meta columns in front."""
         return with_meta(self.schema)
+
+    @property
+    def log_schema(self) -> pa.Schema:
+        """The columns of log blocks."""
+        if not self.partial:
+            return self.full_schema
+        return with_meta(pa.schema([field for field in self.schema if field.name in self.partial]))
+
+    @property
+    def log_avro_schema(self) -> str:
+        """Avro text of the columns of log blocks."""
+        if not self.partial:
+            return self.avro_schema
+        names = set(self.log_schema.names)
+        record = json.loads(self.avro_schema)
+        return json.dumps({**record, "fields": [each for each in record["fields"] if each["name"] in names]})
 
     def stamp(self, task: int) -> Stamp:
         """Return what puts the meta columns on the rows of a task."""

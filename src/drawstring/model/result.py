@@ -36,6 +36,11 @@ class CommitResult:
     bytes_written: int = 0
     seconds: float = 0.0
 
+    @property
+    def copied(self) -> int:
+        """Records that moved to a new file as they were; none go into a log."""
+        return max(0, self.records_written - self.inserts - self.updates)
+
     @staticmethod
     def of(instant: Instant, operation: str, stats: Sequence[WriteStat], seconds: float) -> CommitResult:
         """Sum up the statistics of a commit."""

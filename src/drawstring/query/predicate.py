@@ -11,24 +11,27 @@ dates; a time without an offset is in UTC. Division by zero is null.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import acero
 
 from drawstring.base.errors import InvalidError
 from drawstring.formats.conditions import where_columns
+from drawstring.query.literals import typed
 from drawstring.query.names import check_columns
 
 Where: TypeAlias = "str | pc.Expression | None"
 
 
-def parse_where(where: Where, schema: pa.Schema) -> pc.Expression | None:
+def parse_where(where: Where, schema: pa.Schema, *, has_sides: bool = False) -> pc.Expression | None:
     """Return the condition as an expression that fits the columns.
 
     Args:
         where: SQL text, or an Arrow expression.
         schema: the table's columns.
+        has_sides: whether these are columns of several tables, named `table.column`.
 
     Raises:
         InvalidError: an unknown column, a condition that does not parse, or a type that does not fit.
@@ -37,7 +40,7 @@ def parse_where(where: Where, schema: pa.Schema) -> pc.Expression | None:
         return None
     if not isinstance(where, str | pc.Expression):
         raise InvalidError(f"a condition is a SQL text or a pyarrow expression, not {where!r}")
-    expression = _parsed(where, schema) if isinstance(where, str) else where
+    expression = _condition(where, schema, has_sides) if isinstance(where, str) else where
     check_columns(where_columns(expression, schema), schema)
     try:
         schema.empty_table().filter(expression)
@@ -46,7 +49,67 @@ def parse_where(where: Where, schema: pa.Schema) -> pc.Expression | None:
     return expression
 
 
-def _parsed(text: str, schema: pa.Schema) -> pc.Expression:
+def parse_value(value: Any, schema: pa.Schema, column: pa.Field, *, has_sides: bool = False) -> pc.Expression:
+    """Return what a column is set to as an expression of a type that goes into the column.
+
+    Args:
+        value: SQL text, an Arrow expression, or any other Python value, which stands for itself.
+        schema: the columns that it may look at.
+        column: the column that is set.
+        has_sides: as in `parse_where`.
+
+    Raises:
+        InvalidError: an unknown column, a text that does not parse, or a type that does not go into
+            the column.
+    """
+    try:
+        expression = _value(value, schema, column.type, has_sides)
+        found = evaluated(schema.empty_table(), [expression], ["value"]).schema.field("value").type
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise InvalidError(f"column {column.name} cannot be set to {value!s}: {error}") from error
+    except InvalidError as error:
+        raise InvalidError(f"column {column.name} cannot be set to {value!s}: {error.message}") from error
+    if not _goes_into(found, column.type):
+        raise InvalidError(
+            f"column {column.name} is {column.type} and is set to {value!s}, which is {found}: cast it"
+        )
+    return expression
+
+
+def evaluated(rows: pa.Table, expressions: list[pc.Expression], names: list[str]) -> pa.Table:
+    """Return the values of expressions on rows, in the rows' order."""
+    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
+    project = acero.Declaration("project", acero.ProjectNodeOptions(expressions, names))
+    return acero.Declaration.from_sequence([source, project]).to_table(use_threads=False)
+
+
+def _goes_into(kind: pa.DataType, column: pa.DataType) -> bool:
+    """Tell whether values of a type may stand in a column; each is cast, and refused if it does not fit."""
+    if kind == column or pa.types.is_null(kind):
+        return True
+    if _is_number(kind) and _is_number(column):
+        return True
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(column):
+        return bool((kind.tz is None) == (column.tz is None))
+    return bool(pa.types.is_nested(kind) and pa.types.is_nested(column) and kind.id == column.id)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _value(value: Any, schema: pa.Schema, kind: pa.DataType, has_sides: bool) -> pc.Expression:
+    if isinstance(value, pc.Expression):
+        check_columns(where_columns(pc.field(schema.names[0]).is_null() & value.is_null(), schema), schema)
+        return value
+    if isinstance(value, str):
+        from drawstring.query.sql_condition import value_of
+
+        return value_of(value, schema, kind, has_sides=has_sides)
+    return pc.scalar(pa.scalar(None, kind) if value is None else typed(value, kind))
+
+
+def _condition(text: str, schema: pa.Schema, has_sides: bool) -> pc.Expression:
     from drawstring.query.sql_condition import expression_of
 
-    return expression_of(text, schema)
+    return expression_of(text, schema, has_sides=has_sides)

@@ -5,28 +5,21 @@ plan ── tasks ──> worker threads, each its own task ── bounded queue
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
-from queue import Full, Queue
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
 from drawstring.base.bounds import worker_threads
 from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.engine.streams import stream
 from drawstring.filegroups.cdc import ChangeTask, read_task
 from drawstring.filegroups.tasks import ReadTask
 
 if TYPE_CHECKING:
     import pandas
     import polars
-
-BATCHES_AHEAD_MAX: Final = 8
-"""Batches that a task may be ahead of whoever takes them."""
-
-_POLL_SECONDS: Final = 0.1
 
 Task: TypeAlias = ReadTask | ChangeTask
 """What a scan is made of."""
@@ -71,7 +64,7 @@ class Scan:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows as they are read, file slice by file slice."""
-        return stream(self.tasks(), self._threads)
+        return stream(self.tasks(), read_task, self._threads)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the rows as a stream that other libraries read."""
@@ -116,71 +109,3 @@ def _check_installed(package: str) -> None:
         raise InvalidError(
             f"to_{package} needs {package}, which is not installed: pip install {package}, or use to_arrow"
         )
-
-
-class _Run:
-    """One task on its own thread, ahead of its reader by a bounded number of batches."""
-
-    def __init__(self, task: Task, stop: Event) -> None:
-        self._queue: Queue[pa.RecordBatch | BaseException | None] = Queue(BATCHES_AHEAD_MAX)
-        self._stop = stop
-        self._thread = Thread(target=self._work, args=(task,), daemon=True, name="drawstring-read")
-        self._thread.start()
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        while (item := self._queue.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-
-    def join(self) -> None:
-        self._thread.join()
-
-    def _work(self, task: ReadTask) -> None:
-        last: BaseException | None = None
-        try:
-            for batch in read_task(task):
-                if not self._put(batch):
-                    return
-        except BaseException as error:
-            last = error
-        if last is not None:
-            self._put(last)
-        self._put(None)
-
-    def _put(self, item: pa.RecordBatch | BaseException | None) -> bool:
-        """Hand over an item; False when nobody wants it any more."""
-        while not self._stop.is_set():
-            try:
-                self._queue.put(item, timeout=_POLL_SECONDS)
-                return True
-            except Full:
-                continue
-        return False
-
-
-def stream(tasks: Sequence[Task], threads: int) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of the tasks in the tasks' order, several tasks at work at once.
-
-    Args:
-        tasks: what to read.
-        threads: tasks at work at once.
-    """
-    if len(tasks) == 1:
-        yield from read_task(tasks[0])
-        return
-    stop = Event()
-    running: deque[_Run] = deque()
-    waiting = iter(tasks)
-    try:
-        while True:
-            while len(running) < threads and (task := next(waiting, None)) is not None:
-                running.append(_Run(task, stop))
-            if not running:
-                return
-            yield from running[0].batches()
-            running.popleft()
-    finally:
-        stop.set()
-        for run in running:
-            run.join()

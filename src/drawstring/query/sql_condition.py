@@ -5,7 +5,8 @@ Imported when the first text is parsed: sqlglot takes a while to load, and most 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from operator import and_, or_
 from typing import Any, Final
@@ -18,35 +19,66 @@ from sqlglot import expressions as sql
 from drawstring.base.errors import InvalidError
 from drawstring.query.comparing import FLOAT_COMPARISONS, PLAIN_COMPARISONS, Comparison, quotient
 from drawstring.query.literals import typed
-from drawstring.query.names import check_columns
+from drawstring.query.names import path_in, path_in_sides
+from drawstring.query.sql_functions import CASTS, FUNCTIONS, KNOWN
 
 _SPELLED_OUT_MAX: Final = 64
 """Values of an IN list up to which it becomes equalities, which row groups can be pruned by."""
 
 
-def expression_of(text: str, schema: pa.Schema) -> pc.Expression:
+def expression_of(text: str, schema: pa.Schema, *, has_sides: bool = False) -> pc.Expression:
     """Translate the text of a condition.
 
     Args:
         text: the condition.
         schema: the table's columns.
+        has_sides: whether these are columns of several tables, named `table.column`.
 
     Raises:
         InvalidError: it does not parse, or a literal does not fit its column.
     """
+    with _bounded():
+        return _Translator(schema, has_sides).of(_parsed(text, "condition"))
+
+
+def value_of(text: str, schema: pa.Schema, kind: pa.DataType, *, has_sides: bool = False) -> pc.Expression:
+    """Translate the text of a value that a column is set to.
+
+    Args:
+        text: the value.
+        schema, has_sides: as in `expression_of`.
+        kind: the column's type, which a literal takes.
+
+    Raises:
+        InvalidError: it does not parse, or a literal does not fit the column.
+    """
+    with _bounded():
+        return _Translator(schema, has_sides).value(_parsed(text, "value"), kind)
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
     try:
-        return _Translator(schema).condition(text)
+        yield
     except RecursionError:
         raise InvalidError(
             "the condition is nested too deeply: take parentheses out, or use IN for many values"
         ) from None
 
 
-class _Translator:
-    """Turns a parsed condition into an expression."""
+def _parsed(text: str, what: str) -> Any:
+    try:
+        return sqlglot.parse_one(text, dialect="spark")
+    except sqlglot.errors.SqlglotError as error:
+        raise InvalidError(f"the {what} {text!r} is no SQL {what}{_where(error)}") from error
 
-    def __init__(self, schema: pa.Schema) -> None:
+
+class _Translator:
+    """Turns a parsed condition or value into an expression."""
+
+    def __init__(self, schema: pa.Schema, has_sides: bool) -> None:
         self._schema = schema
+        self._has_sides = has_sides
         self._nodes: dict[type[sql.Expression], Callable[[Any], pc.Expression]] = {
             sql.And: lambda node: self._chain(node, and_),
             sql.Or: lambda node: self._chain(node, or_),
@@ -67,14 +99,6 @@ class _Translator:
             sql.Div: self._divide,
         }
 
-    def condition(self, text: str) -> pc.Expression:
-        """Parse and translate a text."""
-        try:
-            node = sqlglot.parse_one(text, dialect="spark")
-        except sqlglot.errors.SqlglotError as error:
-            raise InvalidError(f"the condition {text!r} is no SQL condition{_where(error)}") from error
-        return self.of(node)
-
     def of(self, node: Any) -> pc.Expression:
         """Translate a condition or a value; what is said about it and not known here is refused."""
         _check_all_known(node)
@@ -89,7 +113,26 @@ class _Translator:
             return translate(node)
         if (value := _literal(node)) is not None:
             return pc.scalar(float(value) if isinstance(value, Decimal) else _checked(value))
-        raise _unsupported(node)
+        return self._function(node, None)
+
+    def value(self, node: Any, kind: pa.DataType | None) -> pc.Expression:
+        """Translate a value; a literal in it takes the type of what it is for."""
+        if isinstance(node, sql.Paren):
+            return self.value(node.this, kind)
+        if type(node) in FUNCTIONS and _literal(node) is None:
+            return self._function(node, kind)
+        return self._operand(node, kind)
+
+    def column_type(self, node: Any) -> pa.DataType | None:
+        """Return the type of a column that the node is, None for anything else."""
+        return self._type(node)
+
+    def _function(self, node: Any, kind: pa.DataType | None) -> pc.Expression:
+        _check_all_known(node)
+        function = FUNCTIONS.get(type(node))
+        if function is None:
+            raise _unsupported(node)
+        return function(self, node, kind)
 
     def _chain(self, node: Any, operator: Callable[[Any, Any], pc.Expression]) -> pc.Expression:
         """Translate operands of one operator, which can be hundreds, to a tree that is not deep."""
@@ -112,10 +155,7 @@ class _Translator:
     def _path(self, node: Any) -> list[str]:
         """Return the name of a column, or the path to a field inside it, as the table spells it."""
         parts = [part.name for part in node.parts]
-        by_folded = {name.lower(): name for name in self._schema.names}
-        name = parts[0] if parts[0] in self._schema.names else by_folded.get(parts[0].lower(), parts[0])
-        check_columns([name], self._schema)
-        return [name, *parts[1:]]
+        return path_in_sides(parts, self._schema) if self._has_sides else path_in(parts, self._schema)
 
     def _type(self, node: sql.Expression) -> pa.DataType | None:
         """Return the type of a column that the node is, None for anything else."""
@@ -188,7 +228,15 @@ class _Translator:
         return ~like if node.args.get("negate") else like
 
     def _arithmetic(self, node: Any, function: Callable[[Any, Any], pc.Expression]) -> pc.Expression:
-        return function(self.of(node.this), self.of(node.expression))
+        left, right = node.this, node.expression
+        return function(self._term(left, self._type(right)), self._term(right, self._type(left)))
+
+    def _term(self, node: Any, other: pa.DataType | None) -> pc.Expression:
+        """Translate an operand; beside a decimal column a number is a decimal."""
+        value = _literal(node) if other is not None and pa.types.is_decimal(other) else None
+        if isinstance(value, int | Decimal) and not isinstance(value, bool):
+            return pc.scalar(Decimal(value))
+        return self.of(node)
 
     def _divide(self, node: Any) -> pc.Expression:
         for side in (node.this, node.expression):
@@ -230,9 +278,7 @@ _KNOWN: Final[dict[type[sql.Expression], frozenset[str]]] = {
     sql.Column: frozenset({"this", "table", "db", "catalog"}),
     sql.Div: frozenset({"this", "expression", "safe"}),
     sql.Literal: frozenset({"this", "is_string"}),
-    sql.Cast: frozenset({"this", "to"}),
-    sql.TryCast: frozenset({"this", "to", "safe"}),
-    sql.DataType: frozenset({"this"}),
+    **KNOWN,
 }
 """What the parser may say about a node, where it is more than one or two operands.
 
@@ -281,7 +327,7 @@ def _literal(node: sql.Expression) -> Any:
         return bool(node.this)
     if isinstance(node, sql.Cast) and (value := _literal(node.this)) is not None:
         _check_all_known(node.to)
-        kind = _CASTS.get(node.to.this)
+        kind = CASTS.get(node.to.this)
         return None if kind is None else typed(value, kind)
     if not isinstance(node, sql.Literal):
         return None
@@ -291,20 +337,6 @@ def _literal(node: sql.Expression) -> Any:
     if text.isdigit():
         return int(text)
     return float(text) if "e" in text.lower() else Decimal(text)
-
-
-_CASTS: Final[dict[Any, pa.DataType]] = {
-    sql.DataType.Type.DATE: pa.date32(),
-    sql.DataType.Type.TIMESTAMP: pa.timestamp("us", "UTC"),
-    sql.DataType.Type.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
-    sql.DataType.Type.TIMESTAMPLTZ: pa.timestamp("us", "UTC"),
-    sql.DataType.Type.TIMESTAMPNTZ: pa.timestamp("us"),
-    sql.DataType.Type.INT: pa.int32(),
-    sql.DataType.Type.BIGINT: pa.int64(),
-    sql.DataType.Type.DOUBLE: pa.float64(),
-    sql.DataType.Type.TEXT: pa.string(),
-    sql.DataType.Type.VARCHAR: pa.string(),
-}
 
 
 def _where(error: sqlglot.errors.SqlglotError) -> str:

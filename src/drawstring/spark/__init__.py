@@ -22,15 +22,18 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from drawstring.spark.engine import SparkEngine
     from drawstring.spark.functions import changes, read, write
+    from drawstring.spark.handle import SparkTable, table
     from drawstring.spark.takeover import register
 
-__all__ = ["SparkEngine", "changes", "read", "register", "write"]
+__all__ = ["SparkEngine", "SparkTable", "changes", "read", "register", "table", "write"]
 
 _ROOMS = {
     "SparkEngine": "engine",
+    "SparkTable": "handle",
     "changes": "functions",
     "read": "functions",
     "register": "takeover",
+    "table": "handle",
     "write": "functions",
 }
 

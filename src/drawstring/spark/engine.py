@@ -32,7 +32,17 @@ from drawstring.spark.packing import (
     Unpack,
     plain,
 )
-from drawstring.spark.tasks import AsTypes, Count, GatherHashes, Ingest, OnItems, Pack, PackSources, RunTask
+from drawstring.spark.tasks import (
+    AsTypes,
+    Count,
+    GatherHashes,
+    Ingest,
+    OnItems,
+    Pack,
+    PackSources,
+    ReadSources,
+    RunTask,
+)
 from drawstring.spark.types import arrow_schema, spark_schema
 from drawstring.spark.wanted import Wanted, wanted
 
@@ -75,6 +85,15 @@ class SparkEngine:
             # As a DataFrame and not an RDD: those have Python workers of their own, to be started first.
             found = numbers.mapInArrow(OnItems(pickled, task), "result binary").collect()
         return [cloudpickle.loads(bytes(row.result)) for row in found]
+
+    def read(
+        self, sources: Sequence[T], read: Callable[[T], Iterator[pa.RecordBatch]], schema: pa.Schema
+    ) -> SparkRows:
+        """Return the rows that `read(source)` yields for every source, columns `schema`; lazy."""
+        pickled = [cloudpickle.dumps(source) for source in sources]
+        slices = max(1, min(len(pickled), _TASKS_PER_CORE * self.parallelism))
+        numbers = self.spark.range(0, len(pickled), 1, slices)
+        return SparkRows(numbers, schema, (ReadSources(pickled, read),))
 
     def rows(self, df: DataFrame) -> SparkRows:
         """Take in a DataFrame; nothing is computed yet.
@@ -143,18 +162,22 @@ class SparkRows:
         sources: Sequence[T],
         read: Callable[[T], Iterator[pa.RecordBatch]],
         schema: pa.Schema,
+        *,
+        keep_right: bool = False,
     ) -> SparkRows:
         """Left-join with the rows of all sources: both sides shuffled by the hash of the key.
 
-        Rows of the sources stay where they were read when no key can match them (see `wanted`).
+        Rows of the sources stay where they were read when no key can match them (see `wanted`), unless
+        they are to be kept.
         """
         spark = self._df.sparkSession
         split = ByHash(tuple(on), int(str(spark.conf.get("spark.sql.shuffle.partitions"))))
-        join = JoinBuckets(plain(self._schema), schema, tuple(on))
+        join = JoinBuckets(plain(self._schema), schema, tuple(on), keep_right)
         both = self._packed(split)
         if sources:
             pickled = [cloudpickle.dumps(source) for source in sources]
-            function = PackSources(pickled, read, schema, split, self._wanted(on[0]))
+            wanted_keys = None if keep_right else self._wanted(on[0])
+            function = PackSources(pickled, read, schema, split, wanted_keys)
             # Keys of a file slice are read in less time than a task takes to begin.
             tasks = min(len(sources), _READS_PER_CORE * spark.sparkContext.defaultParallelism)
             numbers = spark.range(0, len(sources), 1, tasks)

@@ -124,8 +124,8 @@ def write(
     Args:
         df: the rows; of a classic session.
         path: the table's root.
-        operation: `upsert`, `insert`, `bulk_insert`, `append`, `delete`, `insert_overwrite` or
-            `insert_overwrite_table`; by default what the options say, else `upsert`.
+        operation: `upsert`, `insert`, `bulk_insert`, `append`, `delete`, `insert_overwrite`,
+            `insert_overwrite_table` or `delete_partition`; by default what the options say, else `upsert`.
         options: Hudi's write options.
         mode: what to do about a table that is there: `append` to it, `overwrite` it (put a new one
             in its place, except for the `insert_overwrite` operations), `errorifexists`, `ignore`.

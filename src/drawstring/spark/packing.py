@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.engine.grouping import split_by
-from drawstring.engine.matching import left_pairs
+from drawstring.engine.matching import left_pairs, with_null_left
 from drawstring.engine.protocol import BatchFunction
 from drawstring.spark.batches import coalesced, join_key, text_hash, with_types
 
@@ -155,11 +155,13 @@ class JoinBuckets:
         left: columns of the main side.
         right: columns of the looked-up side.
         on: key columns.
+        keep_right: whether rows of the looked-up side that match nothing come too.
     """
 
     left: pa.Schema
     right: pa.Schema
     on: tuple[str, ...]
+    keep_right: bool = False
 
     @property
     def schema(self) -> pa.Schema:
@@ -171,27 +173,33 @@ class JoinBuckets:
             yield from self._join(bucket)
 
     def _join(self, bucket: Iterator[Bucketed]) -> Iterator[pa.RecordBatch]:
+        sides = groupby(bucket, key=lambda message: message[1])
+        side, rows = next(sides)
         looked_up: list[pa.RecordBatch] = []
-        for side, rows in groupby(bucket, key=lambda message: message[1]):
-            schema = self.right if side == LOOKED_UP else self.left
-            decoded = (pa.ipc.read_record_batch(data, schema) for _, _, data in rows)
-            if side == LOOKED_UP:
-                looked_up = list(decoded)
-            else:
-                yield from self._matched(coalesced(decoded), pa.Table.from_batches(looked_up, self.right))
+        if side == LOOKED_UP:
+            looked_up = list(self._decoded(rows, self.right))
+            _, rows = next(sides, (MAIN, iter(())))
+        right = pa.concat_batches(looked_up or [_empty(self.right)])
+        yield from self._matched(coalesced(self._decoded(rows, self.left)), right)
 
-    def _matched(self, batches: Iterator[pa.RecordBatch], looked_up: pa.Table) -> Iterator[pa.RecordBatch]:
-        right = pa.concat_batches(looked_up.to_batches() or [_empty(self.right)])
+    def _decoded(self, rows: Iterator[Bucketed], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        return (pa.ipc.read_record_batch(data, schema) for _, _, data in rows)
+
+    def _matched(self, batches: Iterator[pa.RecordBatch], right: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         keys = pc.dictionary_encode(join_key(right, self.on), null_encoding="encode")
         added = right.select([field.name for field in right.schema if field.name not in self.on])
         numbers = keys.indices.to_numpy(zero_copy_only=False)
+        is_met = np.zeros(len(keys.dictionary), dtype=bool)
         for batch in batches:
             found = pc.index_in(join_key(batch, self.on), value_set=keys.dictionary, skip_nulls=True)
+            is_met[found.drop_null().to_numpy(zero_copy_only=False)] = True
             codes = found.fill_null(-1).to_numpy(zero_copy_only=False)
             rows, partners = left_pairs(codes, numbers, len(keys.dictionary))
             repeated = batch if len(rows) == len(batch) else batch.take(pa.array(rows))
             joined = added.take(pa.array(partners, mask=partners < 0)).columns
             yield pa.RecordBatch.from_arrays([*repeated.columns, *joined], schema=self.schema)
+        if self.keep_right:
+            yield with_null_left(added.filter(pa.array(~is_met[numbers])), self.left)
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:

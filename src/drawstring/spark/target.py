@@ -80,8 +80,12 @@ class Target:
         return replace_table(self.path, rows, Replacement(self.storage, create_at, write, asked))
 
     def _check_description(self, asked: WriteOptions) -> None:
-        if asked.operation == "delete":
-            raise InvalidError("there is no table to delete rows from: write to it first", table=self.path)
+        if asked.operation in ("delete", "delete_partition"):
+            raise InvalidError(
+                f"there is no table for {asked.operation} to delete from: write to it first, and delete with"
+                " mode append",
+                table=self.path,
+            )
 
     def _create(self, path: str, schema: pa.Schema, asked: WriteOptions, options: Mapping[str, Any]) -> Table:
         return create(

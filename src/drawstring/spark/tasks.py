@@ -76,6 +76,19 @@ class Pack:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadSources:
+    """The batch function that reads the sources whose numbers it is given."""
+
+    sources: list[bytes]
+    read: Callable[[Any], Iterator[pa.RecordBatch]]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column("id").to_pylist():
+                yield from self.read(cloudpickle.loads(self.sources[number]))
+
+
+@dataclass(frozen=True, slots=True)
 class PackSources:
     """Reads the other side of a join and packs it."""
 
@@ -87,13 +100,9 @@ class PackSources:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with work():
-            rows = self._rows(batches) if self.wanted is None else self.wanted(self._rows(batches))
+            found = ReadSources(self.sources, self.read)(batches)
+            rows = found if self.wanted is None else self.wanted(found)
             yield from packed(rows, self.schema, self.split, LOOKED_UP, _part())
-
-    def _rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column("id").to_pylist():
-                yield from self.read(cloudpickle.loads(self.sources[number]))
 
 
 @dataclass(frozen=True, slots=True)

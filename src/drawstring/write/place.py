@@ -20,6 +20,7 @@ from drawstring.config.table import TableType
 from drawstring.engine.grouping import contiguous_groups, split_by
 from drawstring.engine.protocol import TaskContext
 from drawstring.engine.ranges import sorted_order
+from drawstring.filegroups.actions import CountedActions, acted
 from drawstring.filegroups.base_writer import NewGroups
 from drawstring.filegroups.changes import Changes, deletes, joined, split_deletes, upserts
 from drawstring.filegroups.generated_keys import with_keys
@@ -109,8 +110,9 @@ class _GroupWork:
         changes = (each for each in map(self._changes, pieces) if not each.is_nothing)
         first = next(changes, None)
         if first is not None:
-            every = chain((first,), changes)
-            yield append_log(task.settings, self._storage, target, every, self._stamp, self._context)
+            every = CountedActions(chain((first,), changes))
+            stat = append_log(task.settings, self._storage, target, every, self._stamp, self._context)
+            yield every.told(stat)
 
     def _rewrite(self, target: FileSlice, changes: Changes) -> Iterator[WriteStat]:
         if not changes.is_nothing:
@@ -133,7 +135,7 @@ class _GroupWork:
     def _changes(self, rows: pa.Table) -> Changes:
         if self._task.is_delete:
             return deletes(rows)
-        return upserts(rows, self._task.settings)
+        return acted(rows, self._task.settings)
 
     def _create(
         self, partition: str, route: str | None, rows: Iterator[pa.RecordBatch]
@@ -155,7 +157,7 @@ class _GroupWork:
         settings = self._task.settings
         if self._task.combine and not self._task.sort_by:
             for piece in in_pieces(rows):
-                yield from upserts(piece, settings).records.to_batches()
+                yield from acted(piece, settings).records.to_batches()
         elif self._task.sort_by:
             table = pa.Table.from_batches(list(rows))
             combine = self._task.combine

@@ -15,6 +15,8 @@ from drawstring.filegroups.settings import FileSettings
 from drawstring.index.choose import choose_index
 from drawstring.index.consistent import ConsistentIndex
 from drawstring.index.protocol import Index
+from drawstring.merge.choose import takes_partial_blocks
+from drawstring.model.commit import WriteOperation
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
 from drawstring.schema.evolve import evolve
 from drawstring.schema.meta import RECORD_KEY, with_meta_fields, without_meta
@@ -38,6 +40,7 @@ class WritePlan:
         index: finds file groups.
         prepare: adds keys and routes to rows.
         combine: whether duplicate keys in the batch are resolved.
+        duplicates: `none`, `drop` or `fail`: what becomes of rows whose key the table has.
         ids: names file groups.
         arrangement: how rows are brought together first.
     """
@@ -47,6 +50,7 @@ class WritePlan:
     index: Index
     prepare: Prepare
     combine: bool
+    duplicates: str
     ids: Ids
     arrangement: Arrangement
 
@@ -73,7 +77,6 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
     key_schema = _key_schema(schema, config, needed)
     if verb.looks_up and not config.record_key_fields:
         key_schema = key_schema.append(pa.field(RECORD_KEY, pa.string()))
-    combine = options.combine_before_upsert if verb.looks_up else options.combine_before_insert
     return WritePlan(
         schema_json=schema_json,
         settings=FileSettings(
@@ -87,6 +90,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
             base_file_bytes_max=options.sizing.base_file_size_max_bytes,
             log_format=options.log_block_format,
             clique_files=log_index_cliques(options.log_index, options.log_index_clique_files, config),
+            partial=_partial(options, incoming, config, index),
         ),
         index=index,
         prepare=Prepare(
@@ -95,7 +99,8 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
             key_schema,
             index,
         ),
-        combine=combine,
+        combine=_combines(verb, options),
+        duplicates=options.known_keys if verb.operation is WriteOperation.INSERT else "none",
         ids=facts.session.state.ids,
         arrangement=arrangement(options.bulk, schema) if verb.arranges else Arrangement(),
     )
@@ -115,6 +120,33 @@ def _check_index(index: Index, verb: Verb, config: TableConfig) -> None:
             "append makes a new file group of every batch, and in a table with a bucket index the key says"
             " which file group a record is in: use insert, or a table with hoodie.index.type=SIMPLE"
         )
+
+
+def _combines(verb: Verb, options: WriteOptions) -> bool:
+    """Tell whether one record of each key in the batch is kept."""
+    if verb.looks_up:
+        return options.combine_before_upsert
+    drops = verb.operation is WriteOperation.INSERT and options.drop_duplicates
+    return options.combine_before_insert or drops
+
+
+def _partial(
+    options: WriteOptions, incoming: pa.Schema, config: TableConfig, index: Index
+) -> tuple[str, ...]:
+    partial = partial_columns(incoming, config) if options.partial_update else ()
+    if partial and index.is_global:
+        raise UnsupportedError(
+            "a partial update needs an index within partitions: a global one moves whole rows"
+        )
+    return partial
+
+
+def partial_columns(incoming: pa.Schema, config: TableConfig) -> tuple[str, ...]:
+    """Return the columns that a partial update puts into log blocks; none where it rewrites whole rows."""
+    if not (config.is_merge_on_read and config.populate_meta_fields and takes_partial_blocks(config)):
+        return ()
+    fixed = (*config.record_key_fields, *config.partition_fields)
+    return tuple(name for name in without_meta(incoming).names if name not in fixed)
 
 
 def _schema_after(

@@ -7,7 +7,6 @@ begin -> prepare (keys, partition paths, routes)
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,7 +22,7 @@ from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.metadata import encode_requested_replace
 from drawstring.index.consistent import ConsistentIndex
 from drawstring.index.look import TableLook
-from drawstring.index.protocol import PARTITION
+from drawstring.index.protocol import PARTITION, ROUTE
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.services.compaction import compact, deltas_since_compaction
@@ -31,9 +30,15 @@ from drawstring.services.transaction import Session, begin, clear, exclusive
 from drawstring.txn.state import TableState
 from drawstring.write.arrange import Arrangement
 from drawstring.write.buckets import check_buckets
+from drawstring.write.drop import DELETE_PARTITION, delete_partitions
+from drawstring.write.duplicates import without_known
 from drawstring.write.facts import WriteFacts
+from drawstring.write.feed import Arriving, BoundFeed, Feed
+from drawstring.write.merge_batches import HOME, AtHome
+from drawstring.write.partial import PartialRows
 from drawstring.write.place import PlaceGroups, PlaceNew
 from drawstring.write.plan import WritePlan, plan_write
+from drawstring.write.replaced import replaced_groups
 from drawstring.write.sizing import Sizer
 from drawstring.write.verbs import Verb, verb_of
 
@@ -62,19 +67,45 @@ def write(
         InvalidError: the rows or the options do not fit the table; nothing was written.
         UnsupportedError: the table needs something that this release cannot write.
     """
+    if operation.lower() == DELETE_PARTITION:
+        return delete_partitions(state, rows, options, extra)
+    feed: Feed = PartialRows(rows) if options.partial_update else Arriving(rows)
+    return write_feed(state, feed, verb_of(operation), options, extra)
+
+
+def write_feed(
+    state: TableState,
+    feed: Feed,
+    asked: Verb,
+    options: WriteOptions,
+    extra: Mapping[str, str] | None = None,
+) -> CommitResult:
+    """Carry out one write as one commit; see `write`.
+
+    Args:
+        state: the table.
+        feed: what is written.
+        asked: the operation's rules.
+        options: the write's options.
+        extra: what else the commit says.
+    """
     watch = Stopwatch()
-    asked = verb_of(operation)
     with exclusive(state, options.lock_wait_ms) as found:
-        verb = asked.on(found.config, rows.schema.names)
-        facts, plan = _planned(found, rows.schema, verb, options)
+        bound = feed.bind(found)
+        verb = bound.acts_as(asked, found.config)
+        facts, plan = _planned(found, bound.schema, verb, options)
         session = clear(found)
         if session is not found:
-            facts, plan = _planned(session, rows.schema, verb, options)
+            bound = feed.bind(session)
+            facts, plan = _planned(session, bound.schema, verb, options)
         requested = encode_requested_replace(verb.operation) if verb.replaces else b""
         with begin(session, verb.action(session.config), facts.time, requested) as transaction:
             lookup = SliceLookup(state.storage.spec, session.config, facts.timeline)
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
-            stats = _place(rows, plan, verb, sizer)
+            try:
+                stats = _place(bound, plan, verb, sizer)
+            finally:
+                bound.release()
             if isinstance(plan.index, ConsistentIndex):
                 plan.index.save_rings(state.storage, (stat.partition for stat in stats))
             metadata = CommitMetadata(
@@ -85,7 +116,7 @@ def write(
             )
             completed = transaction.commit(metadata)
         is_due = _compaction_is_due(session, options)
-    result = CommitResult.of(completed, operation, stats, watch.seconds())
+    result = CommitResult.of(completed, asked.name, stats, watch.seconds())
     if is_due:
         _compact_inline(state, options)
     return result
@@ -116,13 +147,29 @@ def _compaction_is_due(session: Session, options: WriteOptions) -> bool:
     return deltas_since_compaction(session.store.load()) >= options.inline_compaction_commits
 
 
-def _place(rows: Rows, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
+def _place(feed: BoundFeed, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
     """Bring the rows to their file groups and write the files."""
-    prepared = rows.map_batches(plan.prepare, plan.prepare.output_schema)
+    prepared = feed.prepared(plan)
+    if plan.duplicates == "none":
+        return _place_prepared(prepared, plan, verb, sizer)
+    kept = prepared.persist()
+    try:
+        new = without_known(kept, plan.index, _look(plan, verb, sizer), fails=plan.duplicates == "fail")
+        return _place_prepared(new, plan, verb, sizer)
+    finally:
+        kept.release()
+
+
+def _look(plan: WritePlan, verb: Verb, sizer: Sizer) -> TableLook:
+    instants = InstantRange.of(sizer.facts.timeline)
+    return TableLook(sizer.lookup, plan.settings, instants, verb.is_delete)
+
+
+def _place_prepared(prepared: Rows, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
     lookup = None if verb.replaces else sizer.lookup
     task = PlaceGroups(plan.settings, plan.index, lookup, plan.ids, verb.is_delete, plan.combine)
     task = replace(task, sort_by=plan.arrangement.sort_by)
-    if plan.index.is_hashed:
+    if ROUTE in prepared.schema.names:
         return _run(prepared, task)
     if not verb.looks_up:
         return _place_new(prepared, task, plan.arrangement, verb, sizer)
@@ -130,9 +177,11 @@ def _place(rows: Rows, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteS
         prepared = plan.index.gather(prepared, plan.settings)
     kept = prepared.persist()
     try:
-        instants = InstantRange.of(sizer.facts.timeline)
-        located = plan.index.locate(kept, TableLook(sizer.lookup, plan.settings, instants, verb.is_delete))
-        if verb.is_delete:
+        located = plan.index.locate(kept, _look(plan, verb, sizer))
+        if HOME in located.schema.names:
+            home = AtHome(pa.schema([each for each in located.schema if each.name != HOME]))
+            located = located.map_batches(home, home.schema)
+        if verb.is_delete or plan.settings.partial:  # a file written anew needs whole records
             return _run(located, task)
         with sizer.sized(kept, located) as (routed, filled):
             return _run(routed, replace(task, filled=filled))
@@ -164,16 +213,9 @@ def _run(rows: Rows, task: PlaceGroups) -> list[WriteStat]:
 
 
 def _replaced(verb: Verb, stats: list[WriteStat], lookup: SliceLookup) -> dict[str, tuple[str, ...]]:
-    """Return the file groups that an overwrite replaces.
-
-    Raises:
-        ConflictError: a pending clustering is going to replace one of them.
-    """
+    """Return the file groups that an overwrite replaces."""
     if not verb.replaces:
         return {}
-    partitions = lookup.partitions() if verb.replaces == "table" else sorted({s.partition for s in stats})
-    slices = [each for path in partitions for each in lookup.slices(path)]
-    for each in slices:
-        lookup.check_free(each)
-    groups = itertools.groupby(slices, key=lambda each: each.partition)
-    return {path: tuple(each.file_id for each in found) for path, found in groups}
+    return replaced_groups(
+        lookup.partitions() if verb.replaces == "table" else sorted({s.partition for s in stats}), lookup
+    )

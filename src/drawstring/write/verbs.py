@@ -25,6 +25,7 @@ class Verb:
         fills_files: whether rows that nobody looks up go to small files first.
         arranges: whether rows may be sorted before they are written.
         hashes: whether it goes with an index that fixes the file group of every key.
+        called: what the caller knows it by, where that is not the operation.
     """
 
     operation: WriteOperation
@@ -34,6 +35,12 @@ class Verb:
     fills_files: bool = False
     arranges: bool = False
     hashes: bool = True
+    called: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the caller knows it by."""
+        return self.called or self.operation.lower()
 
     def action(self, config: TableConfig) -> Action:
         """The action of its instant."""
@@ -70,6 +77,9 @@ VERBS: Final = {
     "insert_overwrite": Verb(WriteOperation.INSERT_OVERWRITE, replaces="partitions"),
     "insert_overwrite_table": Verb(WriteOperation.INSERT_OVERWRITE_TABLE, replaces="table"),
 }
+
+UPDATE: Final = Verb(WriteOperation.UPSERT, looks_up=True, called="update")
+MERGE: Final = Verb(WriteOperation.UPSERT, looks_up=True, called="merge")
 
 
 def verb_of(operation: str) -> Verb:

@@ -1,0 +1,92 @@
+"""Reading many sources at once, as one stream in the sources' order.
+
+sources ──> worker threads, each its own source ── bounded queues ──> batches
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from queue import Full, Queue
+from threading import Event, Thread
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+
+T = TypeVar("T")
+
+BATCHES_AHEAD_MAX: Final = 8
+"""Batches that a source may be ahead of whoever takes them."""
+
+_POLL_SECONDS: Final = 0.1
+
+
+def stream(
+    sources: Sequence[T], read: Callable[[T], Iterator[pa.RecordBatch]], threads: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of all sources in the sources' order, several of them at work at once.
+
+    Args:
+        sources: what to read.
+        read: reads one.
+        threads: sources at work at once.
+    """
+    if len(sources) == 1:
+        yield from read(sources[0])
+        return
+    stop = Event()
+    running: deque[_Run] = deque()
+    waiting = iter(sources)
+    try:
+        while True:
+            while len(running) < threads and (source := next(waiting, None)) is not None:
+                running.append(_Run(read, source, stop))
+            if not running:
+                return
+            yield from running[0].batches()
+            running.popleft()
+    finally:
+        stop.set()
+        for run in running:
+            run.join()
+
+
+class _Run:
+    """One source on its own thread, ahead of its reader by a bounded number of batches."""
+
+    def __init__(self, read: Callable[[Any], Iterator[pa.RecordBatch]], source: Any, stop: Event) -> None:
+        self._queue: Queue[pa.RecordBatch | BaseException | None] = Queue(BATCHES_AHEAD_MAX)
+        self._stop = stop
+        self._thread = Thread(target=self._work, args=(read, source), daemon=True, name="drawstring-read")
+        self._thread.start()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        while (item := self._queue.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+    def join(self) -> None:
+        self._thread.join()
+
+    def _work(self, read: Callable[[Any], Iterator[pa.RecordBatch]], source: Any) -> None:
+        last: BaseException | None = None
+        try:
+            for batch in read(source):
+                if not self._put(batch):
+                    return
+        except BaseException as error:
+            last = error
+        if last is not None:
+            self._put(last)
+        self._put(None)
+
+    def _put(self, item: pa.RecordBatch | BaseException | None) -> bool:
+        """Hand over an item; False when nobody wants it any more."""
+        while not self._stop.is_set():
+            try:
+                self._queue.put(item, timeout=_POLL_SECONDS)
+                return True
+            except Full:
+                continue
+        return False

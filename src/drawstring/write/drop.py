@@ -1,0 +1,95 @@
+"""Dropping whole partitions: every file group in them is replaced by nothing.
+
+names and patterns, or the partitions of some rows ──> partitions that are there ──> replacecommit
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from drawstring.base.clock import Stopwatch
+from drawstring.base.errors import InvalidError
+from drawstring.config.options import WriteOptions
+from drawstring.engine.protocol import Rows
+from drawstring.filegroups.lookup import SliceLookup
+from drawstring.formats.metadata import encode_requested_replace
+from drawstring.index.protocol import PARTITION
+from drawstring.model.commit import CommitMetadata, WriteOperation
+from drawstring.model.instant import Action
+from drawstring.model.result import CommitResult
+from drawstring.services.transaction import Session, begin, clear, exclusive
+from drawstring.timeline.table_schema import table_schema_json
+from drawstring.txn.state import TableState
+from drawstring.write.facts import WriteFacts
+from drawstring.write.plan import plan_write
+from drawstring.write.replaced import replaced_groups
+from drawstring.write.verbs import VERBS
+
+DELETE_PARTITION: Final = "delete_partition"
+_ANY: Final = re.compile(r"\*|%2A")
+
+
+def delete_partitions(
+    state: TableState, rows: Rows | None, options: WriteOptions, extra: Mapping[str, str] | None = None
+) -> CommitResult:
+    """Drop partitions as one commit.
+
+    Args:
+        state: the table.
+        rows: without names in the options: rows whose partitions are dropped.
+        options: the write's options, the names of the partitions among them.
+        extra: what else the commit says.
+
+    Raises:
+        ConflictError: another writer was there first, or a pending clustering has a file group.
+        InvalidError: nothing says which partitions; nothing was written.
+    """
+    watch = Stopwatch()
+    asked = options.partitions_to_delete
+    if not asked and rows is None:
+        raise InvalidError("there is no partition to delete: name one, or a pattern such as '2024/*'")
+    with exclusive(state, options.lock_wait_ms) as found:
+        if not asked and rows is not None:
+            asked = _partitions_of(found, rows, options)
+        session = clear(found)
+        timeline = session.store.load()
+        lookup = SliceLookup(state.storage.spec, session.config, timeline)
+        dropped = matching(asked, lookup.partitions())
+        schema = table_schema_json(state.storage, session.store, timeline, session.config)
+        requested = encode_requested_replace(WriteOperation.DELETE_PARTITION)
+        time = session.store.new_time(timeline)
+        with begin(session, Action.REPLACE_COMMIT, time, requested) as transaction:
+            metadata = CommitMetadata(
+                operation=WriteOperation.DELETE_PARTITION,
+                extra={**(extra or {}), **({"schema": schema} if schema else {})},
+                replaced=replaced_groups(dropped, lookup),
+            )
+            completed = transaction.commit(metadata)
+    return CommitResult.of(completed, DELETE_PARTITION, (), watch.seconds())
+
+
+def matching(asked: Iterable[str], partitions: Sequence[str]) -> list[str]:
+    """Return the partitions that names and patterns mean; names that are not there mean none, as in Hudi.
+
+    Args:
+        asked: partition paths; `*` (or `%2A`, its form in URL-encoded paths) stands for any text,
+            slashes included.
+        partitions: all partition paths of the table.
+    """
+    patterns = [_pattern(each) for each in asked]
+    return [path for path in partitions if any(pattern.fullmatch(path) for pattern in patterns)]
+
+
+def _pattern(asked: str) -> re.Pattern[str]:
+    parts = _ANY.split(asked.strip().strip("/"))
+    return re.compile(".*".join(re.escape(part) for part in parts), re.DOTALL)
+
+
+def _partitions_of(session: Session, rows: Rows, options: WriteOptions) -> tuple[str, ...]:
+    """Return the partitions that rows fall into; nothing is written yet."""
+    timeline = session.store.load()
+    facts = WriteFacts(session, timeline, session.store.new_time(timeline))
+    prepare = plan_write(facts, rows.schema, VERBS["delete"], options).prepare
+    return tuple(rows.map_batches(prepare, prepare.output_schema).distinct(PARTITION))

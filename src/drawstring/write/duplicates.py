@@ -1,0 +1,77 @@
+"""What an insert does with keys that the table has: keep both rows, drop the new one, or fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.errors import InvalidError
+from drawstring.engine.protocol import Rows
+from drawstring.filegroups.keys import ReadKeys
+from drawstring.index.look import TableLook
+from drawstring.index.protocol import IS_DELETED, KEY, PARTITION, Index
+from drawstring.model.files import FileSlice
+
+_KNOWN: Final = "_drawstring_known"
+_ELSEWHERE: Final = "_drawstring_known_in"
+
+
+def without_known(rows: Rows, index: Index, look: TableLook, *, fails: bool) -> Rows:
+    """Return the rows whose keys are new: to their partitions or, with a global index, to the table.
+
+    Args:
+        rows: prepared, and kept, for they are used twice.
+        index: of the write.
+        look: the table's slices.
+        fails: whether a key that is there is an error.
+    """
+    partitions = look.partitions() if index.is_global else rows.distinct(PARTITION)
+    slices = [each for path in partitions for each in look.slices(path)]
+    on = (KEY,) if index.is_global else (KEY, PARTITION)
+    texts = (KEY, _ELSEWHERE if index.is_global else PARTITION, _KNOWN)
+    schema = pa.schema([*(pa.field(name, pa.string()) for name in texts), (IS_DELETED, pa.bool_())])
+    joined = rows.join_keys(on, slices, ReadLiveKeys(look.key_reader(schema)), schema)
+    return joined.map_batches(DropKnown(rows.schema, fails), rows.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLiveKeys:
+    """Yields the keys of the records of a slice that are not deleted.
+
+    Attributes:
+        keys: reads all of them.
+    """
+
+    keys: ReadKeys
+
+    def __call__(self, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
+        for batch in self.keys(file_slice):
+            yield batch.filter(pc.invert(batch.column(IS_DELETED)))
+
+
+@dataclass(frozen=True, slots=True)
+class DropKnown:
+    """A batch function that drops rows whose key was found.
+
+    Attributes:
+        schema: columns of the rows.
+        fails: whether one is an error.
+    """
+
+    schema: pa.Schema
+    fails: bool
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            is_known = batch.column(_KNOWN).is_valid()
+            if self.fails and (count := pc.sum(is_known).as_py()):
+                key = batch.filter(is_known).column(KEY)[0].as_py()
+                raise InvalidError(
+                    f"{count} rows to insert have keys that the table has already, {key!r} for one, and"
+                    " hoodie.datasource.insert.dup.policy is fail: upsert them, or drop them (policy drop)"
+                )
+            yield batch.filter(pc.invert(is_known)).select(self.schema.names)

@@ -1,0 +1,45 @@
+"""Rows are updated, deleted and merged by Spark's executors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import drawstring.spark
+from drawstring.base.errors import InvalidError
+from tests.spark.test_tables import BUCKETS, COW, KEYS, MOR, Rows, rides
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("options", [COW, MOR | BUCKETS], ids=["cow-simple", "mor-bucket"])
+def test_rows_are_changed_and_merged(spark: SparkSession, tmp_path: Path, options: dict[str, str]) -> None:
+    path = str(tmp_path / "rides")
+    drawstring.spark.write(rides(spark, 1, 2, 3, 4, 5), path, options={**KEYS, **options})
+    table = drawstring.spark.table(spark, path)
+    assert table.update("id >= 4 and city = 'amsterdam'", {"ts": "ts + 10"}).updates == 1
+    assert table.delete(where="id = 5").deletes == 1
+    assert held(spark, path) == [(1, 1), (2, 1), (3, 1), (4, 11)]
+    source = rides(spark, 1, 2, 8, ts=2)
+    merged = (
+        table.merge(source, "target.id = source.id")
+        .when_matched_delete("source.id = 2")
+        .when_matched_update({"ts": "source.ts + target.ts"})
+        .when_not_matched_insert_all()
+        .when_not_matched_by_source_update({"ts": "ts * 100"}, "city = 'amsterdam'")
+        .execute()
+    )
+    assert (merged.inserts, merged.updates, merged.deletes) == (1, 2, 1)
+    assert held(spark, path) == [(1, 3), (3, 1), (4, 1100), (8, 2)]
+    twice = rides(spark, 1, ts=7).union(rides(spark, 1, ts=8))
+    with pytest.raises(InvalidError, match="several rows change the record"):
+        table.merge(twice, ["id", "city"]).when_matched_update_all().execute()
+    table.merge(rides(spark, 1, ts=9), ["id", "city"]).when_matched_update_all().execute()
+    assert held(spark, path) == [(1, 9), (3, 1), (4, 1100), (8, 2)]
+
+
+def held(spark: SparkSession, path: str) -> Rows:
+    rows = drawstring.spark.read(spark, path, columns=["id", "ts"]).collect()
+    return sorted((row.id, row.ts) for row in rows)

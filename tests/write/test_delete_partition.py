@@ -1,0 +1,75 @@
+"""Whole partitions go away."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from drawstring.base.errors import InvalidError
+from drawstring.write.drop import matching
+from tests.write.model import pairwise
+from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
+
+OPERATION = "hoodie.datasource.write.operation"
+ROME, PISA, OSLO = ("a", "rome", 1, 1.0), ("b", "pisa", 1, 1.0), ("c", "oslo", 1, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("table_type", "version", "index"),
+    pairwise(list(itertools.product((COW, MOR), (6, 8, 9), ("SIMPLE", "BUCKET")))),
+)
+def test_a_partition_goes_with_all_its_file_groups(table_type: str, version: int, index: str) -> None:
+    table = create(table_type=table_type, version=version, properties=BUCKETS if index == "BUCKET" else {})
+    table.upsert(rides(ROME, PISA, OSLO, ("d", "rome", 1, 1.0)))
+    table.upsert(rides(("a", "rome", 2, 2.0)))
+    before = table.timeline.writes()[-1]
+    result = table.delete_partition("rome")
+    assert held(table) == [PISA, OSLO]
+    assert held(table, as_of=before.requested)[0] == ("a", "rome", 2, 2.0)
+    assert (result.operation, result.files) == ("delete_partition", 0)
+    table.upsert(rides(("a", "rome", 0, 9.0)))
+    assert held(table)[0] == ("a", "rome", 0, 9.0)
+
+
+def test_a_star_stands_for_any_text_and_what_is_not_there_is_passed_over() -> None:
+    table = create(properties={"hoodie.datasource.write.hive_style_partitioning": "true"})
+    table.upsert(rides(ROME, PISA, OSLO))
+    table.delete_partition("city=r*", "city=paris", "/city=oslo/")
+    assert held(table) == [PISA]
+    table.delete_partition("nothing like that")
+    assert held(table) == [PISA]
+
+
+def test_patterns_cross_slashes_and_take_no_other_sign_for_a_pattern() -> None:
+    paths = ["2024/01/01", "2024/02/01", "2025/01/01", "x.y", "xzy", "a%2Ab"]
+    assert matching(["2024*01"], paths) == paths[:2]
+    assert matching(["x.y"], paths) == ["x.y"]
+    assert matching(["2024/01"], paths) == []
+    assert matching(["x%2Ay"], paths) == ["x.y", "xzy"]
+    assert matching(["*"], paths) == paths
+
+
+def test_rows_name_the_partitions_when_no_option_does() -> None:
+    table = create()
+    table.upsert(rides(ROME, PISA, OSLO))
+    rows = table.state.engine.rows(*_stream(rides(ROME, ("new", "oslo", 1, 1.0))))
+    table.write("delete_partition", rows, {})
+    assert held(table) == [PISA]
+
+
+def _stream(table: Any) -> tuple[Any, Any]:
+    return table.schema, table.to_batches()
+
+
+def test_wrong_calls_are_refused_and_leave_no_trace() -> None:
+    table = create()
+    table.upsert(rides(ROME))
+    with pytest.raises(InvalidError, match="no partition to delete"):
+        table.delete_partition()
+    with pytest.raises(InvalidError, match="goes with operation delete_partition"):
+        table.upsert(rides(ROME), **{"hoodie.datasource.write.partitions.to.delete": "rome"})
+    with pytest.raises(InvalidError, match="the call is delete_partition"):
+        table.delete_partition("rome", **{OPERATION: "upsert"})
+    assert len(table.timeline.instants) == 1

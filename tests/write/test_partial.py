@@ -1,0 +1,132 @@
+"""Upserts of a few columns leave the others as they are."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import drawstring
+from drawstring.base.errors import InvalidError
+from drawstring.formats.log_inline import scan_blocks
+from drawstring.table import Table
+from tests.write.model import pairwise
+from tests.write.test_operations import BUCKETS, COW, MOR
+
+PARTIAL = {"drawstring.write.partial_update": "true"}
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        ("city", pa.string()),
+        ("ts", pa.int64()),
+        ("fare", pa.float64()),
+        ("note", pa.string()),
+        ("stops", pa.list_(pa.string())),
+    ]
+)
+KINDS = pairwise(
+    list(itertools.product((COW, MOR), (6, 8, 9), ("SIMPLE", "BUCKET"), (True, False), ("parquet", "avro")))
+)
+
+
+def filled(table_type: str, version: int = 9, index: str = "SIMPLE", ordered: bool = True) -> Table:
+    table = drawstring.create(
+        f"memory://{uuid.uuid4()}",
+        SCHEMA,
+        record_key="id",
+        partition_by="city",
+        ordering="ts" if ordered else (),
+        table_type=table_type,
+        version=version,
+        properties=BUCKETS if index == "BUCKET" else {},
+    )
+    rows = [
+        ("a", "rome", 5, 1.0, "n1", ["x"]),
+        ("b", "rome", 5, 2.0, "n2", []),
+        ("c", "pisa", 5, 3.0, "n3", None),
+    ]
+    table.upsert(pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA))
+    return table
+
+
+def some(names: str, *rows: tuple[Any, ...]) -> pa.Table:
+    schema = pa.schema([SCHEMA.field(name) for name in names.split()])
+    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+
+
+def held(table: Table) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in table.scan(SCHEMA.names).to_arrow().to_pylist())
+
+
+@pytest.mark.parametrize(("table_type", "version", "index", "ordered", "log_format"), KINDS)
+def test_columns_that_rows_lack_stay_as_they_are(
+    table_type: str, version: int, index: str, ordered: bool, log_format: str
+) -> None:
+    table = filled(table_type, version, index, ordered)
+    options = {**PARTIAL, "hoodie.logfile.data.block.format": log_format}
+    table.upsert(some("id city ts fare", ("a", "rome", 6, 10.0), ("c", "pisa", 6, None)), **options)
+    assert held(table) == [
+        ("a", "rome", 6, 10.0, "n1", ["x"]),
+        ("b", "rome", 5, 2.0, "n2", []),
+        ("c", "pisa", 6, None, "n3", None),
+    ]
+    late = some("note id ts city", ("m1", "a", 7, "rome"), ("m2", "b", 4, "rome"), ("m0", "a", 6, "rome"))
+    table.upsert(late, **options)
+    first = ("a", "rome", 7, 10.0, "m1", ["x"]) if ordered else ("a", "rome", 6, 10.0, "m0", ["x"])
+    second = ("b", "rome", 5, 2.0, "n2", []) if ordered else ("b", "rome", 4, 2.0, "m2", [])
+    assert held(table)[:2] == [first, second]
+    table.upsert(some("id city ts stops", ("n", "rome", 8, ["y"]), ("a", "rome", 9, ["z"])), **options)
+    expected = [
+        (*("a", "rome", 9), *first[3:5], ["z"]),
+        second,
+        ("c", "pisa", 6, None, "n3", None),
+        ("n", "rome", 8, None, None, ["y"]),
+    ]
+    assert held(table) == expected
+    if table_type == MOR:
+        assert table.compact()
+        assert held(table) == expected
+    table.delete(where="id = 'a'")
+    assert held(table) == expected[1:]
+
+
+def test_logs_hold_the_columns_given_and_no_others() -> None:
+    table = filled(MOR)
+    table.upsert(some("id city ts fare", ("a", "rome", 6, 10.0)), **PARTIAL)
+    (log,) = [log for each in table.file_slices() for log in each.logs]
+    with table.state.storage.open(log.status.path) as file:
+        (block,) = scan_blocks(file, file.size())
+    assert block.is_partial
+    assert block.schema_json
+    assert '"fare"' in block.schema_json
+    assert '"note"' not in block.schema_json
+    assert '"id"' not in block.schema_json
+
+
+def test_wrong_partial_updates_are_refused_and_leave_no_trace() -> None:
+    for table_type in (COW, MOR):
+        table = filled(table_type)
+        for rows, text in (
+            (some("id city", ("a", "rome")), "nothing to update"),
+            (some("id city fare", ("a", "rome", 1.0)), "lack ts"),
+            (
+                some("id city ts", ("a", "rome", 1)).append_column("fere", [["x"]]),
+                "no column fere: did you mean",
+            ),
+            (some("id city ts", ("a", "rome", 1)).append_column("fare", [["x"]]), "fare.*is.*double"),
+        ):
+            with pytest.raises(InvalidError, match=text):
+                table.upsert(rows, **PARTIAL)
+        with pytest.raises(InvalidError, match="goes with operation upsert"):
+            table.insert(some("id city ts", ("a", "rome", 1)), **PARTIAL)
+        assert len(table.timeline.instants) == 1
+
+
+def test_an_empty_table_takes_partial_rows_whole() -> None:
+    table = filled(COW)
+    table.delete(where="true")
+    table.upsert(some("id city ts note", ("a", "rome", 6, "m")), **PARTIAL)
+    assert held(table) == [("a", "rome", 6, None, "m", None)]
