@@ -14,6 +14,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError, UnsupportedError
+from drawstring.filegroups import log_history, log_records
 from tests.golden.cases import TABLES
 
 SCHEMA = pa.schema(
@@ -135,3 +136,89 @@ def test_a_damaged_change_log_is_an_error_that_names_it(
         except DrawstringError as error:
             assert error.message
     shutil.rmtree(table.uri)
+
+
+REPLAYED = (
+    "v9_cow_insert_overwrite_table",
+    "v9_mdt_replace",
+    "v9_cdc_mor_compaction_replace",
+    "v9_idx_global_simple",
+    "v8_idx_consistent_dual_write",
+    "v9_idx_consistent_dual_write",
+)
+
+
+@pytest.mark.parametrize("name", REPLAYED)
+def test_changes_in_their_order_make_the_table(name: str, golden: Callable[[str], drawstring.Table]) -> None:
+    """A record that moves to another file group is deleted before it is inserted, and told once."""
+    table = golden(name)
+    keys = table.config.record_key_fields
+    held: dict[tuple[Any, ...], Any] = {}
+    for change in table.changes("earliest").to_arrow().to_pylist():
+        image = json.loads(change["after"] or change["before"])
+        key = tuple(str(image[field]) for field in keys)
+        assert (key in held) == (change["op"] != "i")
+        held.pop(key, None)
+        if change["op"] != "d":
+            held[key] = image
+    expected = table.scan(list(keys)).to_arrow().to_pylist()
+    assert sorted(held) == sorted(tuple(str(each[field]) for field in keys) for each in expected)
+
+
+def test_the_logs_of_a_slice_are_read_once_for_all_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = created(tmp_path / "t", 9, "MERGE_ON_READ")
+    start = write(table, *((number, 1, "a") for number in range(40)))
+    for number in range(25):
+        write(table, (number % 7, number + 2, f"b{number}"))
+    read: list[int] = []
+    once = log_records.block_rows
+    monkeypatch.setattr(log_records, "block_rows", lambda *of: read.append(1) or once(*of))
+    changes = table.changes(start)
+    assert {op for op, *_ in told_of(changes)} == {"u"}
+    assert len(read) == 25
+    assert told_of(changes) == told_of(table.changes(start))
+
+
+def told_of(changes: drawstring.Scan) -> list[Told]:
+    return [
+        (change["op"], value_of(change["before"]), value_of(change["after"]))
+        for change in changes.to_arrow().to_pylist()
+    ]
+
+
+def test_changes_of_several_slices_are_right_when_little_is_held(
+    golden: Callable[[str], drawstring.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = golden("v9_mor_avro")
+    held = told_of_all(table)
+    monkeypatch.setattr(log_history, "HELD_BYTES_MAX", 0)
+    assert told_of_all(table) == held
+
+
+def told_of_all(table: drawstring.Table) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = table.changes("earliest").to_arrow().to_pylist()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "damage"),
+    [
+        ("v9_cdc_mor_op_key_only", ".e3475ee9*.cdc", "empty"),
+        ("v9_cdc_cow_data_before_after", ".*.cdc", "empty"),
+        ("v9_cdc_mor_data_before_after", "3504c28a-*_20261121092743683.parquet", "gone"),
+        ("v6_idx_consistent", "dad73638*.parquet", "gone"),
+        ("v6_mor_log_compaction", ".9a1c843d-*.log.4_0-7984-15785", "gone"),
+    ],
+)
+def test_changes_notice_what_is_lost(
+    name: str, pattern: str, damage: str, golden: Callable[[str], drawstring.Table]
+) -> None:
+    table = golden(name)
+    table.changes("earliest").to_arrow()
+    path = next(Path(table.uri).rglob(pattern))
+    path.unlink() if damage == "gone" else path.write_bytes(b"")
+    with pytest.raises(CorruptTableError) as caught:
+        table.changes("earliest").to_arrow()
+    assert caught.value.path == str(path.relative_to(table.uri))

@@ -7,6 +7,8 @@
         in the slice after, written by the commit    insert, or update if its key was there before
         in the slice before, its key not after       delete
 
+Of a write to log files only its own keys are compared and looked up (`LogHistory`).
+
 A write that replaces a file group leaves no slice after, one that begins a file group had none before.
 """
 
@@ -22,10 +24,12 @@ from pyarrow import types as pt
 
 from drawstring.base.errors import CorruptTableError, DrawstringError
 from drawstring.filegroups.json_images import COMPACT, SPACED, json_images, json_values
+from drawstring.filegroups.log_history import LogHistory
 from drawstring.filegroups.reader import read_slice
 from drawstring.filegroups.tasks import ReadTask
 from drawstring.formats.avro import decode_datums
 from drawstring.formats.log_inline import BlockType, read_content, scan_blocks
+from drawstring.merge.versions import flat
 from drawstring.model.files import LogFile
 from drawstring.schema.meta import COMMIT_TIME, RECORD_KEY
 from drawstring.storage import open_spec
@@ -34,8 +38,8 @@ from drawstring.storage.protocol import Storage, StorageSpec
 CHANGE_SCHEMA: Final = pa.schema([(name, pa.string()) for name in ("op", "ts_ms", "before", "after")])
 """Columns of change queries: `i`, `u` or `d`; requested time of the commit; the images as JSON."""
 
-_INSERT, _UPDATE, _DELETE = "i", "u", "d"
-_OPERATIONS: Final = pa.array([_INSERT, _UPDATE, _DELETE])
+INSERT, UPDATE, DELETE = "i", "u", "d"
+_OPERATIONS: Final = pa.array([INSERT, UPDATE, DELETE])
 _FORMS: Final = frozenset(
     {
         frozenset({"op", "record_key"}),
@@ -55,6 +59,9 @@ class ChangeTask:
         before: reads the slice before it, all columns; None when there was none, or it is not needed.
         after: reads the slice after it, all columns; None when there is none, or it is not needed.
         logs: change logs of the write.
+        slice_of_logs: partition, file id and base instant of the slice, when it wrote to its log files only.
+        history: the records around it, then.
+        operations: which changes are wanted; None for all.
     """
 
     storage: StorageSpec
@@ -62,6 +69,9 @@ class ChangeTask:
     before: ReadTask | None
     after: ReadTask | None
     logs: tuple[LogFile, ...] = ()
+    slice_of_logs: tuple[str, str, str] | None = None
+    history: LogHistory | None = None
+    operations: tuple[str, ...] | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -88,16 +98,27 @@ def read_changes(task: ChangeTask) -> Iterator[pa.RecordBatch]:
         UnsupportedError: a file of a kind that this release cannot read.
     """
     try:
-        if task.logs:
-            yield from _logged(task)
-        elif task.after is None:
-            yield from _all_of(task, task.before, _DELETE)
-        elif task.before is None:
-            yield from _all_of(task, task.after, _INSERT)
-        else:
-            yield from _compared(task, task.before, task.after)
+        for changes in _changes_of(task):
+            if task.operations is None:
+                yield changes
+                continue
+            wanted = pa.array(task.operations)
+            if (kept := changes.filter(pc.is_in(changes.column("op"), value_set=wanted))).num_rows:
+                yield kept
     except DrawstringError as error:
         raise error.at(table=task.storage.uri, instant=task.instant) from error.__cause__
+
+
+def _changes_of(task: ChangeTask) -> Iterator[pa.RecordBatch]:
+    if task.logs:
+        return _logged(task)
+    if task.history is not None:
+        return _around_logs(task, task.history)
+    if task.after is None:
+        return _all_of(task, task.before, DELETE)
+    if task.before is None:
+        return _all_of(task, task.after, INSERT)
+    return _compared(task, task.before, task.after)
 
 
 def _all_of(task: ChangeTask, rows: ReadTask | None, operation: str) -> Iterator[pa.RecordBatch]:
@@ -105,7 +126,7 @@ def _all_of(task: ChangeTask, rows: ReadTask | None, operation: str) -> Iterator
         return
     for batch in read_slice(rows):
         images, nothing = json_images(batch, COMPACT), pa.nulls(batch.num_rows, pa.string())
-        is_insert = operation == _INSERT
+        is_insert = operation == INSERT
         yield _changes(
             task,
             pa.repeat(operation, batch.num_rows),
@@ -117,41 +138,71 @@ def _all_of(task: ChangeTask, rows: ReadTask | None, operation: str) -> Iterator
 def _compared(task: ChangeTask, before: ReadTask, after: ReadTask) -> Iterator[pa.RecordBatch]:
     """Compare two slices: the rows of the write and all keys of both are held in memory."""
     written = _table(replace(after, where=pc.field(COMMIT_TIME) == task.instant))
-    keys = _flat(written.column(RECORD_KEY))
     old, new = _keys(before), _keys(after)
     gone = old.filter(pc.invert(pc.is_in(old, value_set=new)))
-    touched = _lookup(before, pa.concat_arrays([keys, gone]))
-    before_images = touched.images(keys)
-    if len(keys):
-        operations = pc.if_else(before_images.is_valid(), _UPDATE, _INSERT)
-        yield _changes(task, operations, before_images, json_images(written, COMPACT))
+    touched = _lookup(before, pa.concat_arrays([flat(written.column(RECORD_KEY)), gone]))
+    return _told(task, written, gone, touched)
+
+
+def _around_logs(task: ChangeTask, history: LogHistory) -> Iterator[pa.RecordBatch]:
+    """Compare the records that a write to log files touched."""
+    before, after = _touched(task, history)
+    gone = before.keys.filter(pc.invert(pc.is_in(before.keys, value_set=flat(after.column(RECORD_KEY)))))
+    written = after.filter(pc.equal(after.column(COMMIT_TIME), task.instant))
+    return _told(task, written, gone, before)
+
+
+def _touched(task: ChangeTask, history: LogHistory) -> tuple[_Images, pa.Table]:
+    """Return the images of the records that a write touched before it, and the records after it."""
+    before, after = history.around(task.instant, task.before, task.after)
+    nothing = pa.array([], pa.string())
+    assert after is not None
+    return _Images(nothing, nothing) if before is None else _images(before), after
+
+
+def _told(task: ChangeTask, written: pa.Table, gone: pa.Array, before: _Images) -> Iterator[pa.RecordBatch]:
+    """Yield the changes that records written and keys deleted come to."""
     if len(gone):
         nothing = pa.nulls(len(gone), pa.string())
-        yield _changes(task, pa.repeat(_DELETE, len(gone)), touched.images(gone), nothing)
+        yield _changes(task, pa.repeat(DELETE, len(gone)), before.images(gone), nothing)
+    if written.num_rows:
+        images = before.images(flat(written.column(RECORD_KEY)))
+        operations = pc.if_else(images.is_valid(), UPDATE, INSERT)
+        yield _changes(task, operations, images, json_images(written, COMPACT))
 
 
 def _logged(task: ChangeTask) -> Iterator[pa.RecordBatch]:
     storage = open_spec(task.storage)
+    around = None if task.history is None else _images_around(task, task.history)
     for log in task.logs:
         for rows in _log_rows(storage, log):
-            yield from _with_images(task, rows)
+            yield from _with_images(task, rows, around)
 
 
-def _with_images(task: ChangeTask, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _images_around(task: ChangeTask, history: LogHistory) -> tuple[_Images, _Images]:
+    before, after = _touched(task, history)
+    return before, _images(after)
+
+
+def _with_images(
+    task: ChangeTask, rows: pa.RecordBatch, around: tuple[_Images, _Images] | None
+) -> Iterator[pa.RecordBatch]:
     """Turn the rows of a change log into changes, looking up the images that it lacks."""
+    known_before, known_after = (None, None) if around is None else around
     names, operations = rows.schema.names, rows.column("op")
     if "after" in names:
         before, after = (json_values(rows.column(name), SPACED) for name in ("before", "after"))
     else:
         keys = rows.column("record_key")
-        new_keys = keys.filter(pc.not_equal(operations, _DELETE))
-        after = _known(task, task.after, new_keys).images(keys)
-        after = pc.if_else(pc.equal(operations, _DELETE), pa.scalar(None, pa.string()), after)
+        new_keys = keys.filter(pc.not_equal(operations, DELETE))
+        after = _known(task, known_after or task.after, new_keys).images(keys)
+        after = pc.if_else(pc.equal(operations, DELETE), pa.scalar(None, pa.string()), after)
         if "before" in names:
             before = json_values(rows.column("before"), SPACED)
         else:
-            before = _known(task, task.before, keys.filter(pc.not_equal(operations, _INSERT))).images(keys)
-            before = pc.if_else(pc.equal(operations, _INSERT), pa.scalar(None, pa.string()), before)
+            old_keys = keys.filter(pc.not_equal(operations, INSERT))
+            before = _known(task, known_before or task.before, old_keys).images(keys)
+            before = pc.if_else(pc.equal(operations, INSERT), pa.scalar(None, pa.string()), before)
     yield _changes(task, operations, before, after)
 
 
@@ -167,9 +218,12 @@ class _Images:
         return self.texts.take(pc.index_in(keys, value_set=self.keys))
 
 
-def _known(task: ChangeTask, rows: ReadTask | None, keys: pa.Array) -> _Images:
+def _known(task: ChangeTask, rows: _Images | ReadTask | None, keys: pa.Array) -> _Images:
     """Look up records that a change log names, all of which must be there."""
-    found = _Images(keys.slice(0, 0), keys.slice(0, 0)) if rows is None else _lookup(rows, keys)
+    if isinstance(rows, _Images):
+        found = rows
+    else:
+        found = _Images(keys.slice(0, 0), keys.slice(0, 0)) if rows is None else _lookup(rows, keys)
     if pc.any(pc.invert(pc.is_in(keys, value_set=found.keys))).as_py():
         raise CorruptTableError(
             "a change log names records that the file slices around it do not have",
@@ -183,21 +237,19 @@ def _lookup(rows: ReadTask, keys: pa.Array) -> _Images:
     if not len(keys):
         return _Images(keys, keys)
     among = pc.field(RECORD_KEY).isin(keys)
-    found = _table(replace(rows, where=among))
-    return _Images(_flat(found.column(RECORD_KEY)), json_images(found, COMPACT))
+    return _images(_table(replace(rows, where=among)))
+
+
+def _images(rows: pa.Table) -> _Images:
+    return _Images(flat(rows.column(RECORD_KEY)), json_images(rows, COMPACT))
 
 
 def _keys(rows: ReadTask) -> pa.Array:
-    return _flat(_table(replace(rows, columns=(RECORD_KEY,))).column(RECORD_KEY))
+    return flat(_table(replace(rows, columns=(RECORD_KEY,))).column(RECORD_KEY))
 
 
 def _table(rows: ReadTask) -> pa.Table:
     return pa.Table.from_batches(read_slice(rows), rows.output_schema)
-
-
-def _flat(column: pa.ChunkedArray) -> pa.Array:
-    flat = column.combine_chunks()
-    return flat if isinstance(flat, pa.Array) else pa.concat_arrays(flat.chunks)
 
 
 def _changes(task: ChangeTask, operations: pa.Array, before: pa.Array, after: pa.Array) -> pa.RecordBatch:
@@ -209,6 +261,8 @@ def _log_rows(storage: Storage, log: LogFile) -> Iterator[pa.RecordBatch]:
     path = log.status.path
     try:
         with storage.open(path) as file:
+            if file.size() < max(log.status.size_bytes, 1):
+                raise CorruptTableError("a change log is cut off: restore it from a backup")
             for block in scan_blocks(file, file.size()):
                 if block.kind is BlockType.CORRUPT or block.schema_json is None:
                     raise CorruptTableError(

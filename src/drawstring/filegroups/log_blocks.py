@@ -28,6 +28,11 @@ class PlacedBlock:
         """Requested time of the write that made it."""
         return self.block.instant or self.file.instant
 
+    @property
+    def holds_records(self) -> bool:
+        """Whether it changes records."""
+        return self.block.kind.is_data or self.block.kind is BlockType.DELETE
+
 
 def blocks_to_merge(blocks: Iterable[PlacedBlock], instants: InstantRange) -> list[PlacedBlock]:
     """Return the data and delete blocks that count, in the order of merging.
@@ -41,7 +46,7 @@ def blocks_to_merge(blocks: Iterable[PlacedBlock], instants: InstantRange) -> li
         target = placed.block.rolls_back
         if target is not None:
             alive = [each for each in alive if each.instant != target]
-        elif _holds_records(placed.block) and instants.admits(placed.instant):
+        elif placed.holds_records and instants.admits(placed.instant):
             alive.append(placed)
     return _with_log_compactions(alive)
 
@@ -59,10 +64,6 @@ def torn_blocks(blocks: Iterable[PlacedBlock]) -> list[PlacedBlock]:
         elif placed.block.kind is BlockType.CORRUPT:
             torn.append(placed)
     return torn
-
-
-def _holds_records(block: LogBlock) -> bool:
-    return block.kind.is_data or block.kind is BlockType.DELETE
 
 
 def _with_log_compactions(blocks: list[PlacedBlock]) -> list[PlacedBlock]:

@@ -5,7 +5,7 @@ blocks in merge order ── read the columns needed ──> rows, oldest first 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
@@ -91,7 +91,20 @@ def read_log_records(reading: LogReading, file_slice: FileSlice) -> LogRecords:
         CorruptTableError: a log file is missing or a whole block in it is damaged.
         UnsupportedError: a block that this release cannot read.
     """
-    pieces = list(_pieces(reading, file_slice))
+    with open_logs(reading, file_slice) as logs:
+        return merged_records(reading, [logs.read(each) for each in logs.blocks_to_merge(reading.instants)])
+
+
+def merged_records(
+    reading: LogReading, pieces: Sequence[LogPiece], among: Sequence[LogPiece] | None = None
+) -> LogRecords:
+    """Merge the records of blocks.
+
+    Args:
+        reading: how they were read.
+        pieces: the records, in the order of merging.
+        among: the blocks that say how to merge, where `pieces` are only some of their records.
+    """
     rows = pa.concat_tables([piece.rows for piece in pieces] or [reading.schema.empty_table()])
     keys = flat(pa.chunked_array([key for piece in pieces for key in piece.keys.chunks], pa.string()))
     codes, distinct = number_keys(keys)
@@ -105,16 +118,17 @@ def read_log_records(reading: LogReading, file_slice: FileSlice) -> LogRecords:
         is_commit_delete | repeated_deletes(codes, is_of_block, is_commit_delete),
         _silent(pieces),
     )
-    schemas = [piece.schema_json for piece in pieces if piece.schema_json]
+    among = pieces if among is None else among
+    schemas = [piece.schema_json for piece in among if piece.schema_json]
     merger = merger_of(
         reading.config,
-        is_partial=any(piece.is_partial for piece in pieces),
+        is_partial=any(piece.is_partial for piece in among),
         schema_json=schemas[-1] if schemas else None,
     )
     return LogRecords(merger.merge(versions, codes, distinct), merger)
 
 
-def _silent(pieces: Sequence[_Piece]) -> dict[str, Array]:
+def _silent(pieces: Sequence[LogPiece]) -> dict[str, Array]:
     """Return which rows say nothing about columns that only some blocks have."""
     names = {name for piece in pieces for name in piece.silent}
     return {
@@ -134,7 +148,7 @@ def record_keys(rows: pa.Table | pa.RecordBatch, config: TableConfig) -> pa.Chun
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class LogPiece:
     """The records of one block.
 
     Attributes:
@@ -151,19 +165,56 @@ class _Piece:
     silent: frozenset[str] = frozenset()
     schema_json: str | None = None
 
+    def take(self, numbers: Array) -> LogPiece:
+        """Return some of the records, by number of the row."""
+        taken = pa.array(numbers)
+        return replace(
+            self,
+            rows=self.rows.take(taken),
+            keys=self.keys.take(taken),
+            is_delete=self.is_delete[numbers],
+            is_commit_delete=self.is_commit_delete[numbers],
+        )
+
 
 def _joined(parts: list[Array]) -> Array:
     return np.concatenate([np.zeros(0, dtype=bool), *parts])
 
 
-def _pieces(reading: LogReading, file_slice: FileSlice) -> Iterator[_Piece]:
+@dataclass(frozen=True, slots=True)
+class OpenLogs:
+    """The open log files of a slice.
+
+    Attributes:
+        placed: all their blocks, file by file.
+    """
+
+    reading: LogReading
+    placed: Sequence[PlacedBlock]
+    files: Mapping[LogFile, pa.NativeFile]
+
+    def blocks_to_merge(self, instants: InstantRange) -> list[PlacedBlock]:
+        """Return the blocks that count, in the order of merging."""
+        return blocks_to_merge(self.placed, instants)
+
+    def read(self, placed: PlacedBlock) -> LogPiece:
+        """Read the records of a block."""
+        with about_log(placed.file, placed.instant):
+            return _piece(self.reading, placed, self.files[placed.file])
+
+
+@contextmanager
+def open_logs(reading: LogReading, file_slice: FileSlice) -> Iterator[OpenLogs]:
+    """Open the log files of a slice and find their blocks.
+
+    Raises:
+        CorruptTableError: a log file is missing or a whole block in it is damaged.
+    """
     with ExitStack() as files:
         opened = {log: files.enter_context(open_log(reading.storage, log)) for log in file_slice.logs}
         placed = [PlacedBlock(log, block) for log, file in opened.items() for block in scan_log(log, file)]
         _check_whole(reading, placed)
-        for each in blocks_to_merge(placed, reading.instants):
-            with about_log(each.file, each.instant):
-                yield _piece(reading, each, opened[each.file])
+        yield OpenLogs(reading, placed, opened)
 
 
 def _check_whole(reading: LogReading, placed: Sequence[PlacedBlock]) -> None:
@@ -221,7 +272,7 @@ def scan_log(log: LogFile, file: pa.NativeFile) -> list[LogBlock]:
         return scan_blocks(file, size)
 
 
-def _piece(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) -> _Piece:
+def _piece(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) -> LogPiece:
     block = placed.block
     if block.kind is BlockType.DELETE:
         return _delete_piece(reading, read_content(file, block))
@@ -262,17 +313,17 @@ def block_rows(file: pa.NativeFile, block: LogBlock, names: Sequence[str]) -> li
     return list(read_hfile_records(entries, block.schema_json, names))
 
 
-def _data_piece(reading: LogReading, rows: pa.Table) -> _Piece:
+def _data_piece(reading: LogReading, rows: pa.Table) -> LogPiece:
     keys = record_keys(rows, reading.config)
     if keys.null_count:
         raise CorruptTableError(
             f"{keys.null_count} records of a log block have no record key: restore the file, or roll the"
             " write back"
         )
-    return _Piece(rows, keys, *row_deletes(rows, reading.config))
+    return LogPiece(rows, keys, *row_deletes(rows, reading.config))
 
 
-def _delete_piece(reading: LogReading, content: bytes) -> _Piece:
+def _delete_piece(reading: LogReading, content: bytes) -> LogPiece:
     deletes = decode_deletes(content)
     count = len(deletes.keys)
     columns = {KEY_COLUMN: deletes.keys}
@@ -289,7 +340,7 @@ def _delete_piece(reading: LogReading, content: bytes) -> _Piece:
         schema=reading.schema,
     )
     keys, is_delete = pa.chunked_array([deletes.keys]), np.ones(count, dtype=bool)
-    return _Piece(rows, keys, is_delete, is_commit_delete, is_delete_block=True)
+    return LogPiece(rows, keys, is_delete, is_commit_delete, is_delete_block=True)
 
 
 def _delete_ordering(reading: LogReading, ordering: pa.Array) -> list[pa.Array]:

@@ -9,7 +9,7 @@ A slice without log files is a plain read of its base file, with `where` handed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,7 @@ def _read(task: ReadTask) -> Iterator[pa.RecordBatch]:
         yield from _read_base(open_spec(task.storage), task)
         return
     else:
-        rows = _base_rows(open_spec(task.storage), task, nullable(task.schema, tuple(_needed(task))))
+        rows = base_rows(task, task.in_range)
     for batch in rows:
         yield from _finish(batch, task)
 
@@ -81,13 +81,15 @@ def _read_base(storage: Storage, task: ReadTask) -> Iterator[pa.RecordBatch]:
         yield conform(with_values(batch, task.partition_values, output), output)
 
 
-def _base_rows(storage: Storage, task: ReadTask, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield some columns of all rows of the base file, of none when there is no base file."""
+def _base_rows(
+    storage: Storage, task: ReadTask, schema: pa.Schema, among: pc.Expression | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield some columns of rows of the base file, none when there is no base file."""
     path, renames = base_path(task), task.base_renames
     if path is None:
         return
     names = schema.names if renames is None else renames.stored_names(schema.names)
-    for batch in read_base(storage, path, Selection(names, task.in_range)):
+    for batch in read_base(storage, path, Selection(names, among)):
         yield conform(batch if renames is None else renames.applied(batch), schema)
 
 
@@ -106,37 +108,70 @@ def _needed(task: ReadTask) -> list[str]:
     return [name for name in dict.fromkeys(names) if name in task.schema.names]
 
 
+def log_reading(task: ReadTask) -> LogReading:
+    """Return how the log files of a task's slice are read.
+
+    Raises:
+        UnsupportedError: the table's records merge in a way that is not known.
+    """
+    check_mergeable(task.config)
+    needed = _needed(task)
+    more = [name for name in delete_columns(task.config, task.schema) if name not in needed]
+    schema = nullable(task.schema, (*needed, *more))
+    return LogReading(open_spec(task.storage), task.config, schema, task.instants, task.history)
+
+
+def base_schema(task: ReadTask) -> pa.Schema:
+    """Return the columns that merging and the result need, as they are read of the base file."""
+    return nullable(task.schema, tuple(_needed(task)))
+
+
+def base_rows(task: ReadTask, among: pc.Expression | None) -> Iterator[pa.RecordBatch]:
+    """Yield rows of the base file of a task's slice, with the columns that merging and the result need.
+
+    Args:
+        task: what to read.
+        among: a condition on meta columns that rows have to meet; None for all.
+    """
+    return _base_rows(open_spec(task.storage), task, base_schema(task), among)
+
+
+def laid_over(log: LogRecords, base: Iterable[pa.RecordBatch], task: ReadTask) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task: log records laid over the base rows of the same slice."""
+    for batch in SliceMerge(task, log, base).batches():
+        yield from _finish(batch, task)
+
+
 class SliceMerge:
     """A slice with log files, merged: the base rows stream past the log records.
 
     Args:
         task: what to read.
+        log: its log records; None to read them.
+        base: its base rows; None to read them.
 
     Raises:
         UnsupportedError: the table's records merge in a way that is not known.
     """
 
-    def __init__(self, task: ReadTask) -> None:
-        check_mergeable(task.config)
+    def __init__(
+        self, task: ReadTask, log: LogRecords | None = None, base: Iterable[pa.RecordBatch] | None = None
+    ) -> None:
         self._task = task
-        self._storage = open_spec(task.storage)
-        self._schema = nullable(task.schema, tuple(_needed(task)))
-        more = [name for name in delete_columns(task.config, task.schema) if name not in self._schema.names]
-        log_schema = nullable(task.schema, (*self._schema.names, *more))
-        reading = LogReading(self._storage, task.config, log_schema, task.instants, task.history)
-        self._log = read_log_records(reading, task.file_slice)
+        self._base = base
+        self._log = read_log_records(log_reading(task), task.file_slice) if log is None else log
         self._won = np.ones(len(self._log.versions.keys), dtype=bool)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the merged rows, with the columns that merging and the result need."""
-        versions = self._log.versions
+        versions, names = self._log.versions, _needed(self._task)
         lay_over = _choose if isinstance(self._log.merger, WholeMerger) else _patch
-        for batch in _base_rows(self._storage, self._task, self._schema):
+        for batch in base_rows(self._task, self._task.in_range) if self._base is None else self._base:
             merged, done = lay_over(batch, self._log, self._task)
             self._won[done] = False
             yield from merged
         alive = self._won & ~versions.is_delete
-        rows = versions.rows.select(self._schema.names).filter(pa.array(alive))
+        rows = versions.rows.select(names).filter(pa.array(alive))
         yield from rows.to_batches(max_chunksize=BATCH_ROWS)
 
     @property

@@ -19,9 +19,10 @@ from drawstring.base.errors import UnsupportedError
 from drawstring.filegroups.listing import FixedListing
 from drawstring.filegroups.tasks import InstantRange, ReadTask
 from drawstring.filegroups.view import FileGroupView
-from drawstring.model.commit import WriteStat
+from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import BaseFile, FileStatus, LogFile
 from drawstring.query.facts import TableFacts
+from drawstring.query.listed import ListedFiles
 from drawstring.query.predicate import Where
 from drawstring.query.pruning import partitions_to_read
 from drawstring.query.ranges import CommitRange, RangeSpec, check_scannable, find_range, time_of
@@ -126,37 +127,25 @@ def _timeline_of(facts: TableFacts, asked: CommitRange, files: Sequence[FileStat
 
 def files_written(facts: TableFacts, asked: CommitRange) -> list[FileStatus] | None:
     """Return the data files that the writes of a range made; None when one of them is gone."""
-    listing = _Listed(facts)
+    listing = ListedFiles(facts.view.listing)
     found: dict[str, FileStatus] = {}
     settled: set[tuple[str, str]] = set()
     for instant in sorted(asked.writes, key=time_of, reverse=True):
         commit = facts.store.commit_metadata(instant)
         for stat in commit.stats:
-            status = listing.find(stat)
+            status = listing.find(stat.partition, stat.path)
             if status is not None:
                 found[stat.path] = status
             elif not asked.skips_superseded or (stat.partition, stat.file_id) not in settled:
                 return None
-        settled.update(
-            (s.partition, s.file_id) for s in commit.stats if BaseFile.parse(FileStatus(s.path, 0))
-        )
-        settled.update((partition, file_id) for partition, ids in commit.replaced.items() for file_id in ids)
+        settled |= settled_groups(commit)
     return list(found.values())
 
 
-class _Listed:
-    """The listed files of partitions by path, each partition looked at once."""
-
-    def __init__(self, facts: TableFacts) -> None:
-        self._listing = facts.view.listing
-        self._files: dict[str, dict[str, FileStatus]] = {}
-
-    def find(self, stat: WriteStat) -> FileStatus | None:
-        """Return the file that a statistic is about, None when it is gone."""
-        if stat.partition not in self._files:
-            listed = self._listing.files(stat.partition)
-            self._files[stat.partition] = {status.path: status for status in listed}
-        return self._files[stat.partition].get(stat.path)
+def settled_groups(commit: CommitMetadata) -> set[tuple[str, str]]:
+    """Return the file groups, as partition and file id, whose earlier files do not show after a commit."""
+    settled = {(s.partition, s.file_id) for s in commit.stats if BaseFile.parse(FileStatus(s.path, 0))}
+    return settled | {(partition, file_id) for partition, ids in commit.replaced.items() for file_id in ids}
 
 
 def _with_commit_times(tasks: list[ReadTask], commit_times: tuple[str, ...]) -> list[ReadTask]:

@@ -1,0 +1,31 @@
+"""The files of a table by path, as they are listed: each partition is looked at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from drawstring.filegroups.listing import Listing
+from drawstring.model.files import FileStatus
+
+
+class ListedFiles:
+    """Finds listed files.
+
+    Args:
+        listing: lists partitions.
+    """
+
+    def __init__(self, listing: Listing) -> None:
+        self._listing = listing
+        self._files: dict[str, Mapping[str, FileStatus]] = {}
+
+    def of(self, partition: str) -> Mapping[str, FileStatus]:
+        """Return the files of a partition by path."""
+        if partition not in self._files:
+            listed = self._listing.files(partition)
+            self._files[partition] = {status.path: status for status in listed}
+        return self._files[partition]
+
+    def find(self, partition: str, path: str) -> FileStatus | None:
+        """Return a file, None when it is gone."""
+        return self.of(partition).get(path)
