@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.filegroups.json_images import COMPACT, json_images
 from drawstring.query.follow import Batch, time_of_position
+from drawstring.timeline import store
+from tests.golden.cases import TABLES
 from tests.histories import CASES, Case, History, create, plain, row, table_of
 
 Image = dict[str, Any]
@@ -178,6 +181,34 @@ def test_earliest_leaves_out_what_is_gone(table: drawstring.Table) -> None:
     changes = [change for batch in batches for change in batch.rows.to_arrow().to_pylist()]
     assert "r020" in {image_of(change["after"])["id"] for change in changes}
     assert {change["ts_ms"] for change in changes} <= {w.requested for w in table.timeline.writes()[3:]}
+
+
+def test_what_a_batch_costs_does_not_grow_with_the_timeline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = create(str(tmp_path / "t"), Case(9, "MERGE_ON_READ"))
+    for step in range(40):
+        history.table.upsert(table_of([row(step % 3, step)]))
+    decoded: list[int] = []
+    decode = store.decode_commit
+    monkeypatch.setattr(store, "decode_commit", lambda data: decoded.append(1) or decode(data))
+    for changes in (False, True):
+        decoded.clear()
+        batches = list(history.table.follow(poll_seconds=None, max_commits=1, changes=changes))
+        assert len(batches) == 40
+        assert len(decoded) < 4 * 40
+
+
+@pytest.mark.parametrize("name", ["v6_cow_savepoint_clean", "v9_cow_savepoint_clean"])
+def test_a_new_follower_with_a_limit_gets_past_what_was_cleaned(name: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
+        packed.extractall(tmp_path)
+    table = drawstring.open(tmp_path / name)
+    state: set[str] = set()
+    for batch in table.follow(changes=True, max_commits=1, poll_seconds=None):
+        for change in batch.rows.to_arrow().to_pylist():
+            state.add(str(image_of(change["after"])["id"]))
+    assert state >= {str(each["id"]) for each in table.scan().to_arrow().to_pylist()}
 
 
 def test_files_that_gave_way_to_later_ones_widen_the_batch_of_rows(table: drawstring.Table) -> None:

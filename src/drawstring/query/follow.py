@@ -22,16 +22,16 @@ from drawstring.base.clock import Clock
 from drawstring.base.errors import InvalidError
 from drawstring.filegroups.cdc import CHANGE_SCHEMA, ChangeTask
 from drawstring.filegroups.tasks import InstantRange
-from drawstring.model.instant import Instant
-from drawstring.query.cdc import ChangePlanner, changes_of
+from drawstring.model.instant import Action
+from drawstring.query.batch_ends import Gone, Limits, ends, loss_of, only
+from drawstring.query.cdc import changes_of
 from drawstring.query.facts import TableFacts
-from drawstring.query.incremental import check_commit_times, files_written, range_scan
+from drawstring.query.incremental import check_commit_times, range_scan
 from drawstring.query.predicate import Where
 from drawstring.query.ranges import (
     CommitRange,
     Holes,
     RangeSpec,
-    archived_writes,
     find_range,
     time_of,
 )
@@ -51,19 +51,6 @@ class OnCleaned(StrEnum):
     FAIL = "fail"
     SNAPSHOT = "snapshot"
     EARLIEST = "earliest"
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much goes into a batch; one commit does in any case.
-
-    Attributes:
-        commits: most commits; None for no bound.
-        bytes: most bytes that the commits wrote; None for no bound.
-    """
-
-    commits: int | None = None
-    bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +130,12 @@ def _batches(
     position: str,
     poll_seconds: float | None,
 ) -> Iterator[Batch]:
+    before: TableFacts | None = None
     while True:
         facts = load()
+        if before is not None:
+            facts.store.recall(before.store)
+        before = facts
         end = next_position(facts, position, spec)
         if end != position:
             yield Batch(batch_scan(facts, position, end, spec), position_text(end))
@@ -221,15 +212,35 @@ def next_position(facts: TableFacts, position: str, spec: FollowSpec, until: str
         until: commits after this time are left for later; None for none.
     """
     found = _after(facts, position, until)
-    ends = _ends(facts, found, spec.limits)
-    if not ends:
-        return position
-    if not found.reaches_archive:
-        for end in ends:
-            if _loss(facts, _until(found, end), spec) is None:
-                return end
     is_snapshot = position == EARLIEST or spec.on_cleaned is OnCleaned.SNAPSHOT
-    return ends[-1] if is_snapshot else ends[0]
+    is_doubtful = found.reaches_archive or (position == EARLIEST and _is_cleaned(facts))
+    if is_doubtful and is_snapshot and loss_of(facts, found, changes=spec.changes) is not None:
+        # All of it in one batch, or the second batch of a new follower would be a commit that is gone.
+        return _last_change(facts, found) or position
+    first = None
+    gone = Gone(facts)
+    for end, writes in ends(facts, found, spec.limits):
+        first = first or end
+        if spec.changes:
+            if loss_of(facts, _until(found, end), changes=spec.changes) is None:
+                return end
+            break
+        if not gone.after(writes):
+            return end
+    if first is None:
+        return position
+    return (_last_change(facts, found) or first) if is_snapshot else first
+
+
+def _is_cleaned(facts: TableFacts) -> bool:
+    return any(instant.action is Action.CLEAN for instant in facts.timeline.instants)
+
+
+def _last_change(facts: TableFacts, found: CommitRange) -> str | None:
+    """Return the time of the last commit that changes something."""
+    newest_first = sorted(found.writes, key=time_of, reverse=True)
+    changing = (write for write in newest_first if facts.store.commit_metadata(write).changes_records)
+    return next(map(time_of, changing), None)
 
 
 def batch_scan(facts: TableFacts, start: str, end: str, spec: FollowSpec) -> Scan:
@@ -239,7 +250,7 @@ def batch_scan(facts: TableFacts, start: str, end: str, spec: FollowSpec) -> Sca
         InvalidError: commits of the range are gone, and that is to fail.
     """
     found = replace(_after(facts, start, end), skips_superseded=True)
-    loss = _loss(facts, found, spec)
+    loss = loss_of(facts, found, changes=spec.changes)
     if loss is None:
         return _planned(_range_scan(facts, found, spec))
     if start == EARLIEST or spec.on_cleaned is OnCleaned.SNAPSHOT:
@@ -250,76 +261,15 @@ def batch_scan(facts: TableFacts, start: str, end: str, spec: FollowSpec) -> Sca
             f" from {loss.until}, or choose on_cleaned snapshot or earliest to go on by itself",
             table=facts.storage.spec.uri,
         )
-    return _planned(_range_scan(facts, _only(found, loss.left), spec))
+    return _planned(_range_scan(facts, only(found, loss.left), spec))
 
 
 def _after(facts: TableFacts, start: str, end: str | None = None) -> CommitRange:
     return find_range(facts, RangeSpec(start, end, holes=Holes.BLOCK))
 
 
-def _only(found: CommitRange, writes: tuple[Instant, ...]) -> CommitRange:
-    return replace(found, writes=writes, archived=(), reaches_archive=False, skips_superseded=True)
-
-
 def _until(found: CommitRange, end: str) -> CommitRange:
-    return _only(found, tuple(write for write in found.writes if time_of(write) <= end))
-
-
-def _ends(facts: TableFacts, found: CommitRange, limits: Limits) -> list[str]:
-    """Return where a batch may end: where the limits say, and at every later commit.
-
-    Commits of one time are never parted, and commits that change nothing do not end a batch.
-    """
-    times: list[tuple[str, int, int]] = []
-    commits = size = 0
-    for write in sorted(found.writes, key=time_of):
-        commit = facts.store.commit_metadata(write)
-        if commit.changes_records:
-            commits += 1
-            size += sum(stat.size_bytes for stat in commit.stats)
-            times.append((time_of(write), commits, size))
-    by_time = {time: (commits, size) for time, commits, size in times}
-    over = [time for time, (commits, size) in by_time.items() if _is_over(limits, commits, size)]
-    within = [time for time in by_time if not over or time < over[0]]
-    return (within[-1:] or over[:1]) + [time for time in over if within or time > over[0]]
-
-
-def _is_over(limits: Limits, commits: int, size: int) -> bool:
-    over_commits = limits.commits is not None and commits > limits.commits
-    return over_commits or (limits.bytes is not None and size > limits.bytes)
-
-
-@dataclass(frozen=True, slots=True)
-class _Loss:
-    """Commits of a range whose changes are gone: the time of the last of them, and those left."""
-
-    until: str
-    left: tuple[Instant, ...]
-
-
-def _loss(facts: TableFacts, found: CommitRange, spec: FollowSpec) -> _Loss | None:
-    writes = sorted(found.writes, key=time_of)
-    planner = ChangePlanner(facts) if spec.changes else None
-    gone = len(writes)
-    while gone and (
-        _can_plan(planner, writes[gone - 1])
-        if planner is not None
-        else files_written(facts, _only(found, tuple(writes[gone - 1 :]))) is not None
-    ):
-        gone -= 1
-    if gone:
-        return _Loss(time_of(writes[gone - 1]), tuple(writes[gone:]))
-    if not found.reaches_archive:
-        return None
-    return _Loss(max(map(time_of, archived_writes(facts, found)), default=found.start), tuple(writes))
-
-
-def _can_plan(planner: ChangePlanner, write: Instant) -> bool:
-    try:
-        list(planner.tasks(write))
-    except InvalidError:
-        return False
-    return True
+    return only(found, tuple(write for write in found.writes if time_of(write) <= end))
 
 
 def _range_scan(facts: TableFacts, found: CommitRange, spec: FollowSpec) -> Scan:

@@ -15,9 +15,10 @@ from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.model.files import FileSlice
+from drawstring.query.batch_ends import Limits
 from drawstring.query.cdc import changes_scan
 from drawstring.query.facts import TableFacts, load_facts
-from drawstring.query.follow import Batch, FollowSpec, Limits, OnCleaned, follow
+from drawstring.query.follow import Batch, FollowSpec, OnCleaned, follow
 from drawstring.query.incremental import incremental_scan
 from drawstring.query.ranges import Holes, RangeSpec
 from drawstring.query.scan import Scan

@@ -22,10 +22,10 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.options import ReadOptions
 from drawstring.entry import open as open_table
 from drawstring.filegroups.cdc import read_task, task_bytes
+from drawstring.query.batch_ends import Limits
 from drawstring.query.facts import TableFacts, load_facts
 from drawstring.query.follow import (
     FollowSpec,
-    Limits,
     OnCleaned,
     batch_scan,
     newest,

@@ -28,6 +28,7 @@ from drawstring.timeline.timeline import Timeline
 
 CLAIM_FOLDER = ".hoodie/.locks"
 _CLAIM_SUFFIX = ".claim"
+_RECALLED = 64
 _CLUSTER_OPERATION = "CLUSTER"
 _log = logging.getLogger("drawstring")
 
@@ -138,6 +139,15 @@ class TimelineStore:
                 raise error.at(instant=instant.requested, path=self.path(instant)) from error
             self._commits[instant] = known
         return known
+
+    def recall(self, earlier: TimelineStore) -> None:
+        """Take over commits that an earlier look at the table decoded, for they do not change.
+
+        Replacing ones are needed at every look; of the others the last few.
+        """
+        known = list(earlier._commits.items())
+        replacing = {at: commit for at, commit in known if at.action is Action.REPLACE_COMMIT}
+        self._commits = replacing | dict(known[-_RECALLED:]) | self._commits
 
     def new_time(self, timeline: Timeline) -> str:
         """Return a time after every time on the timeline and every one given out before."""
