@@ -3,7 +3,8 @@
     footer -> row groups that `where` cannot rule out -> batches -> rows that `where` keeps
 
 One row group is in memory at a time (several small ones together); of a large one, a piece of each
-column.
+column. Pages that have a checksum, as parquet-mr writes it, are held to it: but for GZIP, a flipped bit is
+a wrong number otherwise.
 """
 
 from __future__ import annotations
@@ -207,6 +208,7 @@ def _open(
         coerce_int96_timestamp_unit="us",
         pre_buffer=not in_pieces and not isinstance(file, pa.BufferReader),
         buffer_size=_PIECE_BYTES if in_pieces else 0,
+        page_checksum_verification=True,
     )
 
 
