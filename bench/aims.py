@@ -40,7 +40,7 @@ def aims() -> Iterator[Aim]:
     for step in ("bulk_insert", "scan_base", "upsert", "late", "snapshot"):
         yield Aim(peers.LOCAL_MOR, step, ("hudi-rs-rc-mor",), 1.0)
         yield Aim(peers.LOCAL_COW, step, ("hudi-rs-rc-cow",), 1.0)
-    for step in ("snapshot", "snapshot_all"):
+    for step in ("snapshot", "snapshot_all", "incremental"):
         yield Aim(peers.LOCAL_MOR, step, (READ_ONLY,), 1.0)
     for ours in (peers.LOCAL_MOR, peers.LOCAL_COW):
         yield Aim(ours, "peak memory", ("delta-rs", "hudi-rs-rc-mor", "hudi-rs-rc-cow"), 1.0)
