@@ -162,3 +162,14 @@ def test_a_scan_is_planned_once(facts_of: FactsOf) -> None:
     scan.to_arrow()
     scan.to_arrow()
     assert plans == [1]
+
+
+def test_a_time_that_a_clean_by_versions_took_rows_of_is_warned_about(
+    facts_of: FactsOf, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, time in (("v9_mor_clean", "20261121092244079"), ("v9_cow_ops", "2026-11-21 09:30:00")):
+        snapshot_scan(facts_of(name), as_of=time)
+    snapshot_scan(facts_of("v9_mor_clean"), as_of="2026-11-22")
+    (warning,) = caplog.messages
+    assert "kept the newest versions" in warning
+    assert "20261121092244079" in warning

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +27,9 @@ from drawstring.query.scan import Scan
 from drawstring.query.support import check_readable, schema_history, visible_schema
 from drawstring.schema.history import SchemaHistory
 from drawstring.timeline.instants import as_instant_time
+
+_BY_VERSIONS: Final = "KEEP_LATEST_FILE_VERSIONS"
+_log = logging.getLogger("drawstring")
 
 
 def snapshot_scan(
@@ -51,7 +55,7 @@ def snapshot_scan(
         A lazy scan.
 
     Raises:
-        InvalidError: an unknown column, a bad condition, or a time whose files were cleaned away.
+        InvalidError: an unknown column, a bad condition, or a time whose files were cleaned away by commits.
         UnsupportedError: a feature of the table that this release cannot read.
     """
     time = None
@@ -161,6 +165,9 @@ def task_of(query: Query, partition: Partition, file_slice: FileSlice) -> ReadTa
 def check_not_cleaned(facts: TableFacts, time: str) -> None:
     """Check that the files of a time are still there.
 
+    A clean by commits says from when on they are. One that keeps the newest versions of each file group says
+    no such thing, and as in Hudi the table answers with what is left of that time; the log warns then.
+
     Raises:
         InvalidError: a clean removed files that the table had then.
     """
@@ -174,6 +181,21 @@ def check_not_cleaned(facts: TableFacts, time: str) -> None:
             f"files of the table as of {time} were cleaned away: ask for {retained} or later",
             table=facts.storage.spec.uri,
         )
+    newest = cleans[-1].requested
+    if not retained and records and time < newest and _deletes_versions(records[0]):
+        _log.warning(
+            "%s: a clean at %s kept the newest versions of each file group only: rows of the table as of %s"
+            " may be missing",
+            facts.storage.spec.uri,
+            newest,
+            time,
+        )
+
+
+def _deletes_versions(clean: Mapping[str, Any]) -> bool:
+    """Tell whether a clean deleted files by the number of versions."""
+    partitions: Iterable[Mapping[str, Any]] = (clean.get("partitionMetadata") or {}).values()
+    return any(each["policy"] == _BY_VERSIONS and each["successDeleteFiles"] for each in partitions)
 
 
 def _with_schema_of(facts: TableFacts, time: str) -> TableFacts:

@@ -81,13 +81,14 @@ class TableQueries:
             columns: columns to read, or one column; all by default, meta columns included.
             where: a SQL predicate in Spark's dialect, as in `"month = 7 and delay > 60"` (columns plain
                 or in backticks, texts in quotes), or a pyarrow expression.
-            as_of: an instant or a date-time: the table as it was then.
+            as_of: an instant or a date-time: the table as it was then. Where a clean kept the newest
+                versions of each file group, or its instant was archived, that is what is left of that time.
             read_optimized: base files only; changes that are not compacted yet do not show.
 
         Raises:
             InvalidError: a column that is not there, a condition that does not fit the columns, or a
-                time that is none or whose files were cleaned away. The condition may also fail on a
-                row, when the scan is read.
+                time that is none or whose files were cleaned away by commits. The condition may also
+                fail on a row, when the scan is read.
             CorruptTableError: a file of the table is damaged or missing; data files are looked at
                 when the scan is read.
             UnsupportedError: the table has a feature that this release cannot read.
