@@ -11,7 +11,7 @@ again for each write, and not held.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
@@ -131,9 +131,14 @@ class _Held:
     pieces: dict[int, LogPiece]
     base: pa.Table
 
-    @property
+    @cached_property
     def size_bytes(self) -> int:
+        """What is held in memory."""
         return int(self.base.nbytes) + sum(int(piece.rows.nbytes) for piece in self.pieces.values())
+
+    @cached_property
+    def _numbers(self) -> Mapping[int, int]:
+        return {id(placed): at for at, placed in enumerate(self.placed)}
 
     @cached_property
     def _logs(self) -> _Rows:
@@ -150,14 +155,17 @@ class _Held:
 
     def rows(self, task: ReadTask, keys: pa.Array) -> pa.Table:
         """Return the records with some keys as of a task's slice and instants."""
-        logs = set(task.file_slice.logs)
-        numbers = {id(placed): at for at, placed in enumerate(self.placed)}
-        chosen = blocks_to_merge((each for each in self.placed if each.file in logs), task.instants)
-        places = dict(zip(self.pieces, self._logs.rows_of(keys), strict=True))
-        order = [numbers[id(each)] for each in chosen]
-        parts = [self.pieces[at].take(places[at]) for at in order if len(places[at])]
+        paths = {log.status.path for log in task.file_slice.logs}
+        chosen = blocks_to_merge(
+            (each for each in self.placed if each.file.status.path in paths), task.instants
+        )
+        order = [self._numbers[id(each)] for each in chosen]
+        numbers = list(self.pieces)
+        places = {numbers[at]: rows for at, rows in self._logs.rows_of(keys).items()}
+        parts = [self.pieces[at].take(places[at]) for at in order if at in places]
         log = merged_records(self.reading, parts, [self.pieces[at] for at in order])
-        base = self.base.take(pa.array(self._bases.rows_of(keys)[0]))
+        found = self._bases.rows_of(keys).get(0, np.zeros(0, dtype=np.int64))
+        base = self.base.take(pa.array(found))
         merged = laid_over(log, base.combine_chunks().to_batches(), task)
         return pa.Table.from_batches(merged, task.output_schema)
 
@@ -171,7 +179,6 @@ class _Rows:
 
     def __init__(self, keys: Sequence[pa.Array]) -> None:
         ends = np.cumsum([0, *map(len, keys)])
-        self._bounds = ends[1:-1]
         self._starts = ends[:-1]
         encoded = pa.concat_arrays([pa.array([], pa.string()), *keys]).dictionary_encode()
         codes = encoded.indices.to_numpy(zero_copy_only=False)
@@ -179,14 +186,16 @@ class _Rows:
         self._order = np.argsort(codes, kind="stable")
         self._firsts = np.searchsorted(codes[self._order], np.arange(len(self._distinct) + 1))
 
-    def rows_of(self, keys: pa.Array) -> list[Array]:
-        """Return the numbers of the rows with some keys, ascending, piece by piece."""
+    def rows_of(self, keys: pa.Array) -> dict[int, Array]:
+        """Return the numbers of the rows with some keys, ascending, by number of the piece that has any."""
         codes = pc.index_in(keys, value_set=self._distinct).drop_null().to_numpy(zero_copy_only=False)
         counts = self._firsts[codes + 1] - self._firsts[codes]
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         rows = np.sort(self._order[np.repeat(self._firsts[codes], counts) + within])
-        parts = np.split(rows, np.searchsorted(rows, self._bounds))
-        return [part - start for part, start in zip(parts, self._starts, strict=False)]
+        owners = np.searchsorted(self._starts, rows, side="right") - 1
+        pieces, firsts = np.unique(owners, return_index=True)
+        parts = np.split(rows, firsts[1:])
+        return {int(at): part - self._starts[at] for at, part in zip(pieces, parts, strict=False)}
 
 
 def _held(newest: ReadTask, writes: frozenset[str]) -> _Held:
