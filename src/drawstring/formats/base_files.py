@@ -20,7 +20,7 @@ from drawstring.formats.conditions import bound_columns, keep_rows, with_table_t
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.orc_read import orc_schema, read_orc
-from drawstring.formats.parquet import parquet_schema, read_parquet
+from drawstring.formats.parquet import ParquetQuery, parquet_schema, read_parquet
 from drawstring.model.files import file_extension
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolve import conform
@@ -62,14 +62,10 @@ def read_base(storage: Storage, path: str, selection: Selection) -> Iterator[pa.
         UnsupportedError: a file of a format that this release cannot read.
     """
     if is_parquet(path):
-        yield from read_parquet(
-            storage,
-            path,
-            columns=selection.columns,
-            where=selection.where,
-            types=selection.types,
-            constants=selection.constants,
+        asked = ParquetQuery(
+            selection.columns, selection.where, types=selection.types, constants=selection.constants
         )
+        yield from read_parquet(storage, path, asked)
         return
     names = list(selection.columns)
     if selection.where is None:

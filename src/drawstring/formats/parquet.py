@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from drawstring.formats.parquet_encoding import REPEATING, physical
 from drawstring.formats.parquet_read import (
+    ParquetQuery,
     former_filter,
     parquet_footer,
     parquet_schema,
@@ -21,6 +22,7 @@ from drawstring.formats.parquet_write import ParquetSink, encode_parquet_block
 
 __all__ = [
     "REPEATING",
+    "ParquetQuery",
     "ParquetSink",
     "encode_parquet_block",
     "former_filter",

@@ -47,21 +47,11 @@ PART_WHOLE_BYTES_MAX: Final = 2 << 20
 _PIECE_BYTES: Final = 4 << 20
 
 
-def read_parquet(
-    storage: Storage,
-    path: str,
-    *,
-    columns: Sequence[str] | None = None,
-    where: pc.Expression | None = None,
-    batch_rows: int = BATCH_ROWS,
-    types: pa.Schema | None = None,
-    constants: Mapping[str, pa.Scalar] | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file, in its order, a bounded batch at a time.
+@dataclass(frozen=True, slots=True)
+class ParquetQuery:
+    """What to read of a file.
 
-    Args:
-        storage: where the file is.
-        path: its path relative to the table's root.
+    Attributes:
         columns: top-level columns to yield, in this order; those that the file lacks are left out.
             None yields all.
         where: which rows to yield; a column that the file lacks is null in it.
@@ -69,13 +59,34 @@ def read_parquet(
         types: types that `where` sees its columns with, when the file may hold narrower ones.
         constants: columns whose value is known: `where` sees it in every row, whatever the file
             says. They are not among the columns yielded unless the file has them.
+        dictionaries: text columns to yield dictionary-encoded.
+    """
+
+    columns: Sequence[str] | None = None
+    where: pc.Expression | None = None
+    batch_rows: int = BATCH_ROWS
+    types: pa.Schema | None = None
+    constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
+    dictionaries: Sequence[str] = ()
+
+
+_EVERYTHING: Final = ParquetQuery()
+
+
+def read_parquet(storage: Storage, path: str, query: ParquetQuery = _EVERYTHING) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file, in its order, a bounded batch at a time.
+
+    Args:
+        storage: where the file is.
+        path: its path relative to the table's root.
+        query: columns and rows; all by default.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
-        InvalidError: `where` does not fit the columns' types, or fails on a row.
+        InvalidError: the condition does not fit the columns' types, or fails on a row.
     """
     with about_file(path), storage.open(path) as file:
-        yield from _batches(file, _Query(columns, where, batch_rows, types, constants or {}))
+        yield from _batches(file, query)
 
 
 def read_parquet_rows(
@@ -93,7 +104,7 @@ def read_parquet_rows(
         CorruptTableError: the file is missing or damaged.
     """
     with about_file(path), storage.open(path) as file:
-        yield from _batches(file, _Query(columns, None, BATCH_ROWS, None, dictionaries=dictionaries))
+        yield from _batches(file, ParquetQuery(columns, dictionaries=dictionaries))
 
 
 def read_parquet_bytes(
@@ -106,7 +117,7 @@ def read_parquet_bytes(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a Parquet file in memory; see `read_parquet`."""
     with about_file(None):
-        yield from _batches(pa.BufferReader(data), _Query(columns, where, batch_rows, types))
+        yield from _batches(pa.BufferReader(data), ParquetQuery(columns, where, batch_rows, types))
 
 
 def read_parquet_part(
@@ -133,7 +144,7 @@ def read_parquet_part(
         return
     with about_file(None):
         part = pa.PythonFile(RangeFile(fetch, size), mode="r")
-        yield from _batches(part, _Query(columns, None, BATCH_ROWS, None))
+        yield from _batches(part, ParquetQuery(columns))
 
 
 def parquet_schema(storage: Storage, path: str) -> pa.Schema:
@@ -184,16 +195,6 @@ def former_filter(storage: Storage, path: str) -> BloomFilter | None:
         return reusable_filter(texts, metadata.num_rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Query:
-    columns: Sequence[str] | None
-    where: pc.Expression | None
-    batch_rows: int
-    types: pa.Schema | None
-    constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
-    dictionaries: Sequence[str] = ()
-
-
 def _open(
     file: pa.NativeFile,
     metadata: pq.FileMetaData | None = None,
@@ -217,7 +218,7 @@ def _columns_of(parquet: pq.ParquetFile) -> pa.Schema:
     return pa.schema([field.remove_metadata() for field in parquet.schema_arrow])
 
 
-def _batches(file: pa.NativeFile, query: _Query) -> Iterator[pa.RecordBatch]:
+def _batches(file: pa.NativeFile, query: ParquetQuery) -> Iterator[pa.RecordBatch]:
     if query.where is not None:
         yield from _matching(file, query, query.where)
         return
@@ -226,7 +227,7 @@ def _batches(file: pa.NativeFile, query: _Query) -> Iterator[pa.RecordBatch]:
     yield from _rows(file, parquet, range(parquet.num_row_groups), names, query)
 
 
-def _matching(file: pa.NativeFile, query: _Query, where: pc.Expression) -> Iterator[pa.RecordBatch]:
+def _matching(file: pa.NativeFile, query: ParquetQuery, where: pc.Expression) -> Iterator[pa.RecordBatch]:
     files = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
     fragment = files.make_fragment(file, partition_expression=guarantee(query.constants))
     parquet = _open(file, fragment.metadata, query.dictionaries)
@@ -243,14 +244,18 @@ def _matching(file: pa.NativeFile, query: _Query, where: pc.Expression) -> Itera
             yield kept.select(wanted)
 
 
-def _wanted(query: _Query, present: pa.Schema) -> list[str]:
+def _wanted(query: ParquetQuery, present: pa.Schema) -> list[str]:
     if query.columns is None:
         return list(present.names)
     return [name for name in query.columns if name in present.names]
 
 
 def _rows(
-    file: pa.NativeFile, parquet: pq.ParquetFile, groups: Sequence[int], names: Sequence[str], query: _Query
+    file: pa.NativeFile,
+    parquet: pq.ParquetFile,
+    groups: Sequence[int],
+    names: Sequence[str],
+    query: ParquetQuery,
 ) -> Iterator[pa.RecordBatch]:
     for span in _spans(parquet.metadata, groups):
         opened = parquet

@@ -141,13 +141,16 @@ class TableQueries:
         """Return every change of the commits after `start`, up to and including `end`.
 
         The columns are `op` (`i`, `u` or `d`), `ts_ms` (the requested time of the commit) and the record
-        `before` and `after` the change as JSON.
+        `before` and `after` the change as JSON. They come commit by commit, and of a commit the deletes
+        first: a record that moved to another partition is deleted there before it is inserted here. On
+        Spark the rows of a DataFrame have no order; sort them by `ts_ms`, deletes first.
 
         Args:
             start, end, include_start, holes: as in `incremental`.
 
         Raises:
-            InvalidError: a time that is none, or commits whose files are gone.
+            InvalidError: a time that is none, or commits whose files were cleaned away.
+            CorruptTableError: a file of the table is damaged or missing.
             UnavailableError: a pending write would be missed.
         """
         with self._about():

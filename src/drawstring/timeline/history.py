@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.formats.metadata import decode_commit
-from drawstring.formats.parquet import read_parquet
+from drawstring.formats.parquet import ParquetQuery, read_parquet
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import join_path
 from drawstring.model.instant import Action, Instant, State
@@ -101,7 +101,7 @@ class History:
 
     def _rows(self, name: str, columns: Sequence[str], where: pc.Expression) -> list[pa.RecordBatch]:
         path = join_path(self._folder, name)
-        found = list(read_parquet(self._storage, path, columns=columns, where=where, types=_TYPES))
+        found = list(read_parquet(self._storage, path, ParquetQuery(columns, where, types=_TYPES)))
         wanted = pa.schema([_TYPES.field(column) for column in columns])
         for batch in found:
             texts = [batch.column(name) for name in batch.schema.names if name != "metadata"]
