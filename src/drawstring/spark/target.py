@@ -82,8 +82,7 @@ class Target:
     def _check_description(self, asked: WriteOptions) -> None:
         if asked.operation in ("delete", "delete_partition"):
             raise InvalidError(
-                f"there is no table for {asked.operation} to delete from: write to it first, and delete with"
-                " mode append",
+                "there is no table to delete from: write to it first, and delete with mode append",
                 table=self.path,
             )
 
