@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError, UnsupportedError
 from drawstring.filegroups import log_history, log_records
+from drawstring.filegroups.cdc import read_task
 from tests.golden.cases import TABLES
 
 SCHEMA = pa.schema(
@@ -186,6 +188,13 @@ def told_of(changes: drawstring.Scan) -> list[Told]:
         (change["op"], value_of(change["before"]), value_of(change["after"]))
         for change in changes.to_arrow().to_pylist()
     ]
+
+
+def test_each_task_of_changes_can_run_in_another_process(golden: Callable[[str], drawstring.Table]) -> None:
+    changes = golden("v9_mor_avro").changes("earliest")
+    travelled = [pickle.loads(pickle.dumps(task)) for task in changes.tasks()]
+    rows = [row for task in travelled for batch in read_task(task) for row in batch.to_pylist()]
+    assert rows == changes.to_arrow().to_pylist()
 
 
 def test_changes_of_several_slices_are_right_when_little_is_held(
