@@ -38,8 +38,8 @@ def read(  # noqa: PLR0913 - everything a query can be told
 ) -> DataFrame:
     """Return the rows of a table as a DataFrame, fixed at the moment of the call.
 
-    Slices without log files go through Spark's own Parquet reader; name the `columns` that you need,
-    because the other slices are merged in Python, where Spark cannot push a selection to.
+    Slices without log files go through Spark's own Parquet reader, the others are merged in Python.
+    Spark hands the columns and predicates of later steps down to both.
 
     Args:
         spark: a classic session.

@@ -2,23 +2,21 @@
 
 slices without logs ──> Spark's own Parquet reader ──┐
                                                      ├─ union
-all other slices ──> mapInArrow(read_slice) ─────────┘
+all other slices ──> read_slice in Python workers ───┘
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from drawstring.filegroups.cdc import read_task, task_bytes
 from drawstring.filegroups.tasks import ReadTask
 from drawstring.formats.base_files import is_parquet
 from drawstring.formats.conditions import where_columns
@@ -27,11 +25,10 @@ from drawstring.model.files import BaseFile
 from drawstring.query.predicate import parse_where
 from drawstring.query.scan import Task
 from drawstring.schema.meta import COMMIT_TIME, PARTITION_PATH
-from drawstring.spark.batches import with_types
 from drawstring.spark.failures import surface_in_actions
 from drawstring.spark.locations import spark_path
-from drawstring.spark.types import arrow_schema, spark_schema
-from drawstring.spark.worker import shares, work
+from drawstring.spark.relation import Slices, relation
+from drawstring.spark.types import spark_schema
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 
@@ -156,32 +153,7 @@ def _text(value: Any) -> str | None:
 
 def _read_in_python(spark: SparkSession, tasks: Sequence[Task], columns: T.StructType) -> DataFrame:
     root = open_spec(tasks[0].storage).full_uri("") if tasks else ""
-    parts = shares([task_bytes(task) for task in tasks], spark.sparkContext.defaultParallelism)
-    pickled = [[cloudpickle.dumps(tasks[number]) for number in part] for part in parts]
-    function = ReadSlices(pickled, arrow_schema(columns), plan_name(root))
-    return spark.range(0, len(parts), 1, max(1, len(parts))).mapInArrow(function, columns)
-
-
-class ReadSlices:
-    """The batch function that reads the file slices of the parts whose numbers it is given.
-
-    Args:
-        parts: pickled read tasks by part.
-        schema: columns to yield.
-        name: what Spark's plan calls it; tells which table is read.
-    """
-
-    def __init__(self, parts: list[list[bytes]], schema: pa.Schema, name: str) -> None:
-        self.parts = parts
-        self.schema = schema
-        self.__name__ = name
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        numbers = [number for batch in batches for number in batch.column("id").to_pylist()]
-        with work():
-            for task in (task for number in numbers for task in self.parts[number]):
-                for rows in read_task(cloudpickle.loads(task)):
-                    yield with_types(rows, self.schema)
+    return relation(spark, Slices(tuple(tasks), columns, plan_name(root)))
 
 
 def plan_name(root: str) -> str:
