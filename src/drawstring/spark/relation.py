@@ -126,7 +126,20 @@ def _called(function: Any, *arguments: Any, newer: Any) -> Any:
         return function(*arguments)
 
 
-class SliceTable:
+class _Proxy:
+    """What every Java object has; Spark keeps some of ours in sets and writes them into its log."""
+
+    def equals(self, other: Any) -> bool:
+        return other is not None and str(other) == self.toString()
+
+    def hashCode(self) -> int:
+        return hash(self.toString()) & 0x7FFFFFFF
+
+    def toString(self) -> str:
+        return f"{type(self).__name__} {id(self)}"
+
+
+class SliceTable(_Proxy):
     """Spark's `Table`.
 
     Args:
@@ -170,12 +183,6 @@ class SliceTable:
     def newScanBuilder(self, options: Any) -> SliceScanBuilder:
         return SliceScanBuilder(self._jvm, self._slices)
 
-    def equals(self, other: Any) -> bool:
-        return other is not None and str(other) == self.toString()
-
-    def hashCode(self) -> int:
-        return hash(self.toString()) & 0x7FFFFFFF
-
     def toString(self) -> str:
         return f"{self._slices.name} {id(self._slices)}"
 
@@ -185,7 +192,7 @@ class SliceTable:
         implements = (f"{_CATALOG}SupportsRead",)
 
 
-class SliceScanBuilder:
+class SliceScanBuilder(_Proxy):
     """Spark's `ScanBuilder`: takes what a query needs.
 
     Args:
@@ -226,7 +233,7 @@ class SliceScanBuilder:
         implements = (f"{_READ}SupportsPushDownRequiredColumns", f"{_READ}SupportsPushDownV2Filters")
 
 
-class SliceScan:
+class SliceScan(_Proxy):
     """Spark's `Scan`, and the one batch of it.
 
     Args:
@@ -282,14 +289,8 @@ class SliceScan:
     def reflectsFullyPushedDownFilters(self) -> bool:
         return False
 
-    def equals(self, other: Any) -> bool:
-        """Tell whether both read the same, so that Spark does it once for both sides of a join."""
-        return other is not None and str(other) == self.toString()
-
-    def hashCode(self) -> int:
-        return hash(self.toString()) & 0x7FFFFFFF
-
     def toString(self) -> str:
+        """Say what it reads: two scans that read the same are equal, and Spark reads once for both."""
         return f"{id(self._whole)} {self._slices.columns.names} {self.description()}"
 
     class Java:
@@ -298,7 +299,7 @@ class SliceScan:
         implements = (f"{_READ}SupportsReportStatistics", f"{_READ}Batch")
 
 
-class SliceStatistics:
+class SliceStatistics(_Proxy):
     """Spark's `Statistics`.
 
     Args:
