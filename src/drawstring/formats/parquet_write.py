@@ -29,6 +29,7 @@ from drawstring.formats.bloom import BloomFilter
 from drawstring.formats.key_summary import KeySummary
 from drawstring.formats.parquet_encoding import dictionary_leaves, physical, statistics_leaves
 from drawstring.schema.meta import with_meta_fields
+from drawstring.schema.nested import settle
 from drawstring.storage.protocol import Storage
 
 ROW_GROUP_BYTES_MAX: Final = 128 << 20
@@ -224,7 +225,7 @@ def _named(batch: pa.RecordBatch, name: str) -> pa.Array:
 
 def _as_field(values: pa.Array, field: pa.Field) -> pa.Array:
     if values.type == field.type:
-        return values
+        return settle(values)
     if pa.types.is_dictionary(field.type) and not pa.types.is_dictionary(values.type):
         values = pc.dictionary_encode(values)
-    return values.cast(field.type)
+    return settle(values.cast(field.type))

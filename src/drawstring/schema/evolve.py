@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
+from drawstring.schema.nested import null_mask, own_items, settle, settle_batch
 from drawstring.schema.normal import normalise
 
 _WIDER: dict[pa.DataType, tuple[pa.DataType, ...]] = {
@@ -169,7 +170,7 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return the batch with exactly the columns of a schema, in its order and types.
 
     Columns that the batch does not have are null; columns that the schema does not have are
-    dropped; types are widened, at every depth.
+    dropped; types are widened, at every depth, and what is below null structs is settled.
 
     Args:
         batch: records.
@@ -180,7 +181,7 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
             do not fit its type, naming the column.
     """
     if batch.schema.equals(schema):
-        return batch
+        return settle_batch(batch)
     places = {name: at for at, name in enumerate(batch.schema.names)}
     columns = [
         _conform_column(batch.column(places[field.name]) if field.name in places else None, field, len(batch))
@@ -192,7 +193,7 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 def _conform_column(array: pa.Array | None, field: pa.Field, rows: int) -> pa.Array:
     if array is None:
         array = pa.nulls(rows, field.type)
-    fitted = _fit(array, field.type, field.name)
+    fitted = settle(_fit(array, field.type, field.name))
     if fitted.null_count and not field.nullable:
         raise InvalidError(
             f"Column {field.name!r} must not be null and is null in {fitted.null_count} of {rows} records."
@@ -263,17 +264,6 @@ def _fit_map(array: pa.MapArray, kind: pa.MapType, column: str) -> pa.Array:
         type=kind,
         mask=null_mask(array),
     )
-
-
-def own_items(offsets: pa.Array, items: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return offsets from 0 and the items that they cover; a slice carries the items of others."""
-    first, last = offsets[0].as_py(), offsets[-1].as_py()
-    return pc.subtract(offsets, pa.scalar(first, offsets.type)), items.slice(first, last - first)
-
-
-def null_mask(array: pa.Array) -> pa.BooleanArray | None:
-    """Return which values of an array are null, None for none."""
-    return array.is_null() if array.null_count else None
 
 
 def _cast(array: pa.Array, kind: pa.DataType, column: str) -> pa.Array:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyarrow import types as pt
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.schema.evolve import null_mask, own_items
+from drawstring.schema.nested import null_mask, own_items
 
 _NOTHING = "\0"
 """Stands in a struct that kept none of its fields."""
