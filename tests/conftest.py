@@ -2,8 +2,7 @@
 
 Property tests draw the same examples on every run; `--hypothesis-profile=search` looks for new ones.
 
-With `-n` the tests run in several processes. Those that need Spark share one session, so they all run in
-one process, beside the others.
+With `-n` the tests run in several processes, each with a Spark session of its own.
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     home = jdk.find()
     if home is not None:
         os.environ["JAVA_HOME"] = home
-        for item in spark:
-            item.add_marker(pytest.mark.xdist_group("spark"))
         return
     items[:] = [item for item in items if not item.get_closest_marker("spark")]
     config.hook.pytest_deselected(items=spark)

@@ -33,7 +33,7 @@ def most_rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return noted
 
     monkeypatch.setattr(place, "in_pieces", functools.partial(in_pieces, bytes_max=PIECE_BYTES))
-    monkeypatch.setattr(place, "upserts", noting(place.upserts))
+    monkeypatch.setattr(place, "acted", noting(place.acted))
     monkeypatch.setattr(place, "deletes", noting(place.deletes))
     return seen
 

@@ -73,7 +73,7 @@ VERBS: Final = {
     "delete": Verb(WriteOperation.DELETE, looks_up=True, is_delete=True),
     "bulk_insert": Verb(WriteOperation.BULK_INSERT, arranges=True),
     # Hudi has no name for it in commits; what it does is what a bulk insert does.
-    "append": Verb(WriteOperation.BULK_INSERT, hashes=False),
+    "append": Verb(WriteOperation.BULK_INSERT, hashes=False, called="append"),
     "insert_overwrite": Verb(WriteOperation.INSERT_OVERWRITE, replaces="partitions"),
     "insert_overwrite_table": Verb(WriteOperation.INSERT_OVERWRITE_TABLE, replaces="table"),
 }
