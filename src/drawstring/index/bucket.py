@@ -21,9 +21,7 @@ import pyarrow.compute as pc
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError
 from drawstring.base.javahash import string_hash
-from drawstring.engine.protocol import Rows
-from drawstring.filegroups.settings import FileSettings
-from drawstring.index.look import TableLook
+from drawstring.index.families import Hashing
 from drawstring.model.files import FileSlice
 
 _BUCKET_FILE_ID = re.compile(r"(\d{8})-")
@@ -32,7 +30,7 @@ Combine = Callable[[list[pa.Array]], "np.ndarray[Any, np.dtype[np.int64]]"]
 
 
 @dataclass(frozen=True, slots=True)
-class BucketIndex:
+class BucketIndex(Hashing):
     """File groups by hash of the record key.
 
     Attributes:
@@ -43,34 +41,11 @@ class BucketIndex:
     bucket_count: int
     hash_fields: tuple[str, ...]
 
-    @property
-    def is_hashed(self) -> bool:
-        """The key alone decides."""
-        return True
-
-    @property
-    def is_global(self) -> bool:
-        """Every partition has buckets of its own."""
-        return False
-
-    @property
-    def can_index_log_files(self) -> bool:
-        """The bucket takes all records, in whatever files."""
-        return True
-
     def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
         """Return bucket numbers as text of eight digits."""
         numbers = bucket_numbers(keys, self.bucket_count, self.hash_fields)
         names = pa.array([f"{number:08d}" for number in range(self.bucket_count)])
         return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), names)
-
-    def gather(self, rows: Rows, settings: FileSettings) -> Rows:
-        """Return the rows as they are."""
-        return rows
-
-    def locate(self, rows: Rows, look: TableLook) -> Rows:
-        """Return the rows as they are: every route is known already."""
-        return rows
 
     def find(self, route: str | None, slices: Sequence[FileSlice]) -> FileSlice | None:
         """Return the slice whose file id begins with the bucket number.

@@ -61,11 +61,11 @@ def choose_index(
                 )
             return ConsistentIndex(count, fields, storage, timeline)
         case "SIMPLE" | "GLOBAL_SIMPLE":
-            return GlobalIndex(options.simple_index_moves) if is_global else SimpleIndex()
+            return GlobalIndex(moves=options.simple_index_moves) if is_global else SimpleIndex()
         case "BLOOM" if not config.populate_meta_fields:
             return SimpleIndex()
         case "BLOOM" | "GLOBAL_BLOOM":
-            return GlobalIndex(options.bloom_index_moves, pruning) if is_global else SimpleIndex(pruning)
+            return GlobalIndex(pruning, options.bloom_index_moves) if is_global else SimpleIndex(pruning)
     raise UnsupportedError(
         f"index type {kind} is not available yet: use SIMPLE, BLOOM, GLOBAL_SIMPLE, GLOBAL_BLOOM or BUCKET"
     )

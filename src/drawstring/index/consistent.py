@@ -16,10 +16,8 @@ import pyarrow.compute as pc
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError
-from drawstring.engine.protocol import Rows
-from drawstring.filegroups.settings import FileSettings
 from drawstring.index.bucket import EMPTY, NULL, compound_hashes, is_compound
-from drawstring.index.look import TableLook
+from drawstring.index.families import Hashing
 from drawstring.index.rings import Ring, load_ring, save_first_ring
 from drawstring.index.xxhash import Hashes, xxhash32
 from drawstring.model.files import FileSlice
@@ -28,7 +26,7 @@ from drawstring.storage.protocol import Storage, StorageSpec
 from drawstring.timeline.timeline import Timeline
 
 
-class ConsistentIndex:
+class ConsistentIndex(Hashing):
     """File groups by ring. Picklable; rings that were read stay in their own process.
 
     Args:
@@ -53,21 +51,6 @@ class ConsistentIndex:
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.__init__(*state)  # type: ignore[misc]
 
-    @property
-    def is_hashed(self) -> bool:
-        """Key and partition decide."""
-        return True
-
-    @property
-    def is_global(self) -> bool:
-        """Every partition has a ring of its own."""
-        return False
-
-    @property
-    def can_index_log_files(self) -> bool:
-        """The bucket takes all records, in whatever files."""
-        return True
-
     def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
         """Return what the ids of the keys' file groups begin with."""
         hashes = key_hashes(keys, self.hash_fields)
@@ -78,14 +61,6 @@ class ConsistentIndex:
             here = self._ring(path).routes(hashes[is_here.to_numpy(zero_copy_only=False)])
             routes = pc.replace_with_mask(routes, is_here, here.cast(pa.string()))
         return routes
-
-    def gather(self, rows: Rows, settings: FileSettings) -> Rows:
-        """Return the rows as they are."""
-        return rows
-
-    def locate(self, rows: Rows, look: TableLook) -> Rows:
-        """Return the rows as they are: every route is known already."""
-        return rows
 
     def find(self, route: str | None, slices: Sequence[FileSlice]) -> FileSlice | None:
         """Return the slice of a node, None where it has none yet.

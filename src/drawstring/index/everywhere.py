@@ -15,7 +15,7 @@ What stands in a partition column is the row's own affair; the place alone decid
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,19 +23,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.clock import Ids
 from drawstring.base.javahash import string_hash
 from drawstring.engine.grouping import contiguous_groups, row_codes
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.changes import MOVED_AWAY, resolved
 from drawstring.filegroups.settings import FileSettings
-from drawstring.index.bloom import BloomPruning
+from drawstring.index.families import Joining
 from drawstring.index.look import TableLook
 from drawstring.index.moves import Moves, old_name
 from drawstring.index.protocol import IS_DELETED, KEY, PARTITION, ROUTE
-from drawstring.index.simple import slice_of
 from drawstring.merge.order import Array
-from drawstring.model.files import FileSlice
 
 FOUND_IN: Final = "_drawstring_found_in"
 _SHARE: Final = "_drawstring_share"
@@ -43,35 +40,19 @@ _SHARES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class GlobalIndex:
+class GlobalIndex(Joining):
     """Looks keys up in the key column of the whole table.
 
     Attributes:
         moves: whether a record that arrives with another partition value goes to that partition.
-        pruning: leaves out slices that cannot have any of the keys; None to read all.
     """
 
     moves: bool = True
-    pruning: BloomPruning | None = None
-
-    @property
-    def is_hashed(self) -> bool:
-        """The key alone decides nothing."""
-        return False
 
     @property
     def is_global(self) -> bool:
         """A key is looked for everywhere."""
         return True
-
-    @property
-    def can_index_log_files(self) -> bool:
-        """Log files that tell of their keys take new records."""
-        return self.pruning is not None and self.pruning.by_log_index
-
-    def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
-        """Return None: only the table knows."""
-        return None
 
     def gather(self, rows: Rows, settings: FileSettings) -> Rows:
         """Keep one row of each key, as the table merges: those of other partitions are the same record."""
@@ -100,14 +81,6 @@ class GlobalIndex:
         joined = rows.join_keys((KEY,), sources, look.key_reader(places, more), places)
         settle = Settle(rows.schema, moves)
         return joined.map_batches(settle, settle.output_schema)
-
-    def find(self, route: str | None, slices: Sequence[FileSlice]) -> FileSlice | None:
-        """Return the slice with that file id; None for a new key."""
-        return slice_of(route, slices)
-
-    def new_file_id(self, route: str | None, ids: Ids) -> str:
-        """Name a file group."""
-        return f"{ids.uuid()}-0"
 
 
 def _shares(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -2,53 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.clock import Ids
-from drawstring.base.errors import ConflictError
 from drawstring.engine.grouping import row_codes
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.settings import FileSettings
-from drawstring.index.bloom import BloomPruning
+from drawstring.index.families import Joining
 from drawstring.index.look import TableLook
 from drawstring.index.protocol import IS_DELETED, KEY, LOCATION_SCHEMA, PARTITION, ROUTE
-from drawstring.model.files import FileSlice
 
 
 @dataclass(frozen=True, slots=True)
-class SimpleIndex:
-    """Looks keys up in the key column of the touched partitions (partition-scoped).
-
-    Attributes:
-        pruning: leaves out slices that cannot have any of the keys; None to read all (the bloom index is
-            the simple one with it).
-    """
-
-    pruning: BloomPruning | None = None
-
-    @property
-    def is_hashed(self) -> bool:
-        """The key alone decides nothing."""
-        return False
+class SimpleIndex(Joining):
+    """Looks keys up in the key column of the touched partitions (partition-scoped)."""
 
     @property
     def is_global(self) -> bool:
         """A key is looked for in its partition."""
         return False
-
-    @property
-    def can_index_log_files(self) -> bool:
-        """Log files that tell of their keys take new records."""
-        return self.pruning is not None and self.pruning.by_log_index
-
-    def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
-        """Return None: only the table knows."""
-        return None
 
     def gather(self, rows: Rows, settings: FileSettings) -> Rows:
         """Return the rows as they are: rows of other partitions are other records."""
@@ -62,28 +38,6 @@ class SimpleIndex:
         reader = look.key_reader(LOCATION_SCHEMA)
         joined = rows.join_keys((KEY, PARTITION), sources, reader, LOCATION_SCHEMA)
         return joined.map_batches(one_home, pa.schema([*rows.schema, LOCATION_SCHEMA.field(ROUTE)]))
-
-    def find(self, route: str | None, slices: Sequence[FileSlice]) -> FileSlice | None:
-        """Return the slice with that file id; None for a new key."""
-        return slice_of(route, slices)
-
-    def new_file_id(self, route: str | None, ids: Ids) -> str:
-        """Name a file group."""
-        return f"{ids.uuid()}-0"
-
-
-def slice_of(file_id: str | None, slices: Sequence[FileSlice]) -> FileSlice | None:
-    """Return the slice with a file id; None where there is no id.
-
-    Raises:
-        ConflictError: there is no such slice.
-    """
-    if file_id is None:
-        return None
-    for file_slice in slices:
-        if file_slice.file_id == file_id:
-            return file_slice
-    raise ConflictError(f"file group {file_id} went away while the write ran: write again")
 
 
 def one_home(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
