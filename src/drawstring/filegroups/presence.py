@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
+from threading import Lock
 from typing import Final, Protocol
 
 from drawstring.base.errors import CorruptTableError
@@ -47,6 +48,7 @@ class Presence:
         by_time = sorted(timeline.writes(), key=lambda i: i.completed or i.requested, reverse=True)
         self._newest = by_time[:WRITES_LOOKED_AT]
         self._stats: dict[str, Mapping[str, list[WriteStat]]] = {}
+        self._lock = Lock()  # several threads look at partitions, and one of them reads a commit
 
     def check(
         self,
@@ -128,12 +130,13 @@ class Presence:
         return self._stats_by_partition(instant).get(partition, [])
 
     def _stats_by_partition(self, instant: Instant) -> Mapping[str, list[WriteStat]]:
-        if instant.requested not in self._stats:
-            by_partition: dict[str, list[WriteStat]] = defaultdict(list)
-            for stat in self._reader.commit_metadata(instant).stats:
-                by_partition[stat.partition].append(stat)
-            self._stats[instant.requested] = by_partition
-        return self._stats[instant.requested]
+        with self._lock:
+            if instant.requested not in self._stats:
+                by_partition: dict[str, list[WriteStat]] = defaultdict(list)
+                for stat in self._reader.commit_metadata(instant).stats:
+                    by_partition[stat.partition].append(stat)
+                self._stats[instant.requested] = by_partition
+            return self._stats[instant.requested]
 
 
 def _base_of(stat: WriteStat) -> str:

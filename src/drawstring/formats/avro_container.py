@@ -15,6 +15,7 @@ import io
 import json
 import struct
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import fastavro
@@ -25,6 +26,7 @@ from drawstring.formats.avro_checks import check_bounded
 
 MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
+_SCHEMAS_KEPT = 16
 DAMAGE = (
     ArithmeticError,
     AttributeError,
@@ -68,14 +70,20 @@ def _decode(data: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     codec = metadata.get("avro.codec", b"null").decode(errors="replace")
     if codec != "null":
         raise UnsupportedError(f"the file is compressed with {codec}, which metadata files never are in Hudi")
-    schema = json.loads(metadata["avro.schema"])
-    check_bounded(schema)
-    parsed = fastavro.parse_schema(schema)
+    schema, parsed = _parsed(metadata["avro.schema"])
     sync = _take(stream, _SYNC_BYTES)
     records: list[dict[str, Any]] = []
     for count, block in _blocks(stream, len(data), sync):
         records.extend(_read_records(block, count, parsed))
     return records, schema
+
+
+@lru_cache(maxsize=_SCHEMAS_KEPT)
+def _parsed(text: bytes) -> tuple[Any, Any]:
+    """Return a schema, and what fastavro makes of it; the files of a timeline share a few."""
+    schema = json.loads(text)
+    check_bounded(schema)
+    return schema, fastavro.parse_schema(schema)
 
 
 def _read_metadata(stream: io.BytesIO) -> dict[str, bytes]:

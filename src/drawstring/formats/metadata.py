@@ -12,7 +12,7 @@ from typing import Any
 from drawstring.base.errors import UnsupportedError
 from drawstring.formats import schemas
 from drawstring.formats.avro_container import MAGIC, encode_container
-from drawstring.formats.records import damaged, inside, one_record, read_as
+from drawstring.formats.records import all_inside, damaged, inside, one_record, read_as
 from drawstring.formats.rollback_metadata import (
     decode_rollback,
     decode_rollback_plan,
@@ -186,7 +186,7 @@ def _operation_of(record: dict[str, Any]) -> CompactionOperation:
         file_id=record["fileId"],
         base_instant=record["baseInstantTime"],
         base_file=inside(record.get("dataFilePath") or "") or None,
-        log_files=tuple(map(inside, record.get("deltaFilePaths") or ())),
+        log_files=all_inside(record.get("deltaFilePaths") or ()),
         metrics=dict(record.get("metrics") or {}),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from drawstring.base.errors import CorruptTableError
@@ -47,6 +47,20 @@ def inside(path: str) -> str:
     if path.startswith("/") or "\0" in path or any(part in (".", "..") for part in path.split("/")):
         raise ValueError(f"the path {path!r} leads out of the table")
     return path
+
+
+def all_inside(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return paths in metadata, having made sure that each stays inside the table.
+
+    Every commit to a slice lists the slice's log files: where these are many, a look at all of them together
+    takes the place of one at each.
+
+    Raises:
+        ValueError: one does not, or is no text.
+    """
+    text = "\n".join(("", *paths, ""))
+    is_suspect = any(mark in text for mark in ("\n/", "./", ".\n", "\0"))
+    return tuple(map(inside, paths)) if is_suspect else tuple(paths)
 
 
 def damaged(what: str, why: object) -> CorruptTableError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from drawstring.formats.records import inside
+from drawstring.formats.records import all_inside, inside
 from drawstring.model.commit import WriteStat
 
 
@@ -136,7 +136,7 @@ def _stat_of(partition: str, record: Mapping[str, Any]) -> WriteStat:
         size_bytes=_number(record, "fileSizeInBytes") or _number(record, "totalWriteBytes"),
         base_file=None if record.get("baseFile") is None else inside(_text(record, "baseFile")),
         log_version=record.get("logVersion"),
-        log_files=None if log_files is None else tuple(map(inside, log_files)),
+        log_files=None if log_files is None else all_inside(log_files),
         prev_base_file=record.get("prevBaseFile"),
         log_records=_number(record, "totalLogRecords"),
         log_blocks=_number(record, "totalLogBlocks"),

@@ -78,10 +78,14 @@ class RollbackFacts:
     appended: tuple[LogFile, ...] = ()
 
 
-def rollback_pending(context: RollbackContext) -> list[str]:
+def rollback_pending(context: RollbackContext, timeline: Timeline | None = None) -> list[str]:
     """Roll back every write that a dead writer left, and finish rollbacks that were cut short.
 
     Compactions and clusterings stay pending: they can be run again.
+
+    Args:
+        context: the table, locked.
+        timeline: as it was read under that lock; None to read it.
 
     Returns:
         The requested times of the writes rolled back.
@@ -90,7 +94,7 @@ def rollback_pending(context: RollbackContext) -> list[str]:
         ConflictError: one of the writes shows signs of life.
         UnsupportedError: another engine was restoring the table, or rolling a completed write back.
     """
-    timeline = context.store.load()
+    timeline = timeline or context.store.load()
     _refuse_restore(timeline)
     _refuse_live_writers(context, timeline.pending_writes())
     unfinished = timeline.pending_of(Action.ROLLBACK)

@@ -26,6 +26,7 @@ from drawstring.services.rollback import RollbackContext, rollback_instant, roll
 from drawstring.services.writable import check_writable
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
 from drawstring.txn.lock import Lock, table_lock
 from drawstring.txn.metadata_table import switch_off_metadata_table
 from drawstring.txn.state import TableState
@@ -112,11 +113,12 @@ def exclusive(state: TableState, wait_ms: int) -> Iterator[Session]:
         yield _session(state, config, lock)
 
 
-def clear(session: Session) -> Session:
+def clear(session: Session, timeline: Timeline | None = None) -> Session:
     """Switch a metadata table of another writer off and take back what dead writers left.
 
     Args:
         session: the table, locked; the call that is to follow has been checked.
+        timeline: as it was read under this lock; None to read it.
 
     Returns:
         The session to go on with: the same one if nothing had to change.
@@ -128,7 +130,7 @@ def clear(session: Session) -> Session:
     state = session.state
     config = switch_off_metadata_table(state.storage, session.config, state.clock)
     cleared = session if config is None else _session(state, config, session.lock)
-    undone = rollback_pending(cleared.rollback_context())
+    undone = rollback_pending(cleared.rollback_context(), timeline)
     return _session(state, cleared.config, session.lock) if undone else cleared
 
 

@@ -48,6 +48,7 @@ class TimelineStore:
         self._clock = clock
         self._last_time: str | None = None
         self._commits: dict[Instant, CommitMetadata] = {}
+        self._instants: dict[str, Instant | None] = {}
 
     def load(self) -> Timeline:
         """List the timeline's folder; files that are no instants are passed over.
@@ -60,12 +61,11 @@ class TimelineStore:
                 an instant's file.
         """
         self._check_folders()
-        found = [
-            instant
-            for status in self._storage.list_files(self._config.timeline_folder)
-            if (instant := parse_instant(status.name, self._config.layout)) is not None
-        ]
-        timeline = Timeline.of(found)
+        names = [status.name for status in self._storage.list_files(self._config.timeline_folder)]
+        for name in names:
+            if name not in self._instants:
+                self._instants[name] = parse_instant(name, self._config.layout)
+        timeline = Timeline.of(instant for name in names if (instant := self._instants[name]) is not None)
         if self._config.layout >= LAYOUT_WITH_COMPLETION_TIMES:
             return timeline
         pending = timeline.pending_of(Action.REPLACE_COMMIT)

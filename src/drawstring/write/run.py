@@ -94,7 +94,7 @@ def write_feed(
         bound = feed.bind(found)
         verb = bound.acts_as(asked, found.config)
         facts, plan = _planned(found, bound.schema, verb, options)
-        session = clear(found)
+        session = clear(found, facts.timeline)
         if session is not found:
             bound = feed.bind(session)
             facts, plan = _planned(session, bound.schema, verb, options)

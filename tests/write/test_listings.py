@@ -1,0 +1,59 @@
+"""What a write looks at: a growing table must not make it list more."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from drawstring.model.files import FileStatus
+from drawstring.storage.memory import MemoryStorage
+from drawstring.table import Table
+from tests.write.test_operations import create, rides, table_types
+
+INDEXES = ("BUCKET", "SIMPLE", "BLOOM")
+
+
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Count what is listed, by folder."""
+    seen: Counter[str] = Counter()
+    real = MemoryStorage.list_files
+
+    def counted(storage: MemoryStorage, folder: str) -> list[FileStatus]:
+        seen[folder] += 1
+        return real(storage, folder)
+
+    monkeypatch.setattr(MemoryStorage, "list_files", counted)
+    return seen
+
+
+def with_partitions(table_type: str, index: str) -> Table:
+    table = create(table_type=table_type, properties={"hoodie.index.type": index})
+    table.upsert(rides(*((key, city, 1, 1.0) for city in ("bern", "oslo", "rome") for key in "ab")))
+    return table
+
+
+@pytest.mark.parametrize("index", INDEXES)
+@table_types
+def test_an_upsert_lists_the_timeline_when_it_begins_and_when_it_completes(
+    table_type: str, index: str, listed: Counter[str]
+) -> None:
+    table = with_partitions(table_type, index)
+    listed.clear()
+    table.upsert(rides(("a", "oslo", 2, 2.0)))
+    assert listed[".hoodie/timeline"] == 2
+
+
+@pytest.mark.parametrize("index", INDEXES)
+@table_types
+def test_an_upsert_lists_the_partitions_that_it_touches_once(
+    table_type: str, index: str, listed: Counter[str]
+) -> None:
+    table = with_partitions(table_type, index)
+    listed.clear()
+    table.upsert(rides(("a", "oslo", 2, 2.0), ("new", "bern", 2, 2.0)))
+    assert {folder: times for folder, times in listed.items() if not folder.startswith(".hoodie")} == {
+        "bern": 1,
+        "oslo": 1,
+    }
