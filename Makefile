@@ -20,7 +20,7 @@ setup: ## create .venv from the lock file; quick when nothing changed
 
 .PHONY: test
 test: setup ## run the tests in two processes (ARGS="-k name" goes to pytest; WORKERS=0: in one)
-	@$(PY) -m pytest -n $(WORKERS) $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 .PHONY: fuzz
 fuzz: setup ## damage many files in new ways: EXAMPLES of them, drawn by SEED

@@ -2,7 +2,7 @@
 
 Property tests draw the same examples on every run; `--hypothesis-profile=search` looks for new ones.
 
-With `-n` the tests run in several processes, each with a Spark session of its own.
+With `-n` the tests run in several processes; those that need Spark share one of them, and so its session.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _LEFT_OUT = "tests that need Spark"
 _left_out = pytest.StashKey[int]()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     spark = [item for item in items if item.get_closest_marker("spark")]
     if not spark:
@@ -30,6 +31,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     home = jdk.find()
     if home is not None:
         os.environ["JAVA_HOME"] = home
+        for item in spark:
+            item.add_marker(pytest.mark.xdist_group("spark"))
         return
     items[:] = [item for item in items if not item.get_closest_marker("spark")]
     config.hook.pytest_deselected(items=spark)
