@@ -19,7 +19,8 @@ from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Rows
 from drawstring.model.result import CommitResult
 from drawstring.query.table_queries import TableQueries
-from drawstring.services.compaction import Progress, compact
+from drawstring.services.background import wait_for_background
+from drawstring.services.compaction import Progress, compact, run_compaction, schedule_compaction
 from drawstring.txn.state import TableState
 from drawstring.write.clauses import AskedClause
 from drawstring.write.drop import DELETE_PARTITION, delete_partitions
@@ -200,23 +201,58 @@ class Table(TableQueries):
             parsed = WriteOptions.parse({**options, OPERATION_KEY: operation})
             return write(self._state, operation, rows, parsed, extra)
 
-    def compact(self, progress: Progress | None = None, **options: Any) -> CommitResult | None:
-        """Fold log files into new base files.
+    def compact(
+        self, progress: Progress | None = None, *, instant: str | None = None, **options: Any
+    ) -> CommitResult | None:
+        """Fold log files into new base files; writers go on meanwhile.
 
         Args:
             progress: told how many file groups are done, and of how many.
+            instant: run the compaction that was scheduled under this time, and nothing else; by default
+                all that are pending and free, and then what is left to compact.
             **options: Hudi's write options.
 
         Returns:
             What was done, None when there was nothing to compact.
 
         Raises:
-            InvalidError: the table is COPY_ON_WRITE.
+            InvalidError: the table is COPY_ON_WRITE, or there is no such compaction.
+            ConflictError: another process runs the compaction, or another writer holds the table.
+        """
+        with self._about():
+            check_call(options)
+            parsed = WriteOptions.parse(options)
+            if instant is None:
+                return compact(self._state, parsed, progress)
+            return run_compaction(self._state, instant, parsed, progress)
+
+    def schedule_compaction(self, **options: Any) -> str | None:
+        """Plan a compaction and leave it on the timeline, for `compact` here or elsewhere to run.
+
+        Args:
+            **options: Hudi's write options, `hoodie.compaction.strategy` for instance.
+
+        Returns:
+            Its instant, None when there is nothing to compact.
+
+        Raises:
+            InvalidError: the table is COPY_ON_WRITE, or the strategy does not fit its partitions.
             ConflictError: another writer holds the table.
         """
         with self._about():
             check_call(options)
-            return compact(self._state, WriteOptions.parse(options), progress)
+            return schedule_compaction(self._state, WriteOptions.parse(options))
+
+    def wait_for_services(self, timeout: float | None = None) -> bool:
+        """Wait for what `hoodie.datasource.compaction.async.enable` has running in this process.
+
+        Args:
+            timeout: seconds to wait at most, None for no bound.
+
+        Returns:
+            Whether nothing runs any more.
+        """
+        return wait_for_background(self._state.storage.spec.uri, timeout)
 
     def _change(self, feed: Feed, verb: Verb, options: Mapping[str, Any]) -> CommitResult:
         with self._about():

@@ -114,6 +114,19 @@ def test_compact_merges_log_files_once(text: Any, tmp_path: Path) -> None:
     assert json.loads(text("timeline", history.path, "--json"))[-1]["action"] == "commit"
 
 
+def test_compact_plans_now_and_runs_later(text: Any, complaint: Any, tmp_path: Path) -> None:
+    path = write(str(tmp_path / "rides"), MOR).path
+    chosen = ("--hoodie", "hoodie.compaction.strategy=UnBoundedCompactionStrategy")
+    instant = json.loads(text("compact", path, "--schedule", *chosen, "--json"))["instant"]
+    assert "exclude each other" in complaint("compact", path, "--schedule", "--run", instant)
+    assert "nothing to compact" in text("compact", path, "--schedule")
+    assert json.loads(text("show", path, "--json"))["log_files"] > 0
+    assert instant in text("compact", path, "--run", instant)
+    assert json.loads(text("show", path, "--json"))["log_files"] == 0
+    assert "nothing to compact" in text("compact", path, "--run", instant)
+    assert "unknown option" in complaint("compact", path, "--hoodie", "compaction_strategy=x")
+
+
 @pytest.mark.parametrize("command", ["show", "timeline", "files", "head", "compact"])
 def test_a_path_where_nothing_is(complaint: Any, tmp_path: Path, command: str) -> None:
     assert str(tmp_path / "nothing") in complaint(command, str(tmp_path / "nothing"))

@@ -14,6 +14,7 @@ from drawstring.config.checked_keys import LOCK_PROVIDER
 from drawstring.config.ignored_keys import IGNORED_KEYS, reason_to_ignore
 from drawstring.config.kinds import KeyGeneratorType, TableType
 from drawstring.config.merging import MergeMode
+from drawstring.config.option import text_of
 from drawstring.config.options import ReadOptions, WriteOptions, check_against, table_scope
 from drawstring.config.reference import reference_page
 from drawstring.config.registry import ALL_OPTIONS, OPTION_OF_KEY
@@ -54,7 +55,7 @@ def test_a_script_for_the_hudi_bundle_keeps_its_options() -> None:
     assert options.partition_path == ("city", "day")
     assert options.ordering == ("ts",)
     assert options.hive_style is True
-    assert (options.inline_compaction, options.inline_compaction_commits) == (True, 3)
+    assert (options.compaction.inline, options.compaction.commits) == (True, 3)
 
 
 def test_options_that_do_nothing_are_noted_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
@@ -87,7 +88,6 @@ def test_without_options_a_write_is_an_upsert_with_defaults() -> None:
         ({"HOODIE.Table.Name": "t"}, "table_name", "t"),
         ({"hoodie.write.table.version": "8"}, "table_version", 8),
         ({"hoodie.write.table.version": 6}, "table_version", 6),
-        ({"hoodie.compact.inline": True}, "inline_compaction", True),
         ({"hoodie.datasource.write.recordkey.field": ["a", "b"]}, "record_key", ("a", "b")),
         ({"hoodie.datasource.write.partitionpath.field": ""}, "partition_path", ()),
         ({"hoodie.table.name": None}, "table_name", None),
@@ -354,7 +354,8 @@ def test_every_key_means_one_thing() -> None:
 def test_every_default_is_a_value_that_parses() -> None:
     for option in ALL_OPTIONS:
         if option.default not in (None, ()):
-            assert option.parse(option.key, str(option.default)) == option.default
+            text = text_of(option.default)
+            assert text is not None and option.parse(option.key, text) == option.default
 
 
 def test_a_family_stands_for_all_keys_below_it() -> None:

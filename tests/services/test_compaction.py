@@ -9,8 +9,7 @@ import pytest
 
 import drawstring
 from drawstring.base.clock import SystemClock
-from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
-from drawstring.config.options import WriteOptions
+from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.formats.metadata import encode_compaction_plan
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile
 from drawstring.model.instant import Action, Instant
@@ -213,16 +212,3 @@ def test_a_plan_has_one_operation_for_each_slice_with_logs() -> None:
     assert operation.metrics["TOTAL_LOG_FILES"] == 2
     assert operation.metrics["TOTAL_IO_READ_MB"] == 2
     assert plan_compaction([file_slice("f2-0")]) == CompactionPlan(())
-
-
-def test_a_compaction_waits_for_no_longer_than_told() -> None:
-    table = logged(9)
-    options = {"hoodie.write.lock.wait_time_ms": "20"}
-    assert WriteOptions.parse(options).lock_wait_ms == 20
-
-    def upsert_meanwhile(done: int, of: int) -> None:
-        with pytest.raises(ConflictError, match="Another writer holds the table"):
-            table.upsert(rides(*NEWER), **options)
-
-    assert table.compact(upsert_meanwhile)
-    assert held(table) == MERGED

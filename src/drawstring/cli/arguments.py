@@ -39,8 +39,17 @@ def open_table(path: str, options: tuple[str, ...]) -> Table:
 
 def storage_options(options: tuple[str, ...]) -> dict[str, str]:
     """Return `NAME=VALUE` words as a dictionary."""
+    return _pairs(options, "An option of the object store")
+
+
+def named_values(options: tuple[str, ...]) -> dict[str, str]:
+    """Return Hudi's options, given as `NAME=VALUE` words, as a dictionary."""
+    return _pairs(options, "An option of Hudi's")
+
+
+def _pairs(options: tuple[str, ...], what: str) -> dict[str, str]:
     pairs = [option.partition("=") for option in options]
     for name, equals, _ in pairs:
         if not name or not equals:
-            raise InvalidError(f"An option of the object store is NAME=VALUE, not {name!r}.")
+            raise InvalidError(f"{what} is NAME=VALUE, not {name!r}.")
     return {name: value for name, _, value in pairs}

@@ -2,32 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Annotated, Final
 
+from cyclopts import Parameter
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
+from drawstring.base.errors import InvalidError
 from drawstring.cli import output
-from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
+from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, named_values, open_table
 from drawstring.model.result import CommitResult
 from drawstring.table import Table
 
+_NOTHING: Final = "nothing to compact"
 
-def compact(path: TablePath, *, as_json: AsJson = False, option: StorageOptions = ()) -> None:
-    """Compact a MERGE_ON_READ table: merge its log files into new base files."""
-    result = _compact_with_bar(open_table(path, option))
+
+Schedule = Annotated[
+    bool,
+    Parameter(negative="", help="Only plan a compaction, for another process to run."),
+]
+Instant = Annotated[
+    str | None, Parameter(help="Run the compaction that was scheduled under this instant, and nothing else.")
+]
+Options = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--hoodie",
+        negative="",
+        help="Option of Hudi's as NAME=VALUE, hoodie.compaction.strategy for instance; may be repeated.",
+    ),
+]
+
+
+def compact(
+    path: TablePath,
+    *,
+    schedule: Schedule = False,
+    run: Instant = None,
+    hoodie: Options = (),
+    as_json: AsJson = False,
+    option: StorageOptions = (),
+) -> None:
+    """Compact a MERGE_ON_READ table: merge its log files into new base files.
+
+    By default what is scheduled is run, and then what is left to compact.
+    """
+    if schedule and run:
+        raise InvalidError("--schedule and --run exclude each other: give one of them, or none for both")
+    table, given = open_table(path, option), named_values(hoodie)
+    if schedule:
+        instant = table.schedule_compaction(**given)
+        if as_json:
+            output.print_json({"instant": instant})
+        else:
+            output.console().print(f"scheduled {instant}" if instant else _NOTHING, highlight=False)
+        return
+    result = _compact_with_bar(table, run, given)
     if as_json:
         output.print_json(asdict(result) if result else None)
         return
-    output.console().print(_told(result) if result else "nothing to compact", highlight=False)
+    output.console().print(_told(result) if result else _NOTHING, highlight=False)
 
 
-def _compact_with_bar(table: Table) -> CommitResult | None:
+def _compact_with_bar(table: Table, instant: str | None, given: Mapping[str, str]) -> CommitResult | None:
     """Compact while a bar on standard error, if that is a terminal, counts file groups."""
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task: TaskID = bar.add_task(f"compacting {table.config.name}", total=None)
-        return table.compact(lambda done, total: bar.update(task, completed=done, total=total))
+
+        def progress(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        return table.compact(progress, instant=instant, **given)
 
 
 def _told(result: CommitResult) -> str:

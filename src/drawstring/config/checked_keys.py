@@ -44,8 +44,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
         "When failed writes are rolled back.",
         "hoodie.cleaner.policy.failed.writes",
     ),
-    _only("NUM_COMMITS", "hoodie.compact.inline.trigger.strategy", "What makes compaction due."),
-    _only("FALSE", "hoodie.compact.schedule.inline", "Whether a write plans compaction for another process."),
     _only("FALSE", "hoodie.log.compaction.inline", "Whether a write merges log blocks."),
     _only("FALSE", "hoodie.partition.ttl.inline", "Whether a write drops old partitions."),
     _only("FALSE", "hoodie.datasource.hive_sync.enable", "Whether a write registers the table in Hive."),

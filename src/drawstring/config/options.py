@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.bulk_keys import BULK_OPTIONS, BulkInsert
+from drawstring.config.compaction_keys import CompactionSettings
 from drawstring.config.key_settings import KEY_SETTINGS
 from drawstring.config.kinds import (
     KeyGeneratorType,
@@ -62,7 +63,7 @@ class WriteOptions:
         combine_before_insert, combine_before_upsert: whether one record of a key is kept.
         insert_duplicates: `none`, `drop` or `fail`: what insert does with keys that are there.
         drop_duplicates: whether insert drops them, and keeps one record of a key.
-        inline_compaction, inline_compaction_commits: whether and when a write compacts.
+        compaction: how and when a table is compacted.
         lock_wait_ms: how long a write waits for another one.
     """
 
@@ -103,8 +104,7 @@ class WriteOptions:
     insert_duplicates: str
     drop_duplicates: bool
     combine_before_upsert: bool
-    inline_compaction: bool
-    inline_compaction_commits: int
+    compaction: CompactionSettings
     lock_wait_ms: int
 
     @property
@@ -128,6 +128,7 @@ class WriteOptions:
         fields |= {
             "sizing": sizing,
             "bulk": bulk,
+            "compaction": CompactionSettings.take(fields),
             "table_type": TableType(table_type) if table_type else None,
             "key_generator": _key_generator(found),
             "key_settings": {

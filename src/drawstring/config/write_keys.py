@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from drawstring.config.bulk_keys import BULK_OPTIONS
+from drawstring.config.compaction_keys import COMPACTION_OPTIONS
 from drawstring.config.index_keys import INDEX_OPTIONS
 from drawstring.config.key_settings import KEY_SETTINGS
 from drawstring.config.leaner_files import LEANER_OPTIONS
@@ -228,20 +229,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         default=True,
         field="combine_before_upsert",
     ),
-    Option(
-        "hoodie.compact.inline",
-        "Whether a write to a MERGE_ON_READ table compacts it when due.",
-        kind=Kind.FLAG,
-        default=False,
-        field="inline_compaction",
-    ),
-    Option(
-        "hoodie.compact.inline.max.delta.commits",
-        "Delta commits after which compaction is due.",
-        kind=Kind.NUMBER,
-        default=5,
-        field="inline_compaction_commits",
-    ),
+    *COMPACTION_OPTIONS,
     Option(
         "hoodie.write.lock.wait_time_ms",
         "How long a write waits for another one to end, milliseconds.",

@@ -1,43 +1,50 @@
 """Compaction: fold the log files of merge-on-read slices into new base files.
 
-    plan   every latest slice with log files, as one operation each (pure)
-    run    the merged read of each slice into a base file named by the compaction's instant
+    schedule   under the table lock: every latest slice with log files that the strategies take, as one
+               operation each (pure), onto the timeline
+    run        lease of the instant -> under the lock: take a dead attempt back, inflight
+               -> without it: the merged read of each slice into a base file named by the instant
+               -> under the lock: completed
 
-A compaction that its process did not finish stays on the timeline; the next one resumes it.
+Writers go on while a compaction runs: their log files belong to the slices that it makes. A compaction
+that its process did not finish stays on the timeline; whoever runs it next begins anew.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from drawstring.base.clock import Ids, Stopwatch
-from drawstring.base.errors import InvalidError
+from drawstring.base.clock import Stopwatch
+from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.config.options import WriteOptions
-from drawstring.engine.protocol import TaskContext
-from drawstring.filegroups.base_writer import BaseFileWriter
+from drawstring.config.table import TableConfig
 from drawstring.filegroups.lookup import SliceLookup
-from drawstring.filegroups.reader import read_slice
 from drawstring.filegroups.settings import FileSettings
-from drawstring.filegroups.tasks import InstantRange, ReadTask
-from drawstring.filegroups.virtual_keys import as_stored
+from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.metadata import decode_compaction_plan, encode_compaction_plan
 from drawstring.index.rings import has_rings
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
-from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, join_path
+from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CompactionOperation, CompactionPlan
 from drawstring.model.result import CommitResult
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.meta import with_meta_fields, without_meta
+from drawstring.services.compact_slice import CompactSlice
+from drawstring.services.compaction_strategies import choose, is_due, partitions_to_plan
 from drawstring.services.rollback import rollback_instant
-from drawstring.services.transaction import Session, clear, exclusive
-from drawstring.storage import open_spec
+from drawstring.services.transaction import Session, check_marked, clear, exclusive
+from drawstring.timeline.instants import day_of
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema_json
-from drawstring.timeline.timeline import Timeline
+from drawstring.txn.service_lease import ServiceLease, service_lease
 from drawstring.txn.state import TableState
 
 _MEBIBYTE = 1 << 20
+_log = logging.getLogger("drawstring")
 
 Progress = Callable[[int, int], None]
 """Told how many file groups are done, and of how many."""
@@ -61,14 +68,66 @@ def plan_compaction(slices: Iterable[FileSlice]) -> CompactionPlan:
     )
 
 
-def compact(
-    state: TableState, options: WriteOptions, progress: Progress | None = None
-) -> CommitResult | None:
-    """Compact every file slice that has log files; pending compactions first.
+def schedule_compaction(state: TableState, options: WriteOptions, *, when_due: bool = False) -> str | None:
+    """Put a plan on the timeline, to be run by anybody.
 
     Args:
         state: the table.
+        options: of writes: strategies, triggers, lock wait.
+        when_due: only if the triggers say so.
+
+    Returns:
+        The requested time of the compaction, None when there is nothing to compact.
+
+    Raises:
+        InvalidError: the table is COPY_ON_WRITE, or the strategy does not fit its partitions.
+        ConflictError: another writer holds the table.
+    """
+    with exclusive(state, options.lock_wait_ms) as found:
+        _check_type(state, found.config)
+        timeline = found.store.load()
+        now = found.store.new_time(timeline)
+        if when_due and not is_due(timeline, options.compaction, now):
+            return None
+        return _schedule(clear(found), options)
+
+
+def run_compaction(
+    state: TableState, requested: str, options: WriteOptions, progress: Progress | None = None
+) -> CommitResult | None:
+    """Run a plan that stands on the timeline; writers go on meanwhile.
+
+    Args:
+        state: the table.
+        requested: requested time of the compaction.
         options: of writes: codec, lock wait.
+        progress: told of every file group that is done.
+
+    Returns:
+        What was done; None when the compaction is completed already.
+
+    Raises:
+        ConflictError: another process runs this compaction, or another writer holds the table.
+        InvalidError: there is no such compaction.
+    """
+    with service_lease(state.storage, state.clock, state.ids, requested) as lease:
+        if lease is None:
+            raise ConflictError(
+                "another process runs this compaction: leave it to that one", instant=requested
+            )
+        return _run(state, requested, lease, options, progress)
+
+
+def compact(
+    state: TableState, options: WriteOptions, progress: Progress | None = None
+) -> CommitResult | None:
+    """Run the pending compactions, and one of what is left to compact after them.
+
+    A compaction that another process runs is left to it.
+
+    Args:
+        state: the table.
+        options: of writes: strategies, codec, lock wait.
         progress: told of every file group that is done.
 
     Returns:
@@ -78,74 +137,119 @@ def compact(
         InvalidError: the table is COPY_ON_WRITE.
         ConflictError: another writer holds the table.
     """
+    result = run_pending(state, options, progress)
+    scheduled = schedule_compaction(state, options)
+    return result if scheduled is None else run_compaction(state, scheduled, options, progress)
+
+
+def run_pending(
+    state: TableState, options: WriteOptions, progress: Progress | None = None
+) -> CommitResult | None:
+    """Run the compactions that stand on the timeline and that no other process runs; see `compact`."""
+    config = load_config(state.storage)
+    _check_type(state, config)
     result = None
-    with exclusive(state, options.lock_wait_ms) as found:
-        if not found.config.is_merge_on_read:
-            raise InvalidError(
-                "a COPY_ON_WRITE table has no log files to compact", table=state.storage.spec.uri
-            )
-        session = clear(found)
-        for instant in session.store.load().pending_of(Action.COMPACTION):
-            result = _run(session, instant, options, progress)
-        if (scheduled := _schedule(session)) is not None:
-            result = _run(session, scheduled, options, progress)
+    for instant in TimelineStore(state.storage, config, state.clock).load().pending_of(Action.COMPACTION):
+        with service_lease(state.storage, state.clock, state.ids, instant.requested) as lease:
+            if lease is None:
+                _log.info("another process runs the compaction %s", instant.requested)
+            else:
+                result = _run(state, instant.requested, lease, options, progress) or result
     return result
 
 
-def deltas_since_compaction(timeline: Timeline) -> int:
-    """Return how many delta commits stand on the timeline after its last compaction."""
-    count = 0
-    for instant in reversed(timeline.writes()):
-        if instant.action is Action.COMMIT:
-            break
-        count += instant.action is Action.DELTA_COMMIT
-    return count
+def _check_type(state: TableState, config: TableConfig) -> None:
+    if not config.is_merge_on_read:
+        raise InvalidError("a COPY_ON_WRITE table has no log files to compact", table=state.storage.spec.uri)
 
 
-def _schedule(session: Session) -> Instant | None:
+def _schedule(session: Session, options: WriteOptions) -> str | None:
     timeline = session.store.load()
     lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
-    taken = lookup.view().pending_clusterings()
-    if taken and has_rings(session.state.storage):
+    view = lookup.view()
+    clusterings = view.pending_clusterings()
+    if clusterings and has_rings(session.state.storage):
         # Other file groups than those named may have records twice until the resizing completed.
         return None
-    plan = plan_compaction(
-        s
-        for partition in lookup.partitions()
-        for s in lookup.slices(partition)
-        if (s.partition, s.file_id) not in taken
-    )
+    taken = {*clusterings, *view.pending_compactions()}
+    time = session.store.new_time(timeline)
+    partitions = partitions_to_plan(lookup.partitions(), options.compaction, day_of(time))
+    slices = (s for each in partitions for s in lookup.slices(each) if (s.partition, s.file_id) not in taken)
+    plan = CompactionPlan(tuple(choose(plan_compaction(slices).operations, options.compaction)))
     if not plan.operations:
         return None
-    return session.store.request(
-        Action.COMPACTION, session.store.new_time(timeline), encode_compaction_plan(plan)
-    )
+    return session.store.request(Action.COMPACTION, time, encode_compaction_plan(plan)).requested
 
 
-def _run(
-    session: Session, instant: Instant, options: WriteOptions, progress: Progress | None
-) -> CommitResult:
-    """Run a plan that stands on the timeline, taking away first what a dead attempt left.
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A compaction that this process runs.
+
+    Attributes:
+        instant: inflight.
+        task: writes the base file of an operation.
+        operations: of the plan, numbered.
+    """
+
+    instant: Instant
+    task: CompactSlice
+    operations: list[tuple[int, CompactionOperation]]
+
+
+def _claim(state: TableState, requested: str, options: WriteOptions) -> _Attempt | None:
+    """Bring a compaction to inflight, taking away first what a dead attempt left.
 
     File groups that were replaced since are left out: nobody reads them any more, and their files may
     be damaged or gone.
     """
+    with exclusive(state, options.lock_wait_ms) as found:
+        _check_type(state, found.config)
+        session = clear(found)
+        instant = session.store.load().find(requested)
+        if instant is None or instant.action.completed_action is not Action.COMMIT:
+            raise InvalidError("there is no compaction of this time on the timeline", instant=requested)
+        if instant.is_completed:
+            return None
+        plan = decode_compaction_plan(session.store.read_requested(instant))
+        operations = _without_replaced(session, plan)
+        if instant.state is State.INFLIGHT:
+            rollback_instant(session.rollback_context(), instant)
+        task = _task(session, requested, options)
+        return _Attempt(session.store.start(instant), task, operations)
+
+
+def _run(
+    state: TableState,
+    requested: str,
+    lease: ServiceLease,
+    options: WriteOptions,
+    progress: Progress | None,
+) -> CommitResult | None:
     watch = Stopwatch()
-    plan = decode_compaction_plan(session.store.read_requested(instant))
-    operations = _without_replaced(session, plan)
-    if instant.state is State.INFLIGHT:
-        rollback_instant(session.rollback_context(), instant)
-    inflight = session.store.start(Instant(instant.requested, Action.COMPACTION, State.REQUESTED))
-    task = _task(session, instant.requested, options)
-    stats = _watched(session, task, operations, progress)
+    attempt = _claim(state, requested, options)
+    if attempt is None:
+        return None
+    stats = _watched(state, attempt.task, attempt.operations, progress)
+    completed = _complete(state, attempt, stats, lease, options)
+    return CommitResult.of(completed, "compact", stats, watch.seconds())
+
+
+def _complete(
+    state: TableState, attempt: _Attempt, stats: list[WriteStat], lease: ServiceLease, options: WriteOptions
+) -> Instant:
     metadata = CommitMetadata(
         stats=tuple(stats),
         operation=WriteOperation.COMPACT,
-        extra={"schema": task.schema_json},
+        extra={"schema": attempt.task.schema_json},
         compacted=True,
     )
-    completed = session.finish(inflight, metadata)
-    return CommitResult.of(completed, "compact", stats, watch.seconds())
+    with exclusive(state, options.lock_wait_ms) as found:
+        session = clear(found)
+        lease.check()
+        check_marked(state.storage, attempt.instant.requested, stats)
+        completed = session.finish(attempt.instant, metadata)
+        lease.forget()
+        return completed
 
 
 def _without_replaced(session: Session, plan: CompactionPlan) -> list[tuple[int, CompactionOperation]]:
@@ -160,13 +264,13 @@ def _without_replaced(session: Session, plan: CompactionPlan) -> list[tuple[int,
 
 
 def _watched(
-    session: Session,
+    state: TableState,
     task: CompactSlice,
     operations: list[tuple[int, CompactionOperation]],
     progress: Progress | None,
 ) -> list[WriteStat]:
     """Run all operations; in rounds when somebody watches."""
-    engine = session.state.engine
+    engine = state.engine
     if progress is None:
         return engine.map(task, operations)
     stats: list[WriteStat] = []
@@ -193,73 +297,6 @@ def _task(session: Session, requested: str, options: WriteOptions) -> CompactSli
         log_format=options.log_block_format,
     )
     return CompactSlice(settings, schema_json, InstantRange.of(timeline), session.state.ids)
-
-
-@dataclass(frozen=True, slots=True)
-class CompactSlice:
-    """A task that compacts one slice.
-
-    Attributes:
-        settings: of the new base files.
-        schema_json: Avro text of the table schema.
-        instants: which log blocks count.
-        ids: gives every attempt a write token of its own.
-    """
-
-    settings: FileSettings
-    schema_json: str
-    instants: InstantRange
-    ids: Ids
-
-    def __call__(self, numbered: tuple[int, CompactionOperation]) -> WriteStat:
-        """Write the base file of one operation."""
-        number, operation = numbered
-        storage = open_spec(self.settings.storage)
-        target = _slice_of(operation, {s.path: s for s in storage.list_files(operation.partition)})
-        attempt = int(self.ids.uuid()[:6], 16)
-        token = TaskContext(number, 0, attempt).write_token
-        writer = BaseFileWriter(self.settings, storage, operation.partition, operation.file_id, token, target)
-        full = self.settings.full_schema
-        read = ReadTask(
-            self.settings.storage,
-            self.settings.config,
-            target,
-            full,
-            tuple(full.names),
-            instants=self.instants,
-        )
-        try:
-            for batch in read_slice(read):
-                writer.write(as_stored(batch, writer.name, self.settings.config))
-        except BaseException:
-            writer.abort()
-            raise
-        return _compacted(writer.close(inserts=0, updates=writer.rows), target)
-
-
-def _compacted(stat: WriteStat, target: FileSlice) -> WriteStat:
-    return replace(
-        stat,
-        log_files_compacted=len(target.logs),
-        log_size_compacted=sum(log.status.size_bytes for log in target.logs),
-    )
-
-
-def _slice_of(operation: CompactionOperation, files: dict[str, FileStatus]) -> FileSlice:
-    """Return the slice that an operation names, files that went missing included."""
-
-    def status(name: str) -> FileStatus:
-        path = join_path(operation.partition, name)
-        return files.get(path) or FileStatus(path, 0)
-
-    logs = [LogFile.parse(status(name)) for name in operation.log_files]
-    return FileSlice(
-        partition=operation.partition,
-        file_id=operation.file_id,
-        base_instant=operation.base_instant,
-        base=BaseFile.parse(status(operation.base_file)) if operation.base_file else None,
-        logs=tuple(sorted((log for log in logs if log), key=lambda log: log.order)),
-    )
 
 
 def _metrics(file_slice: FileSlice) -> dict[str, float]:

@@ -33,6 +33,7 @@ from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackReque
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.service_lease import sweep_leases
 
 HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
 HEARTBEAT_ALIVE_MS = 120_000
@@ -331,6 +332,7 @@ def _forget(context: RollbackContext, requested: str, target: Instant | None) ->
 def _sweep(context: RollbackContext, timeline: Timeline) -> None:
     """Clear away what writers left that died right after their write took effect, and late attempts."""
     context.store.sweep_claims()
+    sweep_leases(context.storage, {instant.requested for instant in timeline.pending()})
     for folder in context.storage.list_folders(MARKER_ROOT):
         instant = folder.rpartition("/")[2]
         write = timeline.write_at(instant)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from drawstring.base.errors import DrawstringError
+from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.markers import Markers
 from drawstring.formats.metadata import encode_commit
@@ -24,6 +24,7 @@ from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant
 from drawstring.services.rollback import RollbackContext, rollback_instant, rollback_pending
 from drawstring.services.writable import check_writable
+from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -158,6 +159,17 @@ def discard_failed_attempts(state: TableState, requested: str, stats: Sequence[W
     extra = [path for path in Markers(state.storage, requested).files() if path not in wanted]
     state.storage.delete(extra)
     return extra
+
+
+def check_marked(storage: Storage, requested: str, stats: Sequence[WriteStat]) -> None:
+    """Make sure that nobody took an action back whose files were made without the table lock.
+
+    Raises:
+        ConflictError: markers of its files are gone, and so may the files be.
+    """
+    marked = set(Markers(storage, requested).files())
+    if any(stat.path not in marked for stat in stats):
+        raise ConflictError("somebody rolled this attempt back while it ran: run it again", instant=requested)
 
 
 def _session(state: TableState, config: TableConfig, lock: Lock) -> Session:

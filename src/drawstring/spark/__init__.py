@@ -21,16 +21,17 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from drawstring.spark.engine import SparkEngine
-    from drawstring.spark.functions import changes, read, write
+    from drawstring.spark.functions import changes, compact, read, write
     from drawstring.spark.handle import SparkTable, table
     from drawstring.spark.takeover import register
 
-__all__ = ["SparkEngine", "SparkTable", "changes", "read", "register", "table", "write"]
+__all__ = ["SparkEngine", "SparkTable", "changes", "compact", "read", "register", "table", "write"]
 
 _ROOMS = {
     "SparkEngine": "engine",
     "SparkTable": "handle",
     "changes": "functions",
+    "compact": "functions",
     "read": "functions",
     "register": "takeover",
     "table": "handle",

@@ -16,6 +16,7 @@ from drawstring.query.scan import Scan
 from drawstring.spark.asking import scan_of
 from drawstring.spark.engine import SparkEngine, SparkRows, classic
 from drawstring.spark.failures import naming
+from drawstring.spark.handle import table
 from drawstring.spark.locations import storage_options as options_of_storage
 from drawstring.spark.reading import SliceReading, dataframe
 from drawstring.spark.target import Target
@@ -153,6 +154,41 @@ def write(
         return target.replace(df, rows, parsed, options)
     table = target.open() if found else target.create(rows.schema, parsed, options)
     return table.write(parsed.operation, rows, options)
+
+
+@naming
+def compact(
+    spark: SparkSession,
+    path: str,
+    *,
+    schedule: bool = False,
+    instant: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> CommitResult | str | None:
+    """Fold log files into new base files, by Spark's executors.
+
+    Args:
+        spark: a classic session.
+        path: the table's root.
+        schedule: only plan a compaction, for another job to run.
+        instant: run the compaction that was scheduled under this time, and nothing else.
+        options: Hudi's write options.
+        storage_options: options of the object store.
+
+    Returns:
+        What was done, with `schedule` the instant of the plan; None when there was nothing to compact.
+
+    Raises:
+        ConflictError: another process runs the compaction, or another writer holds the table.
+        InvalidError: there is no table, or no such compaction, or the table is COPY_ON_WRITE.
+    """
+    if schedule and instant is not None:
+        raise InvalidError("schedule plans a compaction and instant runs one: leave one of them out")
+    opened = table(spark, path, storage_options=storage_options)
+    if schedule:
+        return opened.schedule_compaction(**(options or {}))
+    return opened.compact(instant=instant, **(options or {}))
 
 
 def mode_of(mode: str) -> str:

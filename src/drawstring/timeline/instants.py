@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
+from math import inf
 
 from drawstring.base.errors import CorruptTableError, InvalidError
 
@@ -72,6 +73,19 @@ def next_time(last: str | None, now: str) -> str:
         raise CorruptTableError(
             "The timeline holds a time that is no date; remove that instant's files.", instant=last
         ) from None
+
+
+def seconds_between(earlier: str, later: str) -> float:
+    """Return the seconds between two instant times, infinitely many where one of them is no date."""
+    try:
+        return (_parse_digits(later) - _parse_digits(earlier)).total_seconds()
+    except ValueError:
+        return inf
+
+
+def day_of(instant: str) -> date:
+    """Return the day of an instant time, in the table's time zone."""
+    return _parse_digits(instant).date()
 
 
 def _text(moment: datetime) -> str:

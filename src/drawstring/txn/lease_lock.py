@@ -70,15 +70,22 @@ class LeaseLock:
         clock: for the lease's time.
         ids: for the owner's name.
         renew_seconds: pause between renewals.
+        path: of its file, relative to the table.
     """
 
     def __init__(
-        self, storage: Storage, clock: Clock, ids: Ids, renew_seconds: float = RENEW_SECONDS
+        self,
+        storage: Storage,
+        clock: Clock,
+        ids: Ids,
+        renew_seconds: float = RENEW_SECONDS,
+        path: str = LEASE_PATH,
     ) -> None:
         self._storage = storage
         self._clock = clock
         self._ids = ids
         self._renew_seconds = renew_seconds
+        self._path = path
         self._mutex = threading.Lock()
         self._stop = threading.Event()
         self._owner = ""
@@ -87,7 +94,7 @@ class LeaseLock:
     def try_acquire(self) -> bool:
         """Take the lease if nobody has a valid one, and start renewing it."""
         owner = self._ids.uuid()
-        found = self._storage.read_versioned(LEASE_PATH)
+        found = self._storage.read_versioned(self._path)
         if found is not None and Lease.decode(found[0]).is_valid(self._clock.now_ms()):
             return False
         if not self._take(self._lease(owner), found):
@@ -107,7 +114,7 @@ class LeaseLock:
         """
         self.renew()
         if self._version is None:
-            raise ConflictError("The lease on the table was lost; retry the write.", path=LEASE_PATH)
+            raise ConflictError("The lease was lost; try again.", path=self._path)
 
     def renew(self) -> None:
         """Extend the lease, or find out that it is lost."""
@@ -115,7 +122,7 @@ class LeaseLock:
             if self._version is None:
                 return
             lease = self._lease(self._owner)
-            self._storage.put_if_match(LEASE_PATH, lease.encode(), self._version)
+            self._storage.put_if_match(self._path, lease.encode(), self._version)
             # Whether the put was refused, or was applied though its answer got lost: the file says.
             self._adopt()
 
@@ -126,11 +133,11 @@ class LeaseLock:
             version, self._version = self._version, None
             if version is not None:
                 given_back = Lease(True, self._clock.now_ms(), self._owner)
-                self._storage.put_if_match(LEASE_PATH, given_back.encode(), version)
+                self._storage.put_if_match(self._path, given_back.encode(), version)
 
     def holder(self) -> str:
         """Say whose lease it is and how long it is good for."""
-        found = self._storage.read_versioned(LEASE_PATH)
+        found = self._storage.read_versioned(self._path)
         if found is None:
             return "nobody any more"
         lease = Lease.decode(found[0])
@@ -142,12 +149,12 @@ class LeaseLock:
 
     def _take(self, lease: Lease, found: tuple[bytes, str] | None) -> bool:
         if found is None:
-            return self._storage.put_if_absent(LEASE_PATH, lease.encode())
-        return self._storage.put_if_match(LEASE_PATH, lease.encode(), found[1])
+            return self._storage.put_if_absent(self._path, lease.encode())
+        return self._storage.put_if_match(self._path, lease.encode(), found[1])
 
     def _adopt(self) -> bool:
         """Note the version that the next put must match; None when the file is not ours."""
-        found = self._storage.read_versioned(LEASE_PATH)
+        found = self._storage.read_versioned(self._path)
         lease = Lease.decode(found[0]) if found else None
         is_ours = lease is not None and lease.owner == self._owner and not lease.expired
         self._version = found[1] if found and is_ours else None

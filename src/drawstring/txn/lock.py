@@ -15,9 +15,10 @@ from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import ConflictError
 from drawstring.storage.protocol import Storage
 from drawstring.txn.file_lock import FileLock
-from drawstring.txn.lease_lock import LeaseLock
+from drawstring.txn.lease_lock import LEASE_PATH, LeaseLock
 
-FILE_LOCK_PATH = ".hoodie/.locks/drawstring.lock"
+LOCK_FOLDER = ".hoodie/.locks"
+FILE_LOCK_PATH = f"{LOCK_FOLDER}/drawstring.lock"
 
 _FIRST_PAUSE_MS = 20
 _PAUSE_MS_MAX = 1000
@@ -25,7 +26,7 @@ _log = logging.getLogger("drawstring")
 
 
 class Lock(Protocol):
-    """A lock on the whole table."""
+    """A lock on the whole table, or on one instant of it."""
 
     def try_acquire(self) -> bool:
         """Take the lock if it is free."""
@@ -61,17 +62,26 @@ def table_lock(storage: Storage, clock: Clock, ids: Ids, wait_ms: int) -> Iterat
     Raises:
         ConflictError: another writer held the lock all that time.
     """
-    lock = _lock_of(storage, clock, ids)
+    shared = storage.local_path(FILE_LOCK_PATH) is None
+    lock = lock_at(storage, clock, ids, LEASE_PATH if shared else FILE_LOCK_PATH)
     _acquire(lock, storage, clock, wait_ms)
     try:
         yield lock
     finally:
-        _release(lock)
+        release_lock(lock)
 
 
-def _lock_of(storage: Storage, clock: Clock, ids: Ids) -> Lock:
-    path = storage.local_path(FILE_LOCK_PATH)
-    return LeaseLock(storage, clock, ids) if path is None else FileLock(path)
+def lock_at(storage: Storage, clock: Clock, ids: Ids, path: str) -> Lock:
+    """Return the kind of lock that fits a storage, not yet taken.
+
+    Args:
+        storage: the table's files.
+        clock: for a lease's time.
+        ids: for a lease's owner.
+        path: of the lock, relative to the table.
+    """
+    local = storage.local_path(path)
+    return LeaseLock(storage, clock, ids, path=path) if local is None else FileLock(local)
 
 
 def _acquire(lock: Lock, storage: Storage, clock: Clock, wait_ms: int) -> None:
@@ -89,9 +99,9 @@ def _acquire(lock: Lock, storage: Storage, clock: Clock, wait_ms: int) -> None:
         pause_ms = min(2 * pause_ms, _PAUSE_MS_MAX)
 
 
-def _release(lock: Lock) -> None:
+def release_lock(lock: Lock) -> None:
     """Let go; what the block did stands, so a failure here is only worth a warning."""
     try:
         lock.release()
     except Exception as error:
-        _log.warning("the table lock could not be released, it expires by itself: %s", error)
+        _log.warning("a lock could not be released, it expires by itself: %s", error)

@@ -7,14 +7,12 @@ begin -> prepare (keys, partition paths, routes)
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pyarrow as pa
 
 from drawstring.base.clock import Stopwatch
-from drawstring.base.errors import DrawstringError
 from drawstring.config.options import WriteOptions
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.lookup import SliceLookup
@@ -25,7 +23,7 @@ from drawstring.index.look import TableLook
 from drawstring.index.protocol import PARTITION, ROUTE
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
-from drawstring.services.compaction import compact, deltas_since_compaction
+from drawstring.services.after_write import look_after
 from drawstring.services.transaction import Session, begin, clear, exclusive
 from drawstring.txn.state import TableState
 from drawstring.write.arrange import Arrangement
@@ -41,8 +39,6 @@ from drawstring.write.plan import WritePlan, plan_write
 from drawstring.write.replaced import replaced_groups
 from drawstring.write.sizing import Sizer
 from drawstring.write.verbs import Verb, verb_of
-
-_log = logging.getLogger("drawstring")
 
 
 def write(
@@ -115,10 +111,8 @@ def write_feed(
                 replaced=_replaced(verb, stats, lookup),
             )
             completed = transaction.commit(metadata)
-        is_due = _compaction_is_due(session, options)
     result = CommitResult.of(completed, asked.name, stats, watch.seconds())
-    if is_due:
-        _compact_inline(state, options)
+    look_after(state, session.config, options)
     return result
 
 
@@ -131,20 +125,6 @@ def _planned(
     plan = plan_write(facts, incoming, verb, options)
     check_buckets(facts, plan.index, options)
     return facts, plan
-
-
-def _compact_inline(state: TableState, options: WriteOptions) -> None:
-    """Compact after a write; the write stands whatever becomes of the compaction."""
-    try:
-        compact(state, options)
-    except DrawstringError as error:
-        _log.warning("the write is committed, the compaction after it failed; run it again: %s", error)
-
-
-def _compaction_is_due(session: Session, options: WriteOptions) -> bool:
-    if not (options.inline_compaction and session.config.is_merge_on_read):
-        return False
-    return deltas_since_compaction(session.store.load()) >= options.inline_compaction_commits
 
 
 def _place(feed: BoundFeed, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:

@@ -1,0 +1,42 @@
+"""What a write does for its table once it is committed.
+
+| option | what happens when it is due |
+|---|---|
+| `hoodie.compact.inline` | the write plans a compaction, and runs it; what is pending it runs in any case |
+| `hoodie.datasource.compaction.async.enable` | it plans one, and a thread of this process runs it |
+| `hoodie.compact.schedule.inline` | it plans one, and another process runs it |
+"""
+
+from __future__ import annotations
+
+import logging
+
+from drawstring.base.errors import DrawstringError
+from drawstring.config.options import WriteOptions
+from drawstring.config.table import TableConfig
+from drawstring.services.background import run_in_background
+from drawstring.services.compaction import run_pending, schedule_compaction
+from drawstring.txn.state import TableState
+
+_log = logging.getLogger("drawstring")
+
+
+def look_after(state: TableState, config: TableConfig, options: WriteOptions) -> None:
+    """Do what is due after a write; the write stands whatever becomes of it.
+
+    Args:
+        state: the table; its lock is free.
+        config: of the table.
+        options: of the write.
+    """
+    asked = options.compaction
+    if not config.is_merge_on_read or not (asked.inline or asked.background or asked.schedule_inline):
+        return
+    try:
+        scheduled = schedule_compaction(state, options, when_due=True)
+        if asked.inline:
+            run_pending(state, options)
+        elif asked.background and scheduled is not None:
+            run_in_background(state, options)
+    except (DrawstringError, OSError) as error:
+        _log.warning("the write is committed, the compaction after it failed; run it again: %s", error)

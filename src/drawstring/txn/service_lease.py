@@ -1,0 +1,76 @@
+"""Who runs a plan of the timeline: a lease for each instant, held while its files are made.
+
+    .hoodie/.locks/<T>.service      an advisory lock (local file system), or a lease that is renewed
+
+A plan is run without the table lock, so that writers go on. What keeps two processes from running one
+plan is this lease: it is held as long as its holder lives, and another process takes the plan over once
+it is free. The file goes when the plan is done; one that a dead process left goes with the next write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+from drawstring.base.clock import Clock, Ids
+from drawstring.storage.protocol import Storage
+from drawstring.txn.lock import LOCK_FOLDER, Lock, lock_at, release_lock
+
+_SUFFIX = ".service"
+
+
+class ServiceLease:
+    """The lease of one instant, held.
+
+    Args:
+        storage: the table's files.
+        path: of the lease.
+        lock: what holds it.
+    """
+
+    def __init__(self, storage: Storage, path: str, lock: Lock) -> None:
+        self._storage = storage
+        self._path = path
+        self._lock = lock
+
+    def check(self) -> None:
+        """Make sure that it is still held.
+
+        Raises:
+            ConflictError: it was lost.
+        """
+        self._lock.check()
+
+    def forget(self) -> None:
+        """Delete the lease of a plan that is done; nobody needs to look for it any more."""
+        self._storage.delete([self._path])
+
+
+@contextmanager
+def service_lease(storage: Storage, clock: Clock, ids: Ids, requested: str) -> Iterator[ServiceLease | None]:
+    """Hold the lease of an instant for a block of code.
+
+    Args:
+        storage: the table's files.
+        clock: for the lease's time.
+        ids: for its owner.
+        requested: requested time of the instant.
+
+    Yields:
+        The lease, None when another process holds it.
+    """
+    path = f"{LOCK_FOLDER}/{requested}{_SUFFIX}"
+    lock = lock_at(storage, clock, ids, path)
+    if not lock.try_acquire():
+        yield None
+        return
+    try:
+        yield ServiceLease(storage, path, lock)
+    finally:
+        release_lock(lock)
+
+
+def sweep_leases(storage: Storage, pending: Collection[str]) -> None:
+    """Delete the leases of instants that are not pending any more; only under the table lock."""
+    found = (status for status in storage.list_files(LOCK_FOLDER) if status.name.endswith(_SUFFIX))
+    storage.delete([each.path for each in found if each.name.removesuffix(_SUFFIX) not in pending])

@@ -1,0 +1,239 @@
+"""A compaction that runs while others write, run and die: no row is lost, and one runner does the work."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import drawstring
+from drawstring.base.errors import ConflictError, DrawstringError, InvalidError
+from drawstring.filegroups.markers import MARKER_ROOT
+from drawstring.model.instant import Action
+from drawstring.storage.faults import FaultyStorage
+from drawstring.table import Table
+from drawstring.txn.lease_lock import Lease
+from tests.services.test_compaction import FIRST, MERGED, logged, logs, versions
+from tests.write.test_faults import HOUR_MS, START_MS, STEPS_MAX, Prepared, leftovers, opened, orphans
+from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
+
+BACKGROUND = {
+    "hoodie.datasource.compaction.async.enable": "true",
+    "hoodie.compact.inline.max.delta.commits": "2",
+}
+WRITES: dict[str, Callable[[Table], Any]] = {
+    "upsert": lambda table: table.upsert(rides(("a", "rome", 7, 7.0), ("new", "bern", 7, 7.0))),
+    "delete": lambda table: table.delete(rides(("a", "rome", 7, 7.0))),
+    "insert_overwrite": lambda table: table.insert_overwrite(rides(("x", "rome", 7, 7.0))),
+    "update": lambda table: table.update("id = 'a'", {"ts": 8}),
+}
+
+
+def once(action: Callable[[], Any]) -> Callable[[int, int], None]:
+    """Return a progress function that does something when the first file group is done."""
+    left = [action]
+
+    def progress(done: int, of: int) -> None:
+        if left:
+            left.pop()()
+
+    return progress
+
+
+@versions
+@pytest.mark.parametrize("index", [{}, BUCKETS], ids=["simple", "bucket"])
+@pytest.mark.parametrize("write", WRITES)
+def test_a_write_goes_on_while_a_compaction_runs(version: int, index: dict[str, str], write: str) -> None:
+    table = logged(version, properties=index)
+    expected = logged(version, properties=index)
+    WRITES[write](expected)
+    seen: list[Any] = []
+
+    def meanwhile() -> None:
+        WRITES[write](table)
+        seen.append(held(table))
+
+    result = table.compact(once(meanwhile))
+    assert result is not None
+    assert seen == [held(expected)]
+    assert held(table) == held(expected)
+    table.compact()
+    assert held(table) == held(table, read_optimized=True) == held(expected)
+    assert (logs(table), leftovers(table), orphans(table)) == (0, [], [])
+
+
+@versions
+def test_a_plan_is_made_by_one_call_and_run_by_another(version: int) -> None:
+    table = logged(version)
+    instant = table.schedule_compaction()
+    assert instant is not None
+    assert [each.requested for each in table.timeline.pending_of(Action.COMPACTION)] == [instant]
+    assert table.schedule_compaction() is None
+    result = table.compact(instant=instant)
+    assert result is not None and result.instant == instant
+    assert (logs(table), held(table), leftovers(table)) == (0, MERGED, [])
+    assert table.compact(instant=instant) is None
+
+
+def test_a_compaction_that_is_not_there_cannot_be_run() -> None:
+    table = logged(9)
+    write = table.timeline.writes()[0].requested
+    for time in ("20200101000000000", write):
+        with pytest.raises(InvalidError, match="there is no compaction of this time"):
+            table.compact(instant=time)
+    assert leftovers(table) == []
+
+
+def test_only_what_a_strategy_takes_is_planned() -> None:
+    table = logged(9)
+    strategy = {
+        "hoodie.compaction.strategy": "PartitionRegexBasedCompactionStrategy",
+        "hoodie.compaction.partition.path.regex": "^ro",
+    }
+    result = table.compact(**strategy)
+    assert result is not None and result.files == 1
+    assert {each.partition for each in table.file_slices() if each.logs} == {"oslo"}
+    assert table.compact(**strategy) is None
+    with pytest.raises(InvalidError, match="is no day"):
+        table.schedule_compaction(**{"hoodie.compaction.strategy": "DayBasedCompactionStrategy"})
+    assert table.timeline.pending() == ()
+
+
+def test_scheduling_is_refused_where_there_are_no_logs_to_come() -> None:
+    with pytest.raises(InvalidError, match="COPY_ON_WRITE"):
+        create(table_type=COW).schedule_compaction()
+
+
+@pytest.mark.parametrize("where", ["memory", "files"])
+def test_a_compaction_that_is_being_run_is_left_to_its_runner(where: str, tmp_path: Path) -> None:
+    table = logged(9) if where == "memory" else on_disk(tmp_path)
+    instant = table.schedule_compaction()
+    assert instant is not None
+    told: list[str] = []
+
+    def meanwhile() -> None:
+        other = drawstring.open(table.uri)
+        with pytest.raises(ConflictError, match="another process runs this compaction") as caught:
+            other.compact(instant=instant)
+        told.append(str(caught.value.instant))
+        assert other.compact() is None
+
+    result = table.compact(once(meanwhile), instant=instant)
+    assert told == [instant]
+    assert result is not None and result.files == 2
+    assert (held(table), logs(table), leftovers(table), orphans(table)) == (MERGED, 0, [], [])
+
+
+def on_disk(folder: Path) -> Table:
+    table = drawstring.create(
+        folder / "rides", rides().schema, record_key="id", partition_by="city", ordering="ts", table_type=MOR
+    )
+    table.upsert(rides(*FIRST))
+    table.upsert(rides(("a", "rome", 2, 2.0), ("b", "rome", 0, 0.0), ("a", "oslo", 1, 5.0)))
+    return table
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_runner_that_dies_at_any_step_is_followed_by_another(version: int) -> None:
+    table = logged(version)
+    instant = table.schedule_compaction()
+    assert instant is not None
+    storage = table.state.storage
+    files = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+    start = Prepared(files, MERGED, MERGED)
+    for steps in range(STEPS_MAX):
+        copy = start.copy()
+        faulty, step = FaultyStorage(copy, steps), f"after {steps} changes"
+        with suppress(DrawstringError):
+            opened(faulty, START_MS).compact(instant=instant)
+        writer = opened(copy, START_MS + HOUR_MS)
+        writer.upsert(rides(("b", "rome", 9, 9.0)))
+        expected = sorted([("b", "rome", 9, 9.0), *(row for row in MERGED if row[:2] != ("b", "rome"))])
+        assert held(writer) == expected, step
+        opened(copy, START_MS + 2 * HOUR_MS).compact()
+        assert (held(writer), logs(writer)) == (expected, 0), step
+        assert held(writer, read_optimized=True) == expected, step
+        assert (orphans(writer), leftovers(writer)) == ([], []), step
+        if faulty.changes < steps:
+            assert steps > 10
+            return
+    raise AssertionError(f"still failing after {STEPS_MAX} changes")
+
+
+def test_a_lease_that_a_dead_runner_holds_is_waited_for() -> None:
+    table = logged(9)
+    instant = table.schedule_compaction()
+    storage, path = table.state.storage, f".hoodie/.locks/{instant}.service"
+    now_ms = table.state.clock.now_ms()
+    storage.put(path, Lease(False, now_ms + 60_000, "dead").encode())
+    with pytest.raises(ConflictError, match="another process runs"):
+        table.compact(instant=instant)
+    storage.put(path, Lease(False, now_ms - 60_000, "dead").encode())
+    assert table.compact(instant=instant) is not None
+    assert (held(table), leftovers(table)) == (MERGED, [])
+
+
+def test_an_attempt_that_somebody_rolled_back_does_not_commit() -> None:
+    table = logged(9)
+    instant = table.schedule_compaction()
+    storage = table.state.storage
+    with pytest.raises(ConflictError, match="rolled this attempt back"):
+        table.compact(once(lambda: storage.delete_tree(f"{MARKER_ROOT}/{instant}")))
+    assert held(table) == MERGED
+    assert table.compact() is not None
+    assert (held(table), logs(table), leftovers(table), orphans(table)) == (MERGED, 0, [], [])
+
+
+def test_a_write_plans_a_compaction_and_leaves_it_to_another_process() -> None:
+    table = create(table_type=MOR)
+    options = {"hoodie.compact.schedule.inline": "true", "hoodie.compact.inline.max.delta.commits": "2"}
+    pending = []
+    for turn in range(1, 4):
+        table.upsert(rides(("a", "rome", turn, float(turn))), **options)
+        pending.append(len(table.timeline.pending_of(Action.COMPACTION)))
+    assert pending == [0, 1, 1]
+    assert table.compact() is not None
+    assert (logs(table), held(table)) == (0, [("a", "rome", 3, 3.0)])
+
+
+def test_an_inline_compaction_goes_by_time_if_told_so() -> None:
+    table = create(table_type=MOR)
+    options = {
+        "hoodie.compact.inline": "true",
+        "hoodie.compact.inline.trigger.strategy": "TIME_ELAPSED",
+        "hoodie.compact.inline.max.delta.seconds": "3600",
+    }
+    for turn in (1, 2):
+        table.upsert(rides(("a", "rome", turn, float(turn))), **options)
+    assert logs(table) == 1
+    late = opened(table.state.storage, table.state.clock.now_ms() + 2 * HOUR_MS)
+    late.upsert(rides(("a", "rome", 3, 3.0)), **options)
+    assert (logs(table), held(table)) == (0, [("a", "rome", 3, 3.0)])
+
+
+def test_a_thread_compacts_while_its_process_writes_on() -> None:
+    table = create(table_type=MOR)
+    for turn in range(1, 12):
+        table.upsert(rides(("a", "rome", turn, float(turn)), ("b", "oslo", turn, 1.0)), **BACKGROUND)
+        assert ("a", "rome", turn, float(turn)) in held(table)
+    assert table.wait_for_services(60)
+    assert any(each.action is Action.COMMIT for each in table.timeline.writes())
+    assert table.timeline.pending() == ()
+    assert held(table) == [("a", "rome", 11, 11.0), ("b", "oslo", 11, 1.0)]
+    assert not [each for each in threading.enumerate() if each.name == "drawstring-compaction"]
+
+
+def test_a_failure_in_the_background_fails_no_write(caplog: pytest.LogCaptureFixture) -> None:
+    table = create(table_type=MOR)
+    table.upsert(rides(("a", "rome", 1, 1.0)))
+    table.upsert(rides(("a", "rome", 2, 2.0)))
+    (damaged,) = (log.status.path for each in table.file_slices() for log in each.logs)
+    table.state.storage.put(damaged, b"#HUDI# and nothing more")
+    table.append(rides(("z", "oslo", 1, 1.0)), **BACKGROUND)
+    assert table.wait_for_services(60)
+    assert "a compaction in the background failed" in caplog.text
+    assert len(table.timeline.pending_of(Action.COMPACTION)) == 1
