@@ -9,7 +9,7 @@ import pytest
 
 from drawstring.base.errors import InvalidError
 from drawstring.write.drop import matching
-from tests.write.model import pairwise
+from tests.pairs import pairwise
 from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
 
 OPERATION = "hoodie.datasource.write.operation"

@@ -13,7 +13,7 @@ import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.formats.log_inline import scan_blocks
 from drawstring.table import Table
-from tests.write.model import pairwise
+from tests.pairs import pairwise
 from tests.write.test_operations import BUCKETS, COW, MOR
 
 PARTIAL = {"drawstring.write.partial_update": "true"}
@@ -91,6 +91,30 @@ def test_columns_that_rows_lack_stay_as_they_are(
         assert held(table) == expected
     table.delete(where="id = 'a'")
     assert held(table) == expected[1:]
+
+
+@pytest.mark.parametrize("index", [BUCKETS, {"hoodie.index.log.enable": "true"}], ids=["bucket", "log"])
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_new_record_in_a_log_file_says_who_it_is(index: dict[str, str], version: int) -> None:
+    table = drawstring.create(
+        f"memory://{uuid.uuid4()}",
+        SCHEMA,
+        record_key="id",
+        partition_by="city",
+        ordering="ts",
+        table_type=MOR,
+        version=version,
+        properties=index,
+    )
+    whole = {"city": "rome", "ts": 1, "fare": None, "note": "whole", "stops": None}
+    for letter in "on":
+        table.upsert(pa.Table.from_pylist([{"id": f"{letter}{n}", **whole} for n in range(9)], SCHEMA))
+    assert any(each.logs for each in table.file_slices())
+    new = [(f"n{n}", "rome", 6, 10.0) for n in range(9)]
+    table.delete(some("id city", *(each[:2] for each in new)))
+    new += [(f"p{n}", "rome", 6, 10.0) for n in range(9)]
+    table.upsert(some("id city ts fare", *new), **PARTIAL)
+    assert [each for each in held(table) if each[0][0] != "o"] == [(*each, None, None) for each in new]
 
 
 def test_logs_hold_the_columns_given_and_no_others() -> None:

@@ -138,6 +138,9 @@ def _partial(
         raise UnsupportedError(
             "a partial update needs an index within partitions: a global one moves whole rows"
         )
+    if partial and (index.is_hashed or index.can_index_log_files):
+        # New records may go to log files too, and have to say there who they are.
+        return tuple(without_meta(incoming).names)
     return partial
 
 

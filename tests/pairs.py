@@ -1,0 +1,27 @@
+"""All pairs: few combinations in which any two values of two dimensions come together."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Sequence
+from typing import TypeVar
+
+Combination = TypeVar("Combination", bound=tuple[Hashable, ...])
+
+
+def pairwise(every: Sequence[Combination]) -> list[Combination]:
+    """Choose from all combinations, each time the one with most pairs that are still missing."""
+    numbers: dict[object, int] = {}
+
+    def mask(combination: Combination) -> int:
+        pairs = itertools.combinations(enumerate(combination), 2)
+        return sum(1 << numbers.setdefault(pair, len(numbers)) for pair in pairs)
+
+    masks = [mask(each) for each in every]
+    missing = (1 << len(numbers)) - 1
+    chosen = []
+    while missing:
+        best = max(range(len(every)), key=lambda at: (masks[at] & missing).bit_count())
+        chosen.append(every[best])
+        missing &= ~masks[best]
+    return chosen
