@@ -125,6 +125,22 @@ def rollback_instant(context: RollbackContext, instant: Instant) -> None:
         raise InvalidError(f"A {instant.action} is not rolled back.", instant=instant.requested)
 
 
+def take_back(context: RollbackContext, instant: Instant) -> None:
+    """Undo a write that failed in this process: without a trace where it had noted no file yet.
+
+    A call whose rows turn out wrong before the first file is begun, by a null key for one, leaves the table
+    as it was, byte for byte. Everything else is rolled back.
+
+    Args:
+        context: the table, locked since before the write began.
+        instant: the write's own.
+    """
+    if instant.action in WRITE_ACTIONS and not Markers(context.storage, instant.requested).files():
+        _forget(context, instant.requested, instant)
+    else:
+        rollback_instant(context, instant)
+
+
 def plan_rollback(facts: RollbackFacts) -> RollbackPlan:
     """Plan what takes a failed write back: one request per file to delete or slice to command."""
     statuses = (*facts.files, *(FileStatus(path, 0) for path in facts.marked))

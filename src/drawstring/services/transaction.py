@@ -4,7 +4,7 @@
     clear      switch a foreign metadata table off -> roll dead writes back
     begin      new instant: requested, inflight
     commit     delete files of failed attempts -> completed, by put-if-absent -> remove markers
-    abort      roll the own instant back
+    abort      take the own instant back: off the timeline while no file is begun, else by a rollback
 
 The lock is held to the end: there is one writer at a time.
 """
@@ -22,7 +22,7 @@ from drawstring.filegroups.markers import Markers
 from drawstring.formats.metadata import encode_commit
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant
-from drawstring.services.rollback import RollbackContext, rollback_instant, rollback_pending
+from drawstring.services.rollback import RollbackContext, rollback_pending, take_back
 from drawstring.services.writable import check_writable
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config
@@ -137,7 +137,7 @@ def clear(session: Session, timeline: Timeline | None = None) -> Session:
 
 @contextmanager
 def begin(session: Session, action: Action, time: str, content: bytes = b"") -> Iterator[Transaction]:
-    """Put a write on the timeline; an exception inside rolls it back before it goes on.
+    """Put a write on the timeline; an exception inside takes it back before it goes on.
 
     Args:
         session: the table, locked.
@@ -177,12 +177,12 @@ def _session(state: TableState, config: TableConfig, lock: Lock) -> Session:
 
 
 def _undo(session: Session, instant: Instant) -> None:
-    """Roll the own instant back; what cannot be undone now, the next write undoes."""
+    """Take the own instant back; what cannot be undone now, the next write undoes."""
     try:
         session.lock.check()
         current = session.store.load().find(instant.requested)
         if current is not None and not current.is_completed:
-            rollback_instant(session.rollback_context(), current)
+            take_back(session.rollback_context(), current)
     except (DrawstringError, OSError) as error:
         _log.warning(
             "the failed write %s is left to the next writer to roll back: %s", instant.requested, error

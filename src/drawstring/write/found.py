@@ -69,12 +69,21 @@ def facts_for_change(session: Session) -> TableFacts:
     facts = load_facts(session.state.storage, session.state.clock)
     if not len(facts.schema):
         raise InvalidError("the table has no data yet: there is nothing to change")
-    if facts.config.drop_partition_columns:
+    check_whole_rows(facts.config)
+    return facts
+
+
+def check_whole_rows(config: TableConfig) -> None:
+    """Refuse changes to rows of which the files do not have all columns.
+
+    Raises:
+        UnsupportedError: they lack the partition columns.
+    """
+    if config.drop_partition_columns:
         raise UnsupportedError(
             "rows of a table whose files lack the partition columns cannot be changed by a condition or"
             " merged yet: upsert or delete them by their keys"
         )
-    return facts
 
 
 def query_for_change(facts: TableFacts, columns: Iterable[str], where: Where) -> Query:

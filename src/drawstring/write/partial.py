@@ -20,6 +20,7 @@ from drawstring.services.transaction import Session
 from drawstring.timeline.table_schema import table_schema
 from drawstring.write.clauses import AskedClause, When
 from drawstring.write.feed import Arriving, BoundFeed
+from drawstring.write.found import check_whole_rows
 from drawstring.write.merge import Merging
 from drawstring.write.plan import partial_columns
 
@@ -41,10 +42,12 @@ class PartialRows:
 
         Raises:
             InvalidError: the rows have a column that the table lacks, or set none.
+            UnsupportedError: the table's files lack columns.
         """
         config, incoming = session.config, without_meta(self.rows.schema)
         if not config.record_key_fields:
             raise InvalidError("the table has no key columns: update its rows by a condition")
+        check_whole_rows(config)
         set_columns = _set_columns(incoming, config)
         current = table_schema(session.state.storage, session.store, session.store.load(), config)
         if len(current):
