@@ -1,0 +1,80 @@
+"""Writes README.md, what the contract suite runs and what not: `python -m tests.contract.catalogue`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.contract.cells import CELLS, LEFT_OUT, NO_OPERATIONS, NO_TABLES, OPERATIONS, Refusal
+from tests.contract.kinds import DIMENSIONS
+from tests.contract.test_on_spark import SPARK_CELLS
+
+README = Path(__file__).with_name("README.md")
+
+INTRODUCTION = """# Contract suite
+
+Histories of writes, drawn at random, on kinds of tables, compared with a plain dictionary (`model.py`)
+after every commit: by snapshot (on base files alone where these hold everything), time travel,
+incremental query and change query. This page is generated: `python -m tests.contract.catalogue`.
+
+All combinations would be too many. Any two values of two dimensions come together in a cell, and every
+operation comes to every value that it goes with. A history does the operations of its cell in some
+order, and two more. `--hypothesis-profile=search` draws many.
+"""
+MEANINGS = {
+    "index": "`log`: bloom with an index in the log files; `bucket` has 2 buckets",
+    "storage": "COPY_ON_WRITE, or MERGE_ON_READ with log blocks of a format",
+    "version": "of the table",
+    "order": "by the greater time, or by the later commit",
+    "layout": "no partitions, two hive-style URL-encoded columns, a formatted time, text and time (CUSTOM),"
+    " one column with keys of two",
+    "files": "without meta columns, without partition columns, with change logs in the three modes",
+}
+NOT_HERE = """
+Elsewhere: tables without key columns (`tests/write/test_generated_keys.py`), records that merge column by
+column (`test_merging.py`, `test_payloads.py`), inserts that keep keys which are there
+(`test_operations.py`), global indexes whose records stay in their partition
+(`tests/index/test_contract.py`). An incremental query of partial log blocks shows the columns that these
+have, as in Apache Hudi.
+"""
+
+
+def catalogue() -> str:
+    """Return the text of the page."""
+    return "\n".join(
+        [
+            INTRODUCTION,
+            "| dimension | values | |",
+            "|---|---|---|",
+            *(f"| {name} | {', '.join(values)} | {MEANINGS[name]} |" for name, values in DIMENSIONS.items()),
+            f"| operation | {', '.join(OPERATIONS)} | |",
+            "",
+            "## What does not come together",
+            "",
+            "Refused with an error that says so, before anything is written (`test_refusals.py` tries each):",
+            "",
+            *map(_line, (*NO_TABLES, *NO_OPERATIONS)),
+            "",
+            "Left out of the histories:",
+            "",
+            *map(_line, LEFT_OUT),
+            NOT_HERE,
+            f"## Cells: {len(CELLS)}, {len(SPARK_CELLS)} of them on Spark too",
+            "",
+            f"| {' | '.join(DIMENSIONS)} | operations | Spark |",
+            f"|{'---|' * (len(DIMENSIONS) + 2)}",
+            *(
+                f"| {' | '.join(vars(cell.kind).values())} | {', '.join(cell.operations)}"
+                f" | {'yes' if cell in SPARK_CELLS else ''} |"
+                for cell in CELLS
+            ),
+            "",
+        ]
+    )
+
+
+def _line(refusal: Refusal) -> str:
+    return f"- {refusal.what}: {refusal.why}"
+
+
+if __name__ == "__main__":
+    README.write_text(catalogue())

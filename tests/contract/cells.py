@@ -1,0 +1,168 @@
+"""Which kinds and operations the contract suite runs, and what cannot come together and why.
+
+`CELLS` are kinds so chosen that any two values of two dimensions come together once, and to each some
+operations, so that every operation meets every value. README.md shows them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from tests.contract.kinds import DIMENSIONS, Kind
+from tests.pairs import pairwise
+
+Meeting = tuple[str, str, str]
+
+OPERATIONS = (
+    "insert", "insert_drop", "insert_fail", "upsert", "partial", "delete", "bulk_insert", "append",
+    "insert_overwrite", "insert_overwrite_table", "delete_partition", "update_where", "delete_where",
+    "merge", "compact",
+)  # fmt: skip
+IN_EACH_CELL = 5
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What cannot come together, and what a user is told who tries."""
+
+    what: str
+    why: str
+    holds: Callable[[Kind], bool]
+    operations: tuple[str, ...] = ()
+
+
+NO_TABLES = (
+    Refusal(
+        "consistent on cow",
+        "needs a MERGE_ON_READ table",
+        lambda kind: kind.index == "consistent" and not kind.is_mor,
+    ),
+    Refusal(
+        "log, global_log on cow", "MERGE_ON_READ", lambda kind: kind.index.endswith("log") and not kind.is_mor
+    ),
+    Refusal(
+        "global_simple, global_bloom, global_log on no_meta, dropped",
+        "not available yet for tables without meta columns or with dropped partition columns",
+        lambda kind: kind.is_global and kind.files in ("no_meta", "dropped"),
+    ),
+    Refusal(
+        "log, global_log on no_meta",
+        "needs the meta columns",
+        lambda kind: kind.index.endswith("log") and kind.files == "no_meta",
+    ),
+    Refusal(
+        "dropped on parquet, avro",
+        "COPY_ON_WRITE tables only",
+        lambda kind: kind.files == "dropped" and kind.is_mor,
+    ),
+    Refusal(
+        "dropped on none",
+        "needs partition columns",
+        lambda kind: kind.files == "dropped" and kind.layout == "none",
+    ),
+    Refusal(
+        "no_meta, dropped on time, custom",
+        "key generator",
+        lambda kind: kind.files in ("no_meta", "dropped") and kind.layout in ("time", "custom"),
+    ),
+)
+NO_OPERATIONS = (
+    Refusal(
+        "append on bucket, consistent",
+        "append makes a new file group",
+        lambda kind: kind.index in ("bucket", "consistent"),
+        ("append",),
+    ),
+    Refusal(
+        "overwriting on consistent",
+        "not available with a consistent hashing index",
+        lambda kind: kind.index == "consistent",
+        ("insert_overwrite", "insert_overwrite_table"),
+    ),
+    Refusal("compact on cow", "COPY_ON_WRITE", lambda kind: not kind.is_mor, ("compact",)),
+    Refusal(
+        "changes by a condition, merge and partial on dropped",
+        "files lack the partition columns",
+        lambda kind: kind.files == "dropped",
+        ("update_where", "delete_where", "merge", "partial"),
+    ),
+    Refusal(
+        "partial on global_*, where it writes log blocks",
+        "needs an index within partitions",
+        lambda kind: kind.is_global and kind.has_partial_blocks,
+        ("partial",),
+    ),
+    Refusal(
+        "partial on global_*, where it is a merge",
+        "matches on the record key",
+        lambda kind: kind.is_global and not kind.has_partial_blocks,
+        ("partial",),
+    ),
+)
+LEFT_OUT = (
+    Refusal(
+        "delete_partition on none",
+        "there are no partitions",
+        lambda kind: kind.layout == "none",
+        ("delete_partition",),
+    ),
+    Refusal(
+        "delete_partition on consistent",
+        "done, but the table takes no write afterwards: the ids of its file groups cannot come again",
+        lambda kind: kind.index == "consistent",
+        ("delete_partition",),
+    ),
+)
+
+
+def operations_of(kind: Kind) -> list[str]:
+    """Return the operations that go with a kind."""
+    never = {name for each in (*NO_OPERATIONS, *LEFT_OUT) if each.holds(kind) for name in each.operations}
+    return [name for name in OPERATIONS if name not in never]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a test runs: a kind, and operations that its histories have in any case."""
+
+    kind: Kind
+    operations: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return str(self.kind)
+
+
+def _is_possible(kind: Kind) -> bool:
+    return not any(each.holds(kind) for each in NO_TABLES)
+
+
+def meetings(kinds: Iterable[Kind]) -> set[Meeting]:
+    """Return which operations meet which values in kinds."""
+    return {(name, *value) for kind in kinds for name in operations_of(kind) for value in vars(kind).items()}
+
+
+def _with_operations(kinds: Sequence[Kind], missing: set[Meeting]) -> list[Cell]:
+    """Give each kind operations, those that have yet to meet most of its values first.
+
+    A kind that is the last to have a value gets all that have not met it.
+    """
+    used = dict.fromkeys(OPERATIONS, 0)
+    cells = []
+    for at, kind in enumerate(kinds):
+        new = {name: {(name, *each) for each in vars(kind).items()} & missing for name in operations_of(kind)}
+        ranked = sorted(new, key=lambda name: (-len(new[name]), used[name]))
+        later = meetings(kinds[at + 1 :])
+        chosen = tuple(name for place, name in enumerate(ranked) if place < IN_EACH_CELL or new[name] - later)
+        for name in chosen:
+            used[name] += 1
+            missing -= new[name]
+        cells.append(Cell(kind, chosen))
+    return cells
+
+
+EVERY = [kind for each in itertools.product(*DIMENSIONS.values()) if _is_possible(kind := Kind(*each))]
+CELLS = _with_operations(
+    [Kind(*each) for each in pairwise([tuple(vars(kind).values()) for kind in EVERY])], meetings(EVERY)
+)

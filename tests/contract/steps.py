@@ -1,0 +1,331 @@
+"""Steps of histories: what happens to a table, and the same to the model.
+
+A step knows nothing of the table: which records, and whether a row comes late, ties or is newer. `Rows`
+makes rows of it, a function of `OPERATIONS` carries it out on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from drawstring.base.errors import InvalidError
+from drawstring.model.result import CommitResult
+from drawstring.table import Table
+from tests.contract.kinds import ADDED, COLUMNS, DELETED, Kind, Row, schema_of
+from tests.contract.model import PARTITION_PATH, Model, Name
+
+DAY = 86_400_000
+PLACES = (("eu", "rome", 0), ("us", "new=york", 0), ("us", "rome", DAY))
+NUMBERS = 6
+DROP = {"hoodie.datasource.write.insert.drop.duplicates": "true"}
+FAIL = {"hoodie.datasource.insert.dup.policy": "fail"}
+PARTIAL = {"drawstring.write.partial_update": "true"}
+SORTS = ("NONE", "GLOBAL_SORT", "PARTITION_SORT", "PARTITION_PATH_REPARTITION")
+
+
+class Pace(StrEnum):
+    """How a row's time stands to that of the row that is there."""
+
+    LATE = "late"
+    TIE = "tie"
+    NEWER = "newer"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One row of a step."""
+
+    number: int
+    place: int
+    pace: Pace = Pace.NEWER
+    deleted: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One commit; `wide` rows have the column that came later, `apart` new ones shun small files."""
+
+    operation: str
+    items: tuple[Item, ...] = ()
+    wide: bool = False
+    apart: bool = False
+
+
+@dataclass
+class Both:
+    """A table and its model, and how rows are handed to the table."""
+
+    kind: Kind
+    table: Table
+    model: Model
+    give: Callable[[pa.Table], Any] = lambda rows: rows
+    columns: dict[str, pa.DataType] = field(default_factory=lambda: dict(COLUMNS))
+    _highest: dict[Name, int] = field(default_factory=dict)
+    _values: int = 0
+
+    def take(self, step: Step) -> CommitResult | None:
+        """Carry a step out on both; None when it came to nothing."""
+        options = dict(self.kind.options)
+        if step.apart:
+            options["hoodie.parquet.small.file.limit"] = "0"
+        return OPERATIONS[step.operation](self, step, options)
+
+    def call(self, verb: str, rows: list[Row], step: Step, options: dict[str, str]) -> CommitResult:
+        """Hand rows to a verb of the table."""
+        columns = {**COLUMNS, **ADDED} if step.wide else COLUMNS
+        if verb != "delete":
+            self.columns |= columns
+        result: CommitResult = getattr(self.table, verb)(self.give(table_of(rows, columns)), **options)
+        return result
+
+    def rows(self, step: Step, *, may_repeat: bool = False) -> list[Row]:
+        """Make rows of a step, each record once or as often as it comes."""
+        made: list[Row] = []
+        names: set[Name] = set()
+        for item in step.items:
+            row = self._row(item, step)
+            name = self.model.name(row)
+            if may_repeat or name not in names:
+                names.add(name)
+                made.append(row)
+        return made
+
+    def new_rows(self, step: Step) -> list[Row]:
+        return [row for row in self.rows(step) if self.model.name(row) not in self.model.state]
+
+    def is_deleted(self, row: Row) -> bool:
+        """Tell whether a record was there and is not any more."""
+        name = self.model.name(row)
+        return name in self._highest and name not in self.model.state
+
+    def sent(self, rows: Iterable[Row]) -> list[Row]:
+        """Note the times of rows that go to the table."""
+        found = list(rows)
+        for row in found:
+            name = self.model.name(row)
+            self._highest[name] = max(row["ts"], self._highest.get(name, 0))
+        return found
+
+    def _row(self, item: Item, step: Step) -> Row:
+        region, city, made = PLACES[item.place]
+        self._values += 1
+        row: Row = {"id": f"k{item.number}", "region": region, "city": city, "made": made}
+        row |= {"value": self._values, "note": f"n{self._values}", DELETED: None}
+        if step.operation == "upsert":
+            row[DELETED] = item.deleted
+        if step.wide:
+            row["extra"] = f"e{self._values}"
+        return {**row, "ts": self._time(self.model.name(row), item.pace)}
+
+    def _time(self, name: Name, pace: Pace) -> int:
+        """Return a time for a row; of a record that is not there always a newer one.
+
+        Only logs remember a delete, and only until they are compacted, so what happens to a row that is
+        older than the delete before it depends on more than the rows.
+        """
+        there = self.model.state.get(name)
+        if there is None or pace is Pace.NEWER:
+            return self._highest.get(name, 100) + 10
+        return int(there["ts"]) - (5 if pace is Pace.LATE else 0)
+
+
+Operation = Callable[[Both, Step, dict[str, str]], CommitResult | None]
+
+
+def table_of(rows: Iterable[Row], columns: dict[str, pa.DataType] = COLUMNS) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=schema_of(columns))
+
+
+def upsert(both: Both, step: Step, options: dict[str, str]) -> CommitResult:
+    rows = both.sent(both.rows(step, may_repeat=True))
+    result = both.call("upsert", rows, step, options)
+    both.model.write(rows, result.instant)
+    return result
+
+
+def add(verb: str, **more: str) -> Operation:
+    """Return an operation that brings new records."""
+
+    def run(both: Both, step: Step, options: dict[str, str]) -> CommitResult | None:
+        if not (rows := both.sent(both.new_rows(step))):
+            return None
+        result = both.call(verb, rows, step, {**options, **more})
+        both.model.write(rows, result.instant)
+        return result
+
+    return run
+
+
+def bulk_insert(both: Both, step: Step, options: dict[str, str]) -> CommitResult | None:
+    sort = SORTS[step.items[0].number % len(SORTS)]
+    return add("bulk_insert", **{"hoodie.bulkinsert.sort.mode": sort})(both, step, options)
+
+
+def insert_drop(both: Both, step: Step, options: dict[str, str]) -> CommitResult:
+    rows = both.sent(both.rows(step))
+    new = [row for row in rows if both.model.name(row) not in both.model.state]
+    result = both.call("insert", rows, step, {**options, **DROP})
+    both.model.write(new, result.instant)
+    return result
+
+
+def insert_fail(both: Both, step: Step, options: dict[str, str]) -> CommitResult | None:
+    rows = both.rows(step)
+    known = sum(both.model.name(row) in both.model.state for row in rows)
+    if known:
+        with pytest.raises(InvalidError, match=f"{known} rows to insert have keys that the table has"):
+            both.call("insert", rows, Step(step.operation), {**options, **FAIL})
+        return None
+    return add("insert", **FAIL)(both, step, options)
+
+
+def partial(both: Both, step: Step, options: dict[str, str]) -> CommitResult | None:
+    """Set a few columns, but not of deleted records.
+
+    What a log says of these after the delete is filled up from the base file, in Apache Hudi too.
+    """
+    found = [row for row in both.rows(step) if not both.is_deleted(row)]
+    if not found:
+        return None
+    kept = {"id", "region", "city", "made", "ts", ("value", "note")[step.items[0].number % 2]}
+    rows = both.sent({name: row[name] for name in row if name in kept} for row in found)
+    columns = {name: kind for name, kind in COLUMNS.items() if name in kept}
+    result = both.table.upsert(both.give(table_of(rows, columns)), **{**options, **PARTIAL})
+    both.model.patch(rows, result.instant)
+    return result
+
+
+def delete(both: Both, step: Step, options: dict[str, str]) -> CommitResult:
+    rows = both.sent(both.rows(step))
+    result = both.call("delete", rows, step, options)
+    both.model.delete(map(both.model.name, rows))
+    return result
+
+
+def insert_overwrite(both: Both, step: Step, options: dict[str, str]) -> CommitResult | None:
+    """Bring no record that a partition has which is not overwritten."""
+    state, name = both.model.state, both.model.name
+    rows = [
+        row
+        for row in both.rows(step)
+        if name(row) not in state or state[name(row)][PARTITION_PATH] == both.kind.path_of(row)
+    ]
+    if not rows:
+        return None
+    result = both.call("insert_overwrite", both.sent(rows), step, options)
+    both.model.clear(both.kind.path_of(row) for row in rows)
+    both.model.write(rows, result.instant)
+    return result
+
+
+def insert_overwrite_table(both: Both, step: Step, options: dict[str, str]) -> CommitResult:
+    rows = both.sent(both.rows(step))
+    result = both.call("insert_overwrite_table", rows, step, options)
+    both.model.clear()
+    both.model.write(rows, result.instant)
+    return result
+
+
+def delete_partition(both: Both, step: Step, options: dict[str, str]) -> CommitResult:
+    path = both.kind.path_of(both.rows(step)[0])
+    result = both.table.delete_partition(path, **options)
+    both.model.clear([path])
+    return result
+
+
+def update_where(both: Both, step: Step, options: dict[str, str]) -> CommitResult:
+    """Update what a condition finds; to an earlier time it is a late row."""
+    where, hit = _condition(both, step)
+    shift = {Pace.LATE: -5, Pace.TIE: 0, Pace.NEWER: 10}[step.items[0].pace]
+    result = both.table.update(where, {"value": "value + 1000", "ts": f"ts + {shift}"}, **options)
+    changed = [{**row, "value": _plus(row["value"], 1000), "ts": row["ts"] + shift} for row in hit]
+    both.model.write(both.sent(changed), result.instant)
+    return result
+
+
+def delete_where(both: Both, step: Step, options: dict[str, str]) -> CommitResult:
+    where, hit = _condition(both, step)
+    result = both.table.delete(where=where, **options)
+    both.model.delete(map(both.model.name, hit))
+    return result
+
+
+def _condition(both: Both, step: Step) -> tuple[str, list[Row]]:
+    region, ids = PLACES[step.items[0].place][0], sorted({f"k{item.number}" for item in step.items})
+    where = f"region = '{region}' and id in ({', '.join(map(repr, ids))})"
+    rows = both.model.state.values()
+    return where, [row for row in rows if row["region"] == region and row["id"] in ids]
+
+
+def merge(both: Both, step: Step, options: dict[str, str]) -> CommitResult:
+    """Merge with all kinds of clauses; where the partition may differ, columns are set one by one."""
+    model, kind = both.model, both.kind
+    rows = both.sent({n: v for n, v in row.items() if n in both.columns} for row in both.rows(step))
+    gone = {item.number for item in step.items if item.deleted}
+    source = [{**row, "fate": "gone" if int(row["id"][1:]) in gone else "stays"} for row in rows]
+    data = both.give(table_of(source, {**both.columns, "fate": pa.string()}))
+    on = dict.fromkeys((*kind.keys, *(() if kind.is_global else kind.partition_fields)))
+    builder = both.table.merge(data, list(on), **options).when_matched_delete("source.fate = 'gone'")
+    if kind.is_global:
+        builder.when_matched_update({"value": "source.value", "ts": "source.ts"})
+    else:
+        builder.when_matched_update_all()
+    builder.when_not_matched_insert_all("source.fate <> 'gone'")
+    if step.apart:
+        builder.when_not_matched_by_source_update({"value": "value + 7"}, "region = 'us'")
+    result = builder.execute()
+    written, deleted = _merged(both, source, by_source=step.apart)
+    model.delete(deleted)
+    model.write(written, result.instant)
+    return result
+
+
+def _merged(both: Both, source: list[Row], *, by_source: bool) -> tuple[list[Row], list[Name]]:
+    """Return the rows that the clauses of `merge` make, and the records that they delete."""
+    model, written, deleted = both.model, [], []
+    for row in source:
+        there = model.state.get(model.name(row))
+        if row.pop("fate") == "gone":
+            deleted += [model.name(row)] if there else []
+        elif there and both.kind.is_global:
+            written.append({**there, "value": row["value"], "ts": row["ts"]})
+        else:
+            written.append({**dict.fromkeys(both.columns), **row})
+    named = set(map(model.name, source))
+    rest = [row for name, row in model.state.items() if by_source and name not in named]
+    written += [{**row, "value": _plus(row["value"], 7)} for row in rest if row["region"] == "us"]
+    return written, deleted
+
+
+def _plus(value: int | None, more: int) -> int | None:
+    return None if value is None else value + more
+
+
+def compact(both: Both, step: Step, options: dict[str, str]) -> CommitResult | None:
+    both.model.late = []
+    return both.table.compact()
+
+
+OPERATIONS: dict[str, Operation] = {
+    "insert": add("insert"),
+    "insert_drop": insert_drop,
+    "insert_fail": insert_fail,
+    "upsert": upsert,
+    "partial": partial,
+    "delete": delete,
+    "bulk_insert": bulk_insert,
+    "append": add("append"),
+    "insert_overwrite": insert_overwrite,
+    "insert_overwrite_table": insert_overwrite_table,
+    "delete_partition": delete_partition,
+    "update_where": update_where,
+    "delete_where": delete_where,
+    "merge": merge,
+    "compact": compact,
+}

@@ -1,0 +1,66 @@
+"""Every operation on every kind of table, in histories drawn at random: queries see what a dictionary holds.
+
+README.md here has the cells, and what is left out of them.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.contract.cells import CELLS, Cell, operations_of
+from tests.contract.model import Model
+from tests.contract.steps import NUMBERS, PLACES, Both, Item, Pace, Step
+from tests.contract.witness import Witness
+
+EXAMPLES = max(2, settings.get_profile(settings.get_current_profile_name()).max_examples // 50)
+FIRST = Step("insert", tuple(Item(number, number % len(PLACES)) for number in range(NUMBERS)))
+
+items = st.lists(
+    st.builds(
+        Item,
+        number=st.integers(0, NUMBERS - 1),
+        place=st.integers(0, len(PLACES) - 1),
+        pace=st.sampled_from(Pace),
+        deleted=st.sampled_from((False, False, False, True)),
+    ),
+    min_size=2,
+    max_size=8,
+).map(tuple)
+is_wide = st.sampled_from((False, False, True))
+
+
+@st.composite
+def histories(draw: st.DrawFn, cell: Cell) -> list[Step]:
+    """Draw the operations of a cell in some order, and two more of any kind."""
+    more = draw(st.lists(st.sampled_from(operations_of(cell.kind)), min_size=2, max_size=2))
+    names = draw(st.permutations([*cell.operations, *more]))
+    return [
+        Step(name, draw(items), draw(st.sampled_from((False, False, True))), draw(st.booleans()))
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_every_query_sees_what_the_model_says(cell: Cell, data: st.DataObject) -> None:
+    kind = cell.kind
+    witness = Witness(Both(kind, kind.create(f"memory://{uuid.uuid4()}"), Model(kind)))
+    witness.take(FIRST)
+    for step in data.draw(histories(cell)):
+        if witness.take(step) is None:
+            continue
+        witness.check_snapshot()
+        last = len(witness.commits) - 1
+        witness.check_travel(data.draw(st.integers(0, last)))
+        start = data.draw(st.integers(-1, last - 1))
+        witness.check_incremental(start, last)
+        witness.check_changes(last - 1, last)
+    for number in range(len(witness.commits)):
+        witness.check_travel(number)
+    witness.check_incremental(-1, len(witness.commits) - 1)
+    witness.check_changes(-1, len(witness.commits) - 1)

@@ -1,0 +1,77 @@
+"""The same on Spark, on few cells, so chosen that each index, layout and operation is among them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from tests.contract.cells import CELLS, Cell
+from tests.contract.model import Model
+from tests.contract.steps import NUMBERS, PLACES, Both, Item, Pace, Step
+from tests.contract.witness import Witness
+from tests.spark.session import spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def _few(cells: list[Cell]) -> list[Cell]:
+    """Choose cells, each time the one with most values and operations that are still missing."""
+    named = {cell: {*vars(cell.kind).items(), *cell.operations} for cell in cells}
+    missing = set().union(*named.values())
+    chosen = []
+    while missing:
+        chosen.append(max(cells, key=lambda cell: len(named[cell] & missing)))
+        missing -= named[chosen[-1]]
+    return chosen
+
+
+SPARK_CELLS = _few(CELLS)
+
+
+def _history(cell: Cell) -> list[Step]:
+    rng = random.Random(str(cell))
+
+    def items(count: int) -> tuple[Item, ...]:
+        return tuple(
+            Item(
+                rng.randrange(NUMBERS), rng.randrange(len(PLACES)), rng.choice(list(Pace)), rng.random() < 0.2
+            )
+            for _ in range(count)
+        )
+
+    first = Step("insert", tuple(Item(number, number % len(PLACES)) for number in range(NUMBERS)))
+    names = rng.sample(cell.operations, len(cell.operations))
+    return [first, *(Step(name, items(6), rng.random() < 0.3, rng.random() < 0.5) for name in names)]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("cell", SPARK_CELLS, ids=str)
+def test_spark_writes_what_the_model_says(cell: Cell, tmp_path: Path) -> None:
+    import drawstring.spark
+    from drawstring.spark.types import spark_schema
+
+    spark = spark_session()
+
+    def give(rows: pa.Table) -> DataFrame:
+        listed = [tuple(row.values()) for row in rows.to_pylist()]
+        return spark.createDataFrame(listed, spark_schema(rows.schema)).coalesce(1)
+
+    path = str(tmp_path / "rides")
+    cell.kind.create(path)
+    witness = Witness(Both(cell.kind, drawstring.spark.table(spark, path), Model(cell.kind), give))
+    for step in _history(cell):
+        if witness.take(step) is not None:
+            witness.check_snapshot()
+    last = len(witness.commits) - 1
+    for number in range(last + 1):
+        witness.check_travel(number)
+    witness.check_incremental(-1, last)
+    witness.check_changes(-1, last)
+    read = drawstring.spark.read(spark, path, columns=["id", "value"]).collect()
+    expected = [(row["id"], row["value"]) for row in witness.both.model.state.values()]
+    assert sorted(map(tuple, read), key=str) == sorted(expected, key=str)
