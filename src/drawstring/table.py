@@ -20,7 +20,9 @@ from drawstring.engine.protocol import Rows
 from drawstring.model.result import CommitResult
 from drawstring.query.table_queries import TableQueries
 from drawstring.services.background import wait_for_background
-from drawstring.services.compaction import Progress, compact, run_compaction, schedule_compaction
+from drawstring.services.clustering import cluster, run_clustering, schedule_clustering
+from drawstring.services.compaction import compact, run_compaction, schedule_compaction
+from drawstring.services.progress import Progress
 from drawstring.txn.state import TableState
 from drawstring.write.clauses import AskedClause
 from drawstring.write.drop import DELETE_PARTITION, delete_partitions
@@ -242,6 +244,47 @@ class Table(TableQueries):
         with self._about():
             check_call(options)
             return schedule_compaction(self._state, WriteOptions.parse(options))
+
+    def cluster(
+        self, progress: Progress | None = None, *, instant: str | None = None, **options: Any
+    ) -> CommitResult | None:
+        """Bring small file groups together, and sort their rows; writers go on meanwhile.
+
+        table.cluster(**{"hoodie.clustering.plan.strategy.sort.columns": "city,ts"})
+
+        Args:
+            progress: told how many groups are done, and of how many.
+            instant: run the clustering that was scheduled under this time, and nothing else; by default all
+                that are pending and free, and then what is left to cluster.
+            **options: Hudi's write options, those of clustering among them.
+
+        Returns:
+            What was done, None when there was nothing to do, or its file groups were written to since.
+
+        Raises:
+            ConflictError: another writer holds the table, or wrote to a file group that was being clustered.
+            InvalidError: a sort column is not there; nothing was written.
+            UnsupportedError: the table has an index whose file groups cannot be clustered.
+        """
+        with self._about():
+            check_call(options)
+            parsed = WriteOptions.parse(options)
+            if instant is None:
+                return cluster(self._state, parsed, progress)
+            return run_clustering(self._state, instant, parsed, progress)
+
+    def schedule_clustering(self, **options: Any) -> str | None:
+        """Plan a clustering and leave it on the timeline, for `cluster` here or elsewhere to run.
+
+        Args:
+            **options: Hudi's write options, those of clustering among them.
+
+        Returns:
+            Its instant, None when there is nothing to cluster.
+        """
+        with self._about():
+            check_call(options)
+            return schedule_clustering(self._state, WriteOptions.parse(options))
 
     def wait_for_services(self, timeout: float | None = None) -> bool:
         """Wait for what `hoodie.datasource.compaction.async.enable` has running in this process.

@@ -127,13 +127,25 @@ def test_compact_plans_now_and_runs_later(text: Any, complaint: Any, tmp_path: P
     assert "unknown option" in complaint("compact", path, "--hoodie", "compaction_strategy=x")
 
 
-@pytest.mark.parametrize("command", ["show", "timeline", "files", "head", "compact"])
+def test_cluster_plans_and_runs_in_one_step_or_two(text: Any, complaint: Any, tmp_path: Path) -> None:
+    path = write(str(tmp_path / "rides"), Case(9, "COPY_ON_WRITE")).path
+    planned = json.loads(text("cluster", path, "--schedule", "--sort-by", "fare", "--json"))["instant"]
+    assert "exclude each other" in complaint("cluster", path, "--schedule", "--run", planned)
+    assert "nothing to cluster" in text("cluster", path, "--schedule")
+    done = json.loads(text("cluster", path, "--run", planned, "--json"))
+    assert (done["operation"], done["files"], done["instant"]) == ("cluster", 3, planned)
+    assert "nothing to cluster" in text("cluster", path, "--sort-by", "fare")
+    setting = "hoodie.clustering.plan.strategy.partition.selected=lima"
+    assert "into 1 base files" in text("cluster", path, "--hoodie", setting)
+
+
+@pytest.mark.parametrize("command", ["show", "timeline", "files", "head", "compact", "cluster"])
 def test_a_path_where_nothing_is(complaint: Any, tmp_path: Path, command: str) -> None:
     assert str(tmp_path / "nothing") in complaint(command, str(tmp_path / "nothing"))
     assert not (tmp_path / "nothing").exists()
 
 
-@pytest.mark.parametrize("command", ["show", "timeline", "files", "head", "compact"])
+@pytest.mark.parametrize("command", ["show", "timeline", "files", "head", "compact", "cluster"])
 def test_a_folder_that_is_no_table(complaint: Any, tmp_path: Path, command: str) -> None:
     (tmp_path / "notes.txt").write_text("no table")
     assert str(tmp_path) in complaint(command, str(tmp_path))
@@ -223,4 +235,4 @@ def test_a_defect_is_one_line_and_exit_code_1(
 
 def test_help_lists_all_commands(text: Any) -> None:
     shown = text("--help")
-    assert all(name in shown for name in ("show", "timeline", "files", "head", "compact"))
+    assert all(name in shown for name in ("show", "timeline", "files", "head", "compact", "cluster"))

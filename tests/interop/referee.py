@@ -9,8 +9,8 @@ one line on standard output. Rows do not travel in the lines: they are Parquet f
     {"do": "compact", "table": T, "options": {...}}   answers "instant": TIME, or null for none
     {"do": "service", "table": T, "what": NAME, "instant": TIME, "run": BOOL, "options": {...}}   likewise
 
-A service is compaction, log_compaction or clustering (scheduled, and run if `run` says so), clean,
-archive, rollback, savepoint or restore (the last three of an instant).
+A service is compaction, log_compaction or clustering (scheduled, and run if `run` says so; with an instant
+that plan is run), clean, archive, rollback, savepoint or restore (the last three of an instant).
 
 Every answer has "ok"; when it is false, "error" says why.
 """
@@ -114,8 +114,9 @@ class Referee:
                 at_instant[what](instant)
             elif what in plans:
                 schedule, run = plans[what]
-                scheduled = schedule(nothing)
-                instant = scheduled.get() if scheduled.isPresent() else None
+                if instant is None:
+                    scheduled = schedule(nothing)
+                    instant = scheduled.get() if scheduled.isPresent() else None
                 if instant and request["run"]:
                     run(instant)
             else:

@@ -1,4 +1,4 @@
-"""The command line: `drawstring show|timeline|files|head|compact PATH`."""
+"""The command line: `drawstring show|timeline|files|head|compact|cluster PATH`."""
 
 from drawstring.cli.app import main
 

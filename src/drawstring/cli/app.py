@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from drawstring.base.errors import DrawstringError
+from drawstring.cli.cluster import cluster
 from drawstring.cli.compact import compact
 from drawstring.cli.files import files
 from drawstring.cli.head import head
@@ -23,14 +24,14 @@ from drawstring.cli.timeline import timeline
 EXIT_DEFECT = 1
 EXIT_FAULT = 2
 
-COMMANDS: tuple[Callable[..., None], ...] = (show, timeline, files, head, compact)
+COMMANDS: tuple[Callable[..., None], ...] = (show, timeline, files, head, compact, cluster)
 
 
 def build() -> App:
     """Return the application with all its commands."""
     app = App(
         name="drawstring",
-        help="Look at Apache Hudi tables, and compact them, without Spark or Java.",
+        help="Look at Apache Hudi tables, and keep them in shape, without Spark or Java.",
         version=_version,
         result_action="return_value",
         error_console=Console(stderr=True),

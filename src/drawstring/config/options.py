@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.bulk_keys import BULK_OPTIONS, BulkInsert
+from drawstring.config.clustering_keys import Clustering
 from drawstring.config.compaction_keys import CompactionSettings
 from drawstring.config.key_settings import KEY_SETTINGS
 from drawstring.config.kinds import (
@@ -59,6 +60,7 @@ class WriteOptions:
         bloom_enabled: whether base files carry a bloom filter.
         sizing: how large base files are to be.
         bulk: how a bulk insert orders rows.
+        clustering: what clustering brings together, and when.
         partial_update: whether upsert leaves columns alone that the rows lack.
         combine_before_insert, combine_before_upsert: whether one record of a key is kept.
         insert_duplicates: `none`, `drop` or `fail`: what insert does with keys that are there.
@@ -99,6 +101,7 @@ class WriteOptions:
     bloom_enabled: bool
     sizing: Sizing
     bulk: BulkInsert
+    clustering: Clustering
     partial_update: bool
     combine_before_insert: bool
     insert_duplicates: str
@@ -129,6 +132,7 @@ class WriteOptions:
             "sizing": sizing,
             "bulk": bulk,
             "compaction": CompactionSettings.take(fields),
+            "clustering": Clustering.take(fields),
             "table_type": TableType(table_type) if table_type else None,
             "key_generator": _key_generator(found),
             "key_settings": {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from drawstring.config.bulk_keys import BULK_OPTIONS
+from drawstring.config.clustering_keys import CLUSTERING_OPTIONS
 from drawstring.config.compaction_keys import COMPACTION_OPTIONS
 from drawstring.config.index_keys import INDEX_OPTIONS
 from drawstring.config.key_settings import KEY_SETTINGS
@@ -194,6 +195,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     *SIZING_OPTIONS,
     *BULK_OPTIONS,
+    *CLUSTERING_OPTIONS,
     Option(
         "drawstring.write.partial_update",
         "Whether upsert sets only the columns that the rows have, and leaves the others as they are.",

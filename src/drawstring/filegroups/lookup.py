@@ -29,20 +29,24 @@ class SliceLookup:
         storage: opens the table.
         config: the table.
         timeline: what counts as committed.
+        lets_through: whether file groups in a pending clustering may be written to.
     """
 
-    def __init__(self, storage: StorageSpec, config: TableConfig, timeline: Timeline) -> None:
+    def __init__(
+        self, storage: StorageSpec, config: TableConfig, timeline: Timeline, *, lets_through: bool = False
+    ) -> None:
         self._storage = storage
+        self._lets_through = lets_through
         self._config = config
         self._timeline = timeline
         self._view: FileGroupView | None = None
         self._known: dict[str, Sequence[FileSlice]] = {}
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self._storage, self._config, self._timeline
+        return self._storage, self._config, self._timeline, self._lets_through
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.__init__(*state)  # type: ignore[misc]
+        self.__init__(*state[:-1], lets_through=state[-1])  # type: ignore[misc]
 
     def partitions(self) -> list[str]:
         """Return all partition paths, sorted."""
@@ -63,16 +67,19 @@ class SliceLookup:
         return self._known[partition]
 
     def check_free(self, target: FileSlice) -> None:
-        """Refuse to write to a file group that a pending clustering is going to replace.
+        """Refuse to write to a file group that a pending clustering is going to replace, unless it may be.
 
         Raises:
             ConflictError: naming the clustering.
         """
+        if self._lets_through:
+            return
         clustering = self.view().pending_clusterings().get((target.partition, target.file_id))
         if clustering is not None:
             raise ConflictError(
-                f"file group {target.file_id} is part of a pending clustering: run that clustering or roll it"
-                " back with the engine that requested it, then write again",
+                f"file group {target.file_id} is part of a pending clustering: run that clustering, or let"
+                " writes through with hoodie.clustering.updates.strategy=SparkAllowUpdateStrategy, then write"
+                " again",
                 instant=clustering,
                 path=target.partition,
             )

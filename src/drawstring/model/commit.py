@@ -19,6 +19,7 @@ class WriteOperation(StrEnum):
     INSERT_OVERWRITE_TABLE = "INSERT_OVERWRITE_TABLE"
     DELETE_PARTITION = "DELETE_PARTITION"
     COMPACT = "COMPACT"
+    CLUSTER = "CLUSTER"
     UNKNOWN = "UNKNOWN"
 
 
@@ -93,6 +94,12 @@ class CommitMetadata:
     def changes_records(self) -> bool:
         """Whether the instant changed records, rather than moved them about."""
         return not self.compacted and str(self.operation) not in _SERVICES
+
+    @property
+    def touched(self) -> frozenset[tuple[str, str]]:
+        """The file groups, as partition and file id, that it wrote to or replaced."""
+        written = {(stat.partition, stat.file_id) for stat in self.stats}
+        return frozenset(written | {(path, each) for path, ids in self.replaced.items() for each in ids})
 
     @property
     def schema_json(self) -> str | None:

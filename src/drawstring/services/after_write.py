@@ -5,6 +5,8 @@
 | `hoodie.compact.inline` | the write plans a compaction, and runs it; what is pending it runs in any case |
 | `hoodie.datasource.compaction.async.enable` | it plans one, and a thread of this process runs it |
 | `hoodie.compact.schedule.inline` | it plans one, and another process runs it |
+| `hoodie.clustering.inline` | the write plans a clustering, and runs it |
+| `hoodie.clustering.schedule.inline` | it plans one, and another process runs it |
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig
 from drawstring.services.background import run_in_background
 from drawstring.services.compaction import run_pending, schedule_compaction
+from drawstring.services.inline_clustering import cluster_when_due
 from drawstring.txn.state import TableState
 
 _log = logging.getLogger("drawstring")
@@ -29,6 +32,11 @@ def look_after(state: TableState, config: TableConfig, options: WriteOptions) ->
         config: of the table.
         options: of the write.
     """
+    _compact(state, config, options)
+    cluster_when_due(state, config, options)
+
+
+def _compact(state: TableState, config: TableConfig, options: WriteOptions) -> None:
     asked = options.compaction
     if not config.is_merge_on_read or not (asked.inline or asked.background or asked.schedule_inline):
         return

@@ -13,7 +13,7 @@ that its process did not finish stays on the timeline; whoever runs it next begi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from drawstring.base.clock import Stopwatch
@@ -21,7 +21,6 @@ from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.lookup import SliceLookup
-from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.metadata import decode_compaction_plan, encode_compaction_plan
 from drawstring.index.rings import has_rings
@@ -30,24 +29,20 @@ from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CompactionOperation, CompactionPlan
 from drawstring.model.result import CommitResult
-from drawstring.schema.avro import avro_to_arrow
-from drawstring.schema.meta import with_meta_fields, without_meta
 from drawstring.services.compact_slice import CompactSlice
 from drawstring.services.compaction_strategies import choose, is_due, partitions_to_plan
+from drawstring.services.progress import Progress, watched
 from drawstring.services.rollback import rollback_instant
+from drawstring.services.service_files import file_settings
 from drawstring.services.transaction import Session, check_marked, clear, exclusive
 from drawstring.timeline.instants import day_of
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
-from drawstring.timeline.table_schema import table_schema_json
 from drawstring.txn.service_lease import ServiceLease, service_lease
 from drawstring.txn.state import TableState
 
 _MEBIBYTE = 1 << 20
 _log = logging.getLogger("drawstring")
-
-Progress = Callable[[int, int], None]
-"""Told how many file groups are done, and of how many."""
 
 
 def plan_compaction(slices: Iterable[FileSlice]) -> CompactionPlan:
@@ -60,7 +55,7 @@ def plan_compaction(slices: Iterable[FileSlice]) -> CompactionPlan:
                 base_instant=s.base_instant,
                 base_file=s.base.status.name if s.base else None,
                 log_files=tuple(log.status.name for log in s.logs),
-                metrics=_metrics(s),
+                metrics=slice_metrics(s),
             )
             for s in slices
             if s.logs
@@ -229,7 +224,7 @@ def _run(
     attempt = _claim(state, requested, options)
     if attempt is None:
         return None
-    stats = _watched(state, attempt.task, attempt.operations, progress)
+    stats = watched(state.engine, attempt.task, attempt.operations, progress)
     completed = _complete(state, attempt, stats, lease, options)
     return CommitResult.of(completed, "compact", stats, watch.seconds())
 
@@ -263,43 +258,13 @@ def _without_replaced(session: Session, plan: CompactionPlan) -> list[tuple[int,
     ]
 
 
-def _watched(
-    state: TableState,
-    task: CompactSlice,
-    operations: list[tuple[int, CompactionOperation]],
-    progress: Progress | None,
-) -> list[WriteStat]:
-    """Run all operations; in rounds when somebody watches."""
-    engine = state.engine
-    if progress is None:
-        return engine.map(task, operations)
-    stats: list[WriteStat] = []
-    for start in range(0, len(operations), engine.parallelism):
-        stats += engine.map(task, operations[start : start + engine.parallelism])
-        progress(len(stats), len(operations))
-    return stats
-
-
 def _task(session: Session, requested: str, options: WriteOptions) -> CompactSlice:
     timeline = session.store.load()
-    schema_json = table_schema_json(session.state.storage, session.store, timeline, session.config)
-    if schema_json is None:
-        raise InvalidError("the table has no data yet: there is nothing to compact")
-    settings = FileSettings(
-        storage=session.state.storage.spec,
-        config=session.config,
-        instant=requested,
-        schema=without_meta(avro_to_arrow(schema_json)),
-        avro_schema=with_meta_fields(schema_json),
-        compression=options.compression,
-        bloom=options.bloom_enabled,
-        base_file_bytes_max=options.sizing.base_file_size_max_bytes,
-        log_format=options.log_block_format,
-    )
+    settings, schema_json = file_settings(session, timeline, requested, options)
     return CompactSlice(settings, schema_json, InstantRange.of(timeline), session.state.ids)
 
 
-def _metrics(file_slice: FileSlice) -> dict[str, float]:
+def slice_metrics(file_slice: FileSlice) -> dict[str, float]:
     """Return the sizes of an operation under Hudi's names."""
     logs = sum(log.status.size_bytes for log in file_slice.logs)
     base = file_slice.base.status.size_bytes if file_slice.base else 0

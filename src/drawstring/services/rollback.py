@@ -28,15 +28,13 @@ from drawstring.formats.log_inline.blocks import (
 )
 from drawstring.formats.rollback_metadata import decode_rollback_plan, encode_rollback, encode_rollback_plan
 from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile, join_path
-from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
+from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, State
 from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
+from drawstring.services.heartbeats import HEARTBEAT_FOLDER, refuse_live_writers
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.service_lease import sweep_leases
-
-HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
-HEARTBEAT_ALIVE_MS = 120_000
 
 _TABLE_SERVICES = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING})
 _FIRST_TOKEN = "1-0-1"
@@ -97,7 +95,7 @@ def rollback_pending(context: RollbackContext, timeline: Timeline | None = None)
     """
     timeline = timeline or context.store.load()
     _refuse_restore(timeline)
-    _refuse_live_writers(context, timeline.pending_writes())
+    refuse_live_writers(context.storage, context.clock, timeline.pending_writes())
     unfinished = timeline.pending_of(Action.ROLLBACK)
     done = [target for each in unfinished if (target := _resume(context, timeline, each)) is not None]
     if unfinished:
@@ -110,15 +108,15 @@ def rollback_pending(context: RollbackContext, timeline: Timeline | None = None)
 
 
 def rollback_instant(context: RollbackContext, instant: Instant) -> None:
-    """Roll one pending write back; a compaction loses its attempt and stays requested.
+    """Roll one pending write back; a compaction or clustering loses its attempt and stays requested.
 
     Raises:
         InvalidError: the instant is completed, or of an action that is not rolled back.
     """
     if instant.is_completed:
         raise InvalidError("A completed write is not rolled back.", instant=instant.requested)
-    if instant.action is Action.COMPACTION:
-        _clear_compaction(context, instant)
+    if instant.action in (Action.COMPACTION, Action.CLUSTERING):
+        _clear_attempt(context, instant)
     elif instant.action in WRITE_ACTIONS:
         _roll_back(context, instant)
     else:
@@ -139,6 +137,17 @@ def take_back(context: RollbackContext, instant: Instant) -> None:
         _forget(context, instant.requested, instant)
     else:
         rollback_instant(context, instant)
+
+
+def cancel_clustering(context: RollbackContext, instant: Instant) -> None:
+    """Take a pending clustering off the timeline, with all files that bear its time.
+
+    Raises:
+        ConflictError: another engine is running it.
+    """
+    refuse_live_writers(context.storage, context.clock, (instant,))
+    _clear_attempt(context, instant)
+    _roll_back(context, Instant(instant.requested, Action.CLUSTERING, State.REQUESTED))
 
 
 def plan_rollback(facts: RollbackFacts) -> RollbackPlan:
@@ -218,7 +227,7 @@ def _read_plan(context: RollbackContext, rollback: Instant) -> RollbackPlan | No
         return None
 
 
-def _clear_compaction(context: RollbackContext, instant: Instant) -> None:
+def _clear_attempt(context: RollbackContext, instant: Instant) -> None:
     """Delete the base files of a dead attempt: those of the next one would stand beside them."""
     statuses = (*_data_files(context.storage), *_marked(context, instant))
     doomed = {
@@ -339,7 +348,8 @@ def _forget(context: RollbackContext, requested: str, target: Instant | None) ->
     Markers(context.storage, requested).remove()
     if target is None:
         return
-    if target.action in _TABLE_SERVICES:
+    is_cancelled = target.action is Action.CLUSTERING and target.state is State.REQUESTED
+    if target.action in _TABLE_SERVICES and not is_cancelled:
         context.store.stop(target)
     else:
         context.store.remove_pending(target)
@@ -378,18 +388,6 @@ def _refuse_restore(timeline: Timeline) -> None:
             "Another engine was restoring this table and did not finish; finish the restore there.",
             instant=restore.requested,
         )
-
-
-def _refuse_live_writers(context: RollbackContext, pending: tuple[Instant, ...]) -> None:
-    if not pending:
-        return
-    beats = {status.name: status.modified_ms for status in context.storage.list_files(HEARTBEAT_FOLDER)}
-    now_ms = context.clock.now_ms()
-    for instant in pending:
-        if instant.requested in beats and now_ms - beats[instant.requested] < HEARTBEAT_ALIVE_MS:
-            raise ConflictError(
-                "Another engine is writing to this table; retry when it is done.", instant=instant.requested
-            )
 
 
 def _partition(path: str) -> str:

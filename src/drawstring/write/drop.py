@@ -13,12 +13,12 @@ from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import InvalidError
 from drawstring.config.options import WriteOptions
 from drawstring.engine.protocol import Rows
-from drawstring.filegroups.lookup import SliceLookup
 from drawstring.formats.metadata import encode_requested_replace
 from drawstring.index.protocol import PARTITION
 from drawstring.model.commit import CommitMetadata, WriteOperation
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
+from drawstring.services.clustering_conflicts import lookup_of, make_way
 from drawstring.services.transaction import Session, begin, clear, exclusive
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.txn.state import TableState
@@ -55,7 +55,7 @@ def delete_partitions(
             asked = _partitions_of(found, rows, options)
         session = clear(found)
         timeline = session.store.load()
-        lookup = SliceLookup(state.storage.spec, session.config, timeline)
+        lookup = lookup_of(session, timeline, options)
         dropped = matching(asked, lookup.partitions())
         schema = table_schema_json(state.storage, session.store, timeline, session.config)
         requested = encode_requested_replace(WriteOperation.DELETE_PARTITION)
@@ -66,6 +66,7 @@ def delete_partitions(
                 extra={**(extra or {}), **({"schema": schema} if schema else {})},
                 replaced=replaced_groups(dropped, lookup),
             )
+            make_way(session, options, metadata)
             completed = transaction.commit(metadata)
     return CommitResult.of(completed, DELETE_PARTITION, (), watch.seconds())
 

@@ -24,6 +24,7 @@ from drawstring.index.protocol import PARTITION, ROUTE
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.services.after_write import look_after
+from drawstring.services.clustering_conflicts import lookup_of, make_way
 from drawstring.services.transaction import Session, begin, clear, exclusive
 from drawstring.txn.state import TableState
 from drawstring.write.arrange import Arrangement
@@ -96,7 +97,7 @@ def write_feed(
             facts, plan = _planned(session, bound.schema, verb, options)
         requested = encode_requested_replace(verb.operation) if verb.replaces else b""
         with begin(session, verb.action(session.config), facts.time, requested) as transaction:
-            lookup = SliceLookup(state.storage.spec, session.config, facts.timeline)
+            lookup = lookup_of(session, facts.timeline, options)
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             try:
                 stats = _place(bound, plan, verb, sizer)
@@ -110,6 +111,7 @@ def write_feed(
                 extra={**(extra or {}), "schema": plan.schema_json},
                 replaced=_replaced(verb, stats, lookup),
             )
+            make_way(session, options, metadata)
             completed = transaction.commit(metadata)
     result = CommitResult.of(completed, asked.name, stats, watch.seconds())
     look_after(state, session.config, options)

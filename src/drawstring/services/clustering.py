@@ -1,0 +1,302 @@
+"""Clustering: small or unsorted file groups become few, sorted ones.
+
+    schedule   under the table lock: which slices come together (clustering_plan) ──> requested
+    run        without it: the rows of each group into new base files (cluster_group)
+               under the table lock again: nobody wrote to the old groups ──> replacecommit
+
+It is run like a compaction: a lease of the instant keeps a second runner away, and writers go on. What its
+process did not finish stays on the timeline; whoever runs it next begins anew. One whose file groups were
+written to since is taken off the timeline: its rows are old.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from drawstring.base.clock import Stopwatch
+from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
+from drawstring.config.options import WriteOptions
+from drawstring.filegroups.lookup import SliceLookup
+from drawstring.filegroups.settings import FileSettings
+from drawstring.filegroups.tasks import InstantRange
+from drawstring.formats.clustering_plan import decode_clustering_plan, encode_clustering_plan
+from drawstring.index.rings import has_rings
+from drawstring.model.clustering import ClusteringPlan
+from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
+from drawstring.model.files import FileSlice
+from drawstring.model.instant import Action, Instant, State
+from drawstring.model.result import CommitResult
+from drawstring.services.cluster_group import ClusterGroup
+from drawstring.services.clustering_plan import (
+    SINGLE_FILE_SORT,
+    SORT_AND_SIZE,
+    parameters,
+    partitions_to_cluster,
+    plan_clustering,
+)
+from drawstring.services.heartbeats import refuse_live_writers
+from drawstring.services.progress import Progress, watched
+from drawstring.services.rollback import cancel_clustering, rollback_instant
+from drawstring.services.row_order import RowOrder
+from drawstring.services.service_files import file_settings
+from drawstring.services.transaction import Session, check_marked, clear, exclusive
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.service_lease import ServiceLease, service_lease
+from drawstring.txn.state import TableState
+
+_RUNNABLE: Final = frozenset(
+    name.rpartition(".")[2].removeprefix("Spark").removeprefix("Java")
+    for name in (SORT_AND_SIZE, SINGLE_FILE_SORT)
+)
+_BYTES_MAX: Final = 1 << 62
+_log = logging.getLogger("drawstring")
+
+
+def cluster(
+    state: TableState, options: WriteOptions, progress: Progress | None = None
+) -> CommitResult | None:
+    """Run the pending clusterings, then schedule one and run it.
+
+    A clustering that another process runs is left to it.
+
+    Args:
+        state: the table.
+        options: which file groups, sizes, sort columns, lock wait.
+        progress: told of every group that is done.
+
+    Returns:
+        What the last clustering did, or None when there was nothing to do.
+
+    Raises:
+        ConflictError: another writer holds the table, or wrote to a file group while it was clustered.
+        InvalidError: a sort column is not there; nothing was written.
+        UnsupportedError: a bucket index has the key say which file group a record is in.
+    """
+    result = None
+    config = load_config(state.storage)
+    for instant in TimelineStore(state.storage, config, state.clock).load().pending_of(Action.CLUSTERING):
+        with service_lease(state.storage, state.clock, state.ids, instant.requested) as lease:
+            if lease is None:
+                _log.info("another process runs the clustering %s", instant.requested)
+            else:
+                result = _run(state, instant.requested, lease, options, progress) or result
+    scheduled = schedule_clustering(state, options)
+    return result if scheduled is None else run_clustering(state, scheduled, options, progress)
+
+
+def schedule_clustering(state: TableState, options: WriteOptions) -> str | None:
+    """Put the plan of a clustering on the timeline, to be run by anybody; see `cluster`.
+
+    Returns:
+        Its requested time, or None when there is nothing to do.
+    """
+    with exclusive(state, options.lock_wait_ms) as found:
+        _check_index(found, options)
+        timeline = found.store.load()
+        if timeline.latest_write() is None:
+            return None
+        order = RowOrder.of(parameters(options.clustering), options.clustering)
+        order.check(file_settings(found, timeline, "", options)[0].schema)
+        session = clear(found)
+        timeline = session.store.load()
+        plan = _planned(session, timeline, options)
+        if plan is None:
+            return None
+        content = encode_clustering_plan(plan, state.storage.full_uri(""))
+        return session.store.request(Action.CLUSTERING, session.store.new_time(timeline), content).requested
+
+
+def run_clustering(
+    state: TableState, requested: str, options: WriteOptions, progress: Progress | None = None
+) -> CommitResult | None:
+    """Run a plan that stands on the timeline; writers go on meanwhile.
+
+    Args:
+        state: the table.
+        requested: requested time of the clustering.
+        options: of writes: codec, sizes, lock wait.
+        progress: told of every group that is done.
+
+    Returns:
+        What was done; None when the clustering is completed already, or went because its file groups were
+        written to.
+
+    Raises:
+        ConflictError: another process runs this clustering, or another writer holds the table.
+        InvalidError: there is no such clustering.
+    """
+    with service_lease(state.storage, state.clock, state.ids, requested) as lease:
+        if lease is None:
+            raise ConflictError(
+                "another process runs this clustering: leave it to that one", instant=requested
+            )
+        return _run(state, requested, lease, options, progress)
+
+
+def _check_index(session: Session, options: WriteOptions) -> None:
+    kind = options.index_type or session.config.index_type
+    if kind == "BUCKET" or has_rings(session.state.storage):
+        raise UnsupportedError(
+            "a table with a bucket index cannot be clustered yet: the key says which file group a record is"
+            " in; compact it instead",
+            table=session.state.storage.spec.uri,
+        )
+
+
+def _planned(session: Session, timeline: Timeline, options: WriteOptions) -> ClusteringPlan | None:
+    asked = options.clustering
+    lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
+    view = lookup.view()
+    taken = {**view.pending_clusterings(), **view.pending_compactions()}
+    hour = datetime.fromtimestamp(session.state.clock.now_ms() / 1000, UTC).hour
+    slices = {
+        partition: [each for each in lookup.slices(partition) if (partition, each.file_id) not in taken]
+        for partition in partitions_to_cluster(lookup.partitions(), asked, hour)
+    }
+    settled = _settled(session, timeline, slices, parameters(asked))
+    return plan_clustering(slices, options, settled)
+
+
+def _settled(
+    session: Session, timeline: Timeline, slices: dict[str, list[FileSlice]], order: dict[str, str]
+) -> frozenset[str]:
+    """Return the clusterings among those that made a slice which put rows in the same order."""
+    made = {each.base_instant for partition in slices.values() for each in partition if not each.logs}
+    found = set()
+    for time in made:
+        instant = timeline.write_at(time)
+        if instant is not None and instant.action is Action.REPLACE_COMMIT:
+            metadata = session.store.commit_metadata(instant)
+            if metadata.operation == WriteOperation.CLUSTER:
+                plan = decode_clustering_plan(session.store.read_requested(instant))
+                if dict(plan.parameters) == order:
+                    found.add(time)
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A clustering that this process runs.
+
+    Attributes:
+        instant: inflight.
+        plan: what comes together.
+        task: writes the base files of a group.
+        schema_json: Avro text of the table schema.
+    """
+
+    instant: Instant
+    plan: ClusteringPlan
+    task: ClusterGroup
+    schema_json: str
+
+
+def _run(
+    state: TableState,
+    requested: str,
+    lease: ServiceLease,
+    options: WriteOptions,
+    progress: Progress | None,
+) -> CommitResult | None:
+    watch = Stopwatch()
+    attempt = _claim(state, requested, options)
+    if attempt is None:
+        return None
+    groups = list(enumerate(attempt.plan.groups))
+    stats = [stat for each in watched(state.engine, attempt.task, groups, progress) for stat in each]
+    completed = _complete(state, attempt, stats, lease, options)
+    return CommitResult.of(completed, "cluster", stats, watch.seconds())
+
+
+def _claim(state: TableState, requested: str, options: WriteOptions) -> _Attempt | None:
+    """Bring a clustering to inflight, taking away what a dead attempt left; None when it is out of date."""
+    with exclusive(state, options.lock_wait_ms) as found:
+        session = clear(found)
+        timeline = session.store.load()
+        instant = timeline.find(requested)
+        if instant is None or instant.action.completed_action is not Action.REPLACE_COMMIT:
+            raise InvalidError("there is no clustering of this time on the timeline", instant=requested)
+        if instant.is_completed:
+            return None
+        plan = decode_clustering_plan(session.store.read_requested(instant))
+        _check_runnable(plan, instant)
+        refuse_live_writers(state.storage, state.clock, (instant,))
+        if written_since(session, timeline, requested, plan):
+            _log.info("the clustering %s is out of date: its file groups were written to", requested)
+            cancel_clustering(session.rollback_context(), instant)
+            return None
+        settings, schema_json = file_settings(session, timeline, requested, options)
+        task = _task(session, plan, options, settings)
+        task.order.check(settings.schema)
+        if instant.state is State.INFLIGHT:
+            rollback_instant(session.rollback_context(), instant)
+        inflight = session.store.start(Instant(requested, Action.CLUSTERING, State.REQUESTED))
+        return _Attempt(inflight, plan, task, schema_json)
+
+
+def written_since(session: Session, timeline: Timeline, time: str, plan: ClusteringPlan) -> bool:
+    """Tell whether a file group of a plan was written to or replaced after the plan was made."""
+    later = (each for each in timeline.writes() if max(each.requested, each.completed or "") > time)
+    return any(session.store.commit_metadata(each).touched & plan.inputs for each in later)
+
+
+def _check_runnable(plan: ClusteringPlan, instant: Instant) -> None:
+    name = plan.strategy.rpartition(".")[2].removeprefix("Spark").removeprefix("Java")
+    if name not in _RUNNABLE:
+        raise UnsupportedError(
+            f"the clustering is to be run by {plan.strategy}, which this release does not have: run it with"
+            " the engine that scheduled it",
+            instant=instant.requested,
+        )
+
+
+def _task(
+    session: Session, plan: ClusteringPlan, options: WriteOptions, settings: FileSettings
+) -> ClusterGroup:
+    asked = options.clustering
+    one_file = plan.strategy == SINGLE_FILE_SORT
+    return ClusterGroup(
+        replace(settings, base_file_bytes_max=_BYTES_MAX if one_file else asked.target_file_bytes),
+        InstantRange.of(session.store.load()),
+        RowOrder.of(plan.parameters, asked),
+        plan.keeps_commit_times,
+        session.state.ids,
+    )
+
+
+def _metadata(plan: ClusteringPlan, stats: list[WriteStat], schema_json: str) -> CommitMetadata:
+    replaced: dict[str, list[str]] = {}
+    for group in plan.groups:
+        for each in group.slices:
+            replaced.setdefault(each.partition, []).append(each.file_id)
+    return CommitMetadata(
+        stats=tuple(stats),
+        operation=WriteOperation.CLUSTER,
+        extra={"schema": schema_json},
+        replaced={partition: tuple(ids) for partition, ids in replaced.items()},
+    )
+
+
+def _complete(
+    state: TableState, attempt: _Attempt, stats: list[WriteStat], lease: ServiceLease, options: WriteOptions
+) -> Instant:
+    """Let new file groups take the place of the old ones, unless these were written to meanwhile."""
+    requested = attempt.instant.requested
+    with exclusive(state, options.lock_wait_ms) as found:
+        session = clear(found)
+        lease.check()
+        if written_since(session, session.store.load(), requested, attempt.plan):
+            cancel_clustering(session.rollback_context(), attempt.instant)
+            raise ConflictError(
+                "file groups of this clustering were written to while it ran: cluster the table again",
+                instant=requested,
+            )
+        check_marked(state.storage, requested, stats)
+        completed = session.finish(attempt.instant, _metadata(attempt.plan, stats, attempt.schema_json))
+        lease.forget()
+        return completed

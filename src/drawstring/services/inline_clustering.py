@@ -1,0 +1,46 @@
+"""Clustering after a write, when it is due."""
+
+from __future__ import annotations
+
+import logging
+
+from drawstring.base.errors import DrawstringError
+from drawstring.config.options import WriteOptions
+from drawstring.config.table import TableConfig
+from drawstring.model.commit import WriteOperation
+from drawstring.model.instant import Action
+from drawstring.services.clustering import run_clustering, schedule_clustering
+from drawstring.timeline.store import TimelineStore
+from drawstring.txn.state import TableState
+
+_log = logging.getLogger("drawstring")
+
+
+def cluster_when_due(state: TableState, config: TableConfig, options: WriteOptions) -> None:
+    """Cluster a table, or plan it, if its writes ask for that; the write stands whatever becomes of it."""
+    asked = options.clustering
+    if not (asked.inline or asked.schedule_inline):
+        return
+    try:
+        store = TimelineStore(state.storage, config, state.clock)
+        if commits_since_clustering(store) < asked.inline_commits:
+            return
+        scheduled = schedule_clustering(state, options)
+        if asked.inline and scheduled is not None:
+            run_clustering(state, scheduled, options)
+    except (DrawstringError, OSError) as error:
+        _log.warning("the write is committed, the clustering after it failed; run it again: %s", error)
+
+
+def commits_since_clustering(store: TimelineStore) -> int:
+    """Return how many completed writes stand on the timeline after its last clustering, pending or not."""
+    count = 0
+    for instant in reversed(store.load().instants):
+        if instant.action is Action.CLUSTERING:
+            break
+        if instant.is_write:
+            replaces = instant.action is Action.REPLACE_COMMIT
+            if replaces and store.commit_metadata(instant).operation == WriteOperation.CLUSTER:
+                break
+            count += 1
+    return count

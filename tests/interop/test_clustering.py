@@ -1,0 +1,94 @@
+"""Clustering by drawstring and real Apache Hudi: each runs the other's plans, and goes on with the result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import drawstring
+from drawstring.model.instant import Action
+from tests.histories import Case, History, Model, row, table_of
+from tests.interop.client import Referee
+from tests.interop.turns import assert_both_read, hudi_options, hudi_writes
+
+SORTED = {"hoodie.clustering.plan.strategy.sort.columns": "fare"}
+APART = {"hoodie.parquet.small.file.limit": "0"}
+CASES = [
+    Case(6, "COPY_ON_WRITE"),
+    pytest.param(Case(6, "MERGE_ON_READ", "avro"), marks=pytest.mark.long),
+    pytest.param(Case(8, "MERGE_ON_READ"), marks=pytest.mark.long),
+    pytest.param(Case(9, "COPY_ON_WRITE"), marks=pytest.mark.long),
+    Case(9, "MERGE_ON_READ"),
+]
+cases = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def many_files(path: str, case: Case) -> History:
+    """Write a table with several file groups a partition, some of them with log files."""
+    table = drawstring.create(
+        path,
+        table_of([]).schema,
+        name="rides",
+        table_type=case.table_type,
+        version=case.version,
+        record_key="id",
+        partition_by="city",
+        ordering=case.ordering,
+    )
+    history = History(table, path, case, Model(case.ordering))
+    for start in (0, 20, 40):
+        rows = [row(number, 100 + start) for number in range(start, start + 20)]
+        table.insert(table_of(rows), **APART)
+        history.model.upsert(rows)
+    changes = [row(number, 200) for number in (1, 25, 48)]
+    table.upsert(table_of(changes), **APART, **case.write_options)
+    history.model.upsert(changes)
+    return history
+
+
+def groups(path: str) -> int:
+    return len(drawstring.open(path).file_slices())
+
+
+@cases
+def test_hudi_goes_on_with_a_table_that_drawstring_clustered(
+    referee: Referee, tmp_path: Path, case: Case
+) -> None:
+    history = many_files(str(tmp_path / "rides"), case)
+    assert history.table.cluster(**SORTED) is not None
+    assert groups(history.path) == 3
+    assert_both_read(referee, history)
+
+    hudi_writes(referee, history, "upsert", [row(number, 600) for number in (3, 44, 70)])
+    assert_both_read(referee, history)
+
+    hudi_writes(referee, history, "upsert", [row(number, 650) for number in (80, 81, 82)], **APART)
+    again = {**hudi_options(case), **SORTED, "hoodie.clustering.plan.strategy.small.file.limit": "9000000"}
+    assert referee.service(history.path, "clustering", again)
+    assert_both_read(referee, history)
+
+
+@cases
+def test_each_runs_the_clusterings_that_the_other_scheduled(
+    referee: Referee, tmp_path: Path, case: Case
+) -> None:
+    history = many_files(str(tmp_path / "rides"), case)
+    asked = {**hudi_options(case), **SORTED}
+    planned = history.table.schedule_clustering(**SORTED)
+    assert planned is not None
+    assert referee.service(history.path, "clustering", asked, instant=planned) == planned
+    assert_both_read(referee, history)
+    assert groups(history.path) == 3
+
+    hudi_writes(referee, history, "upsert", [row(number, 650) for number in range(80, 90)], **APART)
+    theirs = referee.service(history.path, "clustering", asked, run=False)
+    table = drawstring.open(history.path)
+    assert [each.requested for each in table.timeline.pending_of(Action.CLUSTERING)] == [theirs]
+    done = table.cluster(instant=theirs)
+    assert done is not None and done.instant == theirs
+    assert_both_read(referee, history)
+    assert groups(history.path) == 3
+
+    hudi_writes(referee, history, "upsert", [row(number, 700) for number in (3, 81)])
+    assert_both_read(referee, history)

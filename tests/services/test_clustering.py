@@ -1,0 +1,341 @@
+"""Clustering: small file groups come together in order, readers see the same rows, and nothing is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from drawstring.base.clock import SystemClock
+from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
+from drawstring.formats.clustering_plan import decode_clustering_plan
+from drawstring.formats.parquet import read_parquet
+from drawstring.model.clustering import ClusteringPlan
+from drawstring.model.instant import Action, State
+from drawstring.services.transaction import exclusive
+from drawstring.table import Table
+from drawstring.timeline.store import TimelineStore
+from tests.write.test_faults import leftovers, orphans
+from tests.write.test_operations import APART, BUCKETS, COW, MOR, create, held, rides
+
+VERSIONS = (6, 8, 9)
+CITIES = ("bern", "oslo", "rome")
+SORT = {"hoodie.clustering.plan.strategy.sort.columns": "fare"}
+ALLOW = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
+
+versions = pytest.mark.parametrize("version", VERSIONS)
+table_types = pytest.mark.parametrize("table_type", [COW, MOR])
+
+
+def scattered(table_type: str = COW, version: int = 9, **how: Any) -> Table:
+    """A table with three file groups in each partition, one of them changed since."""
+    table = create(table_type=table_type, version=version, **how)
+    for batch in range(3):
+        rows = ((f"{key}{batch}", city, batch, float(-batch)) for key in "abc" for city in CITIES)
+        table.insert(rides(*rows), **APART)
+    table.upsert(rides(("a1", "oslo", 9, 9.0), ("b2", "rome", 9, -9.0)), **APART)
+    return table
+
+
+def groups(table: Table) -> int:
+    return len(table.file_slices())
+
+
+def plans(table: Table) -> list[ClusteringPlan]:
+    store = TimelineStore(table.state.storage, table.config, SystemClock())
+    return [
+        decode_clustering_plan(store.read_requested(instant))
+        for instant in table.timeline.pending_of(Action.CLUSTERING)
+    ]
+
+
+def fares(table: Table, partition: str) -> list[float]:
+    (only,) = (each for each in table.file_slices() if each.partition == partition)
+    assert only.base is not None
+    batches = list(read_parquet(table.state.storage, only.base.status.path))
+    found: list[float] = pa.Table.from_batches(batches).column("fare").to_pylist()
+    return found
+
+
+def meta(table: Table) -> list[str]:
+    names = ["_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path"]
+    return sorted(map(str, table.scan(columns=names).to_arrow().to_pylist()))
+
+
+@versions
+@table_types
+def test_small_file_groups_become_one_a_partition_in_order(table_type: str, version: int) -> None:
+    table = scattered(table_type, version)
+    before, marks = held(table), meta(table)
+    assert groups(table) == 9
+    result = table.cluster(**SORT)
+    assert result is not None
+    assert (result.operation, result.files, result.records_written) == ("cluster", 3, 27)
+    assert groups(table) == 3
+    assert fares(table, "oslo") == sorted(fares(table, "oslo"))
+    assert (held(table), meta(table)) == (before, marks)
+    names = {
+        row["_hoodie_file_name"] for row in table.scan(columns=["_hoodie_file_name"]).to_arrow().to_pylist()
+    }
+    assert names == {each.base.status.name for each in table.file_slices() if each.base}
+    assert (table.timeline.pending(), orphans(table), leftovers(table)) == ((), [], [])
+
+
+@table_types
+def test_what_is_clustered_already_is_left_alone_until_there_is_more(table_type: str) -> None:
+    table = scattered(table_type)
+    table.cluster(**SORT)
+    instants = table.timeline.instants
+    assert table.cluster(**SORT) is None
+    assert table.timeline.instants == instants
+    table.insert(rides(("z", "oslo", 1, -5.0)), **APART)
+    result = table.cluster(**SORT)
+    assert result is not None and (result.files, result.records_written) == (1, 10)
+    assert fares(table, "oslo") == sorted(fares(table, "oslo"))
+    assert table.cluster(**dict.fromkeys(SORT, "ts")) is not None
+
+
+def test_an_empty_table_has_nothing_to_cluster() -> None:
+    assert create().cluster() is None
+    assert create().schedule_clustering() is None
+
+
+@versions
+def test_a_plan_is_scheduled_by_one_and_run_by_another(version: int) -> None:
+    table = scattered(MOR, version)
+    before = held(table)
+    planned = table.schedule_clustering(**SORT)
+    (pending,) = table.timeline.pending_of(Action.CLUSTERING)
+    assert (pending.requested, pending.state) == (planned, State.REQUESTED)
+    (plan,) = plans(table)
+    assert sorted(group.partition for group in plan.groups) == sorted(CITIES)
+    assert all(len(group.slices) == 3 for group in plan.groups)
+    assert table.schedule_clustering(**SORT) is None
+    assert held(table) == before
+    assert planned is not None
+    done = table.cluster(instant=planned)
+    assert done is not None and done.instant == planned
+    assert (groups(table), held(table)) == (3, before)
+    assert table.cluster(instant=planned) is None
+    with pytest.raises(InvalidError, match="no clustering of this time"):
+        table.cluster(instant=planned[:-1] + "x")
+    assert fares(table, "rome") == sorted(fares(table, "rome"))
+
+
+def test_partitions_are_chosen_by_name_pattern_days_and_range() -> None:
+    mode = "hoodie.clustering.plan.partition.filter.mode"
+    one = "hoodie.clustering.plan.strategy."
+    chosen = [
+        ({f"{one}partition.selected": "bern,oslo"}, {"bern", "oslo"}),
+        ({f"{one}partition.regex.pattern": "(b|r).*"}, {"bern", "rome"}),
+        ({mode: "RECENT_DAYS", f"{one}daybased.lookback.partitions": 1}, {"rome"}),
+        ({mode: "RECENT_DAYS", f"{one}daybased.skipfromlatest.partitions": 1}, {"bern", "oslo"}),
+        ({f"{one}class": "SparkRecentDaysClusteringPlanStrategy"}, {"oslo", "rome"}),
+        (
+            {
+                mode: "SELECTED_PARTITIONS",
+                f"{one}cluster.begin.partition": "c",
+                f"{one}cluster.end.partition": "oslo",
+            },
+            {"oslo"},
+        ),
+    ]
+    for options, expected in chosen:
+        table = scattered()
+        table.schedule_clustering(**options)
+        (plan,) = plans(table)
+        assert {group.partition for group in plan.groups} == expected, options
+
+
+def test_groups_are_bounded_in_size_and_number() -> None:
+    table = scattered()
+    size_bytes = max(each.size_bytes for each in table.file_slices())
+    one = "hoodie.clustering.plan.strategy."
+    table.schedule_clustering(**{f"{one}max.bytes.per.group": 2 * size_bytes + 10, f"{one}max.num.groups": 4})
+    (plan,) = plans(table)
+    assert [len(group.slices) for group in plan.groups] == [2, 1, 2, 1]
+    table = scattered()
+    assert table.cluster(**{f"{one}small.file.limit": 100}) is None
+    alone = {f"{one}class": "SparkSingleFileSortPlanStrategy", **SORT}
+    result = table.cluster(**alone)
+    assert result is not None and result.files == 9
+    assert groups(table) == 9
+
+
+def test_new_files_end_at_the_size_that_was_asked_for() -> None:
+    table = create()
+    for batch in range(3):
+        table.append(rides(*((f"k{batch}-{at}", "rome", at, float(at)) for at in range(70_000))))
+    result = table.cluster(**{"hoodie.clustering.plan.strategy.target.file.max.bytes": 1_000_000}, **SORT)
+    assert result is not None and 2 <= result.files <= 4
+    assert len(held(table)) == 210_000
+
+
+@pytest.mark.parametrize("layout", ["ZORDER", "HILBERT"])
+@pytest.mark.parametrize(("method", "spread_max"), [("DIRECT", 63), ("SAMPLE", 31)])
+def test_a_curve_keeps_rows_together_that_are_near_in_both_columns(
+    layout: str, method: str, spread_max: int
+) -> None:
+    table = create()
+    grid = [(f"{x}-{y}", "rome", x, float(y)) for x in range(64) for y in range(64)]
+    table.append(rides(*grid[::2]))
+    table.append(rides(*grid[1::2]))
+    order = {
+        "hoodie.clustering.plan.strategy.sort.columns": "ts,fare",
+        "hoodie.layout.optimize.strategy": layout,
+        "hoodie.layout.optimize.curve.build.method": method,
+    }
+    table.cluster(**order)
+    (only,) = table.file_slices()
+    assert only.base is not None
+    rows = pa.Table.from_batches(list(read_parquet(table.state.storage, only.base.status.path)))
+    quarter = rows.slice(0, 1024)
+    spread = [
+        max(quarter.column(name).to_pylist()) - min(quarter.column(name).to_pylist())
+        for name in ("ts", "fare")
+    ]
+    assert min(spread) <= 32
+    assert max(spread) <= spread_max
+    assert table.cluster(**order) is None
+
+
+def test_what_cannot_be_clustered_is_refused_before_anything_is_written() -> None:
+    table = scattered()
+    instants = table.timeline.instants
+    with pytest.raises(InvalidError, match="there is no column nothing to sort by"):
+        table.cluster(**{"hoodie.clustering.plan.strategy.sort.columns": "nothing"})
+    with pytest.raises(InvalidError, match="no regular expression"):
+        table.cluster(**{"hoodie.clustering.plan.strategy.partition.regex.pattern": "("})
+    with pytest.raises(InvalidError, match=r"needs .*begin\.partition"):
+        table.cluster(**{"hoodie.clustering.plan.partition.filter.mode": "SELECTED_PARTITIONS"})
+    assert table.timeline.instants == instants
+    bucketed = scattered(properties=BUCKETS)
+    with pytest.raises(UnsupportedError, match="bucket index cannot be clustered"):
+        bucketed.cluster()
+
+
+@versions
+def test_writes_to_a_pending_clustering_are_refused_or_let_through(version: int) -> None:
+    table = scattered(MOR, version)
+    planned = table.schedule_clustering()
+    newer = ("a1", "oslo", 50, 50.0)
+    with pytest.raises(ConflictError, match="part of a pending clustering"):
+        table.upsert(rides(newer))
+    table.upsert(rides(("quite new", "oslo", 1, 1.0)))
+    table.upsert(rides(newer), **ALLOW)
+    expected = held(table)
+    assert newer in expected
+    assert table.timeline.pending_of(Action.CLUSTERING)
+    assert table.cluster(instant=planned) is None
+    assert table.timeline.pending() == ()
+    assert held(table) == expected
+    assert table.cluster() is not None
+    assert held(table) == expected
+    assert orphans(table) == []
+
+
+def test_a_write_that_is_let_through_takes_the_clustering_off_the_timeline_if_told_to() -> None:
+    table = scattered(MOR)
+    table.schedule_clustering(**{"hoodie.clustering.plan.strategy.partition.selected": "rome"})
+    table.schedule_clustering()
+    assert len(plans(table)) == 2
+    away = {**ALLOW, "hoodie.clustering.rollback.pending.replacecommit.on.conflict": True}
+    table.upsert(rides(("a1", "oslo", 50, 50.0)), **away)
+    (left,) = plans(table)
+    assert {group.partition for group in left.groups} == {"rome"}
+    table.cluster()
+    assert groups(table) == 3
+
+
+def test_a_clustering_whose_file_groups_are_written_to_while_it_runs_gives_up() -> None:
+    table = scattered()
+
+    def meanwhile(done: int, total: int) -> None:
+        if done == total:
+            table.upsert(rides(("a1", "oslo", 50, 50.0)), **ALLOW)
+
+    with pytest.raises(ConflictError, match="written to while it ran"):
+        table.cluster(meanwhile)
+    assert ("a1", "oslo", 50, 50.0) in held(table)
+    assert groups(table) == 9
+    assert table.cluster() is not None
+    assert ("a1", "oslo", 50, 50.0) in held(table)
+    assert (groups(table), orphans(table), leftovers(table)) == (3, [], [])
+
+
+def test_writers_go_on_while_a_clustering_runs() -> None:
+    table = scattered()
+
+    def meanwhile(done: int, total: int) -> None:
+        table.insert(rides((f"new{done}", "lima", 1, 1.0)), **APART)
+
+    result = table.cluster(meanwhile, **SORT)
+    assert result is not None and result.files == 3
+    assert {key for key, *_ in held(table)} >= {"new2", "new3"}
+
+
+def test_a_second_process_does_not_run_the_same_clustering() -> None:
+    table = scattered()
+    planned = table.schedule_clustering()
+    refused: list[str] = []
+
+    def meanwhile(done: int, total: int) -> None:
+        with pytest.raises(ConflictError, match="another process runs this clustering") as caught:
+            table.cluster(instant=planned)
+        refused.append(str(caught.value))
+        assert table.cluster() is None
+
+    assert table.cluster(meanwhile, instant=planned) is not None
+    assert refused
+
+
+@table_types
+def test_clustering_after_a_write_when_it_is_due(table_type: str) -> None:
+    table = create(table_type=table_type)
+    due = {"hoodie.clustering.inline": True, "hoodie.clustering.inline.max.commits": 2, **APART}
+    counts = []
+    for batch in range(4):
+        table.insert(rides((f"a{batch}", "rome", 1, 1.0)), **due)
+        counts.append(groups(table))
+    assert counts == [1, 1, 2, 1]
+    planned = {"hoodie.clustering.schedule.inline": True, "hoodie.clustering.inline.max.commits": 1, **APART}
+    table.insert(rides(("b", "rome", 1, 1.0)), **planned)
+    assert len(plans(table)) == 1
+    assert len(held(table)) == 5
+
+
+@versions
+def test_incremental_queries_pass_over_clusterings(version: int) -> None:
+    table = scattered(COW, version)
+    last = table.timeline.latest_write()
+    assert last is not None
+    table.cluster(**SORT)
+    position = last.completed or last.requested
+    assert table.incremental(position).to_arrow().num_rows == 0
+    table.upsert(rides(("a1", "oslo", 99, 99.0)))
+    assert table.incremental(position, columns=["id"]).to_arrow().to_pylist() == [{"id": "a1"}]
+
+
+def test_a_table_without_meta_columns_is_clustered() -> None:
+    table = create(properties={"hoodie.populate.meta.fields": "false"})
+    for batch in range(3):
+        table.insert(rides((f"a{batch}", "rome", batch, -float(batch))), **APART)
+    before = held(table)
+    table.cluster(**SORT)
+    assert (groups(table), held(table)) == (1, before)
+    assert fares(table, "rome") == [-2.0, -1.0, 0.0]
+
+
+def test_the_plan_of_another_engines_own_strategy_is_left_to_it() -> None:
+    table = scattered()
+    table.schedule_clustering()
+    (pending,) = table.timeline.pending()
+    storage = table.state.storage
+    path = f".hoodie/timeline/{pending.requested}.clustering.requested"
+    name, other = b"SparkSortAndSizeExecutionStrategy", b"SparkSortAndSizeExecutionSomething"[:33]
+    storage.put(path, storage.read(path).replace(name, other))
+    with pytest.raises(UnsupportedError, match="which this release does not have"):
+        table.cluster()
+    with exclusive(table.state, 0) as session:
+        assert session.store.load().pending_of(Action.CLUSTERING) == (pending,)

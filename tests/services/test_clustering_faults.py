@@ -1,0 +1,104 @@
+"""A clustering that dies at any step: readers never notice, and the next one finishes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from drawstring.base.errors import ConflictError, DrawstringError
+from drawstring.model.instant import Action
+from drawstring.storage.faults import FaultyStorage, InjectedFault
+from drawstring.table import Table
+from tests.write.test_faults import (
+    HOUR_MS,
+    START_MS,
+    STEPS_MAX,
+    Prepared,
+    leftovers,
+    opened,
+    orphans,
+)
+from tests.write.test_operations import APART, COW, MOR, create, held, rides
+
+SORT = {"hoodie.clustering.plan.strategy.sort.columns": "fare"}
+AWAY = {
+    "hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy",
+    "hoodie.clustering.rollback.pending.replacecommit.on.conflict": True,
+}
+NEWER = rides(("a0", "rome", 9, 9.0))
+
+ACTS: dict[str, Callable[[Table], Any]] = {
+    "cluster": lambda table: table.cluster(**SORT),
+    "schedule": lambda table: table.schedule_clustering(**SORT),
+    "write that cancels": lambda table: table.upsert(NEWER, **AWAY),
+}
+CASES = [
+    (COW, 9, "cluster"),
+    (MOR, 6, "cluster"),
+    (COW, 6, "schedule"),
+    (MOR, 9, "write that cancels"),
+    (MOR, 6, "write that cancels"),
+]
+
+
+def prepared(table_type: str, version: int, act: str) -> Prepared:
+    table = create(table_type=table_type, version=version)
+    for batch in range(2):
+        table.insert(rides(*((f"{key}{batch}", "rome", batch, -1.0 * batch) for key in "ab")), **APART)
+    table.upsert(rides(("a1", "rome", 5, 5.0)), **APART)
+    if act == "write that cancels":
+        table.schedule_clustering()
+    storage = table.state.storage
+    files = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+    before = held(table)
+    ACTS[act](table)
+    return Prepared(files, before, held(table))
+
+
+@pytest.mark.parametrize(("table_type", "version", "act"), CASES)
+def test_a_clustering_that_dies_at_any_step_is_finished_by_the_next(
+    table_type: str, version: int, act: str
+) -> None:
+    start = prepared(table_type, version, act)
+    for steps in range(STEPS_MAX):
+        storage, step = start.copy(), f"after {steps} changes"
+        faulty = FaultyStorage(storage, steps)
+        with suppress(DrawstringError):
+            ACTS[act](opened(faulty, START_MS))
+        table = opened(storage, START_MS + HOUR_MS)
+        seen = held(table)
+        assert seen in (start.before, start.after), step
+        table.insert(rides(("next", "bern", 9, 9.0)))
+        expected = sorted([*seen, ("next", "bern", 9, 9.0)])
+        assert held(table) == expected, step
+        table.cluster(**SORT)
+        assert held(table) == expected, step
+        assert len(table.file_slices()) == 2, step
+        assert (orphans(table), leftovers(table)) == ([], []), step
+        if faulty.changes < steps:
+            assert steps > 2
+            return
+    raise AssertionError(f"still failing after {STEPS_MAX} changes")
+
+
+@pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 6)])
+def test_a_clustering_that_one_failure_stops_stays_requested_at_most(table_type: str, version: int) -> None:
+    start = prepared(table_type, version, "cluster")
+    for steps in range(STEPS_MAX):
+        faulty = FaultyStorage(start.copy(), steps, failures=1)
+        table, step = opened(faulty, START_MS), f"after {steps} changes"
+        with suppress(
+            InjectedFault, ConflictError
+        ):  # a lease that could not be given back blocks the next step
+            table.cluster(**SORT)
+        table = opened(faulty, START_MS + HOUR_MS)
+        assert held(table) == start.after, step
+        if table.timeline.pending_of(Action.CLUSTERING):
+            table.cluster(**SORT)
+        assert (orphans(table), table.timeline.pending()) == ([], ()), step
+        if faulty.changes < steps:
+            return
+    raise AssertionError(f"still failing after {STEPS_MAX} changes")
