@@ -31,6 +31,9 @@ ROWS_OF_A_GROUP = 1000
 ROWS_OF_A_SMALL_BATCH = 1000
 PARTITIONS_TOUCHED = 4
 SMALL_BATCHES = 500
+WIDE_PARTITIONS = 8
+WIDE_ROWS_AT_ONCE = 50_000
+PAYLOAD_BYTES = 960
 ZIPF_EXPONENT = 1.05
 """The larger, the more an update goes to the rows that came last."""
 
@@ -175,6 +178,52 @@ def make_small_batches(folder: Path) -> None:
     for number in range(1, SMALL_BATCHES + 1):
         ids = starts + (np.arange(each) + number * each) % ROWS_OF_A_GROUP
         _write_once(folder / f"small_{number}.parquet", ids.ravel(), number)
+
+
+def make_new_rides(folder: Path, size: Size) -> None:
+    """Write `new_I.parquet` for the suite of indexes: rides with keys that no other file has."""
+    first = size.rows + size.batches * size.inserts
+    for number in range(1, size.batches + 1):
+        file = folder / f"new_{number}.parquet"
+        start = first + (number - 1) * size.inserts
+        rows = _rides(np.random.default_rng(number), np.arange(start, start + size.inserts), size.batches + 2)
+        pq.write_table(rows, file)
+
+
+def make_wide(folder: Path, rows: int) -> None:
+    """Write what the suite of memory reads, rows of about 1,000 bytes that no codec shortens.
+
+    wide.parquet           as many as are asked for, in 8 partitions
+    wide_changes.parquet   one in a hundred of them
+    hot.parquet            a quarter as many, nine of ten in partition p0
+    hot_new.parquet        the same with other keys
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    ids = np.arange(rows)
+    hot = np.arange(rows // 4)
+    hot_parts = np.where(hot % 10 == 9, hot // 10 % 7 + 1, 0)
+    _write_wide(folder / "wide.parquet", ids, ids % WIDE_PARTITIONS)
+    _write_wide(folder / "wide_changes.parquet", ids[::100], ids[::100] % WIDE_PARTITIONS)
+    _write_wide(folder / "hot.parquet", hot, hot_parts)
+    _write_wide(folder / "hot_new.parquet", hot + rows, hot_parts)
+
+
+def _write_wide(file: Path, ids: Ids, parts: Ids) -> None:
+    schema = pa.schema([("id", "string"), ("part", "string"), ("ts", "int64"), ("payload", "binary")])
+    if file.exists() and pq.read_metadata(file).num_rows == len(ids):
+        return
+    rng = np.random.default_rng(len(ids))
+    with pq.ParquetWriter(file, schema, use_dictionary=False) as writer:
+        for start in range(0, len(ids), WIDE_ROWS_AT_ONCE):
+            some = ids[start : start + WIDE_ROWS_AT_ONCE]
+            names = [f"p{part}" for part in parts[start : start + WIDE_ROWS_AT_ONCE]]
+            ends = np.arange(len(some) + 1, dtype="int32") * PAYLOAD_BYTES
+            buffers = [None, pa.py_buffer(ends), pa.py_buffer(rng.bytes(len(some) * PAYLOAD_BYTES))]
+            payload = pa.Array.from_buffers(pa.binary(), len(some), buffers)
+            keys = [f"id-{number:012d}" for number in some]
+            writer.write_batch(
+                pa.record_batch([keys, names, np.ones(len(some), "int64"), payload], schema=schema)
+            )
 
 
 def _write_once(file: Path, ids: Ids, ts: int) -> None:

@@ -26,13 +26,14 @@ class Peer:
 
     Attributes:
         name: as the tables call it.
-        engine: `embedded`, `spark`, `slice` or `scaling`: whose table it is in.
+        engine: `embedded`, `spark`, `slice`, or the suite of its own: whose table it is in.
         kind: `mor` if it writes changes beside the rows, `cow` if it writes files anew.
         script: file in `scripts/`, or `binary` for a program that `BENCH_HUDI_RS_BINARY` names.
         args: what the script gets after the folders of the data and of its table.
         reads: the peer whose table it reads, or whose files it imitates; it runs after that one.
         jars: Maven coordinates; a peer with jars runs on PySpark 3.5.
         module: package that it needs.
+        task: text in the command lines of processes whose largest is watched, rather than all together.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Peer:
     reads: str = ""
     jars: tuple[str, ...] = ()
     module: str = "pyarrow"
+    task: str = ""
 
 
 LOCAL_MOR, LOCAL_COW = "drawstring-mor", "drawstring-cow"
@@ -50,6 +52,8 @@ SPARK_MOR, SPARK_COW = "drawstring-spark-mor", "drawstring-spark-cow"
 WITH_LOGS = "-with-logs"
 LARGE_SLICE = "large-slice"
 SCALING_MOR, SCALING_COW = "drawstring-bucket-mor", "drawstring-simple-cow"
+INDEXES, INDEXES_SPARK = "bucket-mor", "spark-bucket-mor"
+MEMORY, MEMORY_SPARK = "memory", "memory-spark"
 
 PEERS = (
     Peer(LOCAL_MOR, "embedded", "mor", "drawstring_local.py", ("mor",)),
@@ -75,10 +79,33 @@ PEERS = (
     Peer("delta-rs-merge", "scaling", "cow", "scaling_delta_rs.py", module="deltalake"),
     Peer("hudi-bucket-mor", "scaling", "mor", "scaling_hudi_jvm.py", ("mor", "bucket"), jars=HUDI),
     Peer("hudi-bloom-cow", "scaling", "cow", "scaling_hudi_jvm.py", ("cow", "bloom"), jars=HUDI),
+    *(
+        Peer(f"{index}-{kind}", "indexes", kind, "indexes.py", ("local", kind, index))
+        for kind, indexes in (
+            ("mor", ("bucket", "log", "bloom", "simple")),
+            ("cow", ("bucket", "bloom", "simple")),
+        )
+        for index in indexes
+    ),
+    *(
+        Peer(
+            f"spark-{index}-{kind}",
+            "indexes-spark",
+            kind,
+            "indexes.py",
+            ("spark", kind, index),
+            module="pyspark",
+        )
+        for kind, indexes in (("mor", ("bucket", "log", "bloom")), ("cow", ("bucket", "bloom")))
+        for index in indexes
+    ),
+    Peer(MEMORY, "memory", "cow", "memory.py", ("local",)),
+    Peer(MEMORY_SPARK, "memory", "cow", "memory.py", ("spark",), module="pyspark", task="pyspark.daemon"),
 )
+_SUITE_OF = {"scaling": "scaling", "indexes": "indexes", "indexes-spark": "indexes", "memory": "memory"}
 SUITES = {
-    "rides": tuple(peer for peer in PEERS if peer.engine != "scaling"),
-    "scaling": tuple(peer for peer in PEERS if peer.engine == "scaling"),
+    suite: tuple(peer for peer in PEERS if _SUITE_OF.get(peer.engine, "rides") == suite)
+    for suite in ("rides", "scaling", "indexes", "memory")
 }
 BY_NAME = {peer.name: peer for peer in PEERS}
 
@@ -103,7 +130,7 @@ def command(peer: Peer, data: Path, tables: Path) -> Command | Missing:
     if peer.script == "binary":
         return _binary(peer, data, tables)
     env = dict(os.environ)
-    if peer.engine == "spark" or peer.jars:
+    if peer.module == "pyspark" or peer.jars:
         home = jdk.find(newest=SPARK35_NEWEST_JDK) if peer.jars else jdk.find()
         if home is None:
             return Missing(jdk.advice())

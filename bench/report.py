@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench import peers
-from bench.results import Results
+from bench.results import LARGE_WRITES, Results
 
 STEPS = (
     "bulk_insert", "scan_base", "upsert", "late", "delete", "snapshot", "snapshot_2", "snapshot_all",
     "project", "point", "incremental", "compact", "snapshot_compacted", "stream_base", "stream_merged",
-    "stream_3_columns", "groups_10", "groups_100", "groups_1000", "commits_10", "commits_100", "commits_500",
+    "stream_3_columns", "new_rows", "groups_10", "groups_100", "groups_1000", "commits_10", "commits_100",
+    "commits_500",
 )  # fmt: skip
 OURS = {
     ("embedded", "mor"): peers.LOCAL_MOR,
@@ -21,26 +22,44 @@ OURS = {
     ("slice", "mor"): peers.LARGE_SLICE,
     ("scaling", "mor"): peers.SCALING_MOR,
     ("scaling", "cow"): peers.SCALING_COW,
+    ("indexes", "mor"): peers.INDEXES,
+    ("indexes", "cow"): peers.INDEXES,
+    ("indexes-spark", "mor"): peers.INDEXES_SPARK,
+    ("indexes-spark", "cow"): peers.INDEXES_SPARK,
 }
 HEADS = {
     "embedded": "Without Spark",
     "spark": "On Spark",
     "slice": "One large slice",
     "scaling": "Upsert of 1,000 rows",
+    "indexes": "Indexes, embedded",
+    "indexes-spark": "Indexes, on Spark",
+    "memory": "Large writes",
+}
+RIDES_NOTE = (
+    "Seconds, and in parentheses how many times drawstring's for the same kind of table on the same "
+    "engine:\nmor puts changes beside the rows, cow writes files anew. `upsert` is the median of the "
+    "batches."
+)
+_INDEXES_NOTE = (
+    "Seconds, medians of the batches, and in parentheses how many times those of the first column."
+)
+NOTES = {
+    "scaling": "Seconds of one upsert, the median of three.",
+    "indexes": _INDEXES_NOTE,
+    "indexes-spark": _INDEXES_NOTE,
+    "memory": (
+        "Seconds, the peak, and the files written, those of the hot partition in parentheses. The peak is "
+        "that of the process,\non Spark that of its largest Python worker."
+    ),
 }
 
 
 def text(results: Results) -> str:
     """Return the tables, with what to know to read them."""
     parts = [table(results, engine) for engine in HEADS]
-    if any(peers.BY_NAME[name].engine == "scaling" for name in results.peers()):
-        return "\n\n".join([*(part for part in parts if part), "Seconds of one upsert, the median of three."])
-    note = (
-        "Seconds, and in parentheses how many times drawstring's for the same kind of table on the same "
-        "engine:\nmor puts changes beside the rows, cow writes files anew. `upsert` is the median of the "
-        "batches."
-    )
-    return "\n\n".join([*(part for part in parts if part), note])
+    notes = dict.fromkeys(NOTES.get(peers.BY_NAME[name].engine, RIDES_NOTE) for name in results.peers())
+    return "\n\n".join([*(part for part in parts if part), *notes])
 
 
 def put_into(page: Path, shown: str, marks: str) -> None:
@@ -56,7 +75,7 @@ def table(results: Results, engine: str) -> str:
     ran = [name for name in results.peers() if peers.BY_NAME[name].engine == engine]
     if not ran:
         return ""
-    rows = [[step, *(_cell(results, name, step) for name in ran)] for step in STEPS]
+    rows = [[step, *(_cell(results, name, step) for name in ran)] for step in (*STEPS, *LARGE_WRITES)]
     rows = [row for row in rows if any(row[1:])]
     if any(results.size(name) for name in ran):
         rows.append(["size, MB", *(_size(results, name, "mb") for name in ran)])
@@ -80,6 +99,9 @@ def _head(peer: str) -> str:
 
 
 def _cell(results: Results, peer: str, step: str) -> str:
+    if large := results.large_write(peer, step):
+        files = f"{large.result['files']} files ({large.result['hot']})"
+        return f"{large.seconds:.1f} s, {large.peak_mb:,} MB, {files}"
     seconds = results.seconds(peer, step)
     if seconds is None:
         return ""

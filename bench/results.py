@@ -14,8 +14,11 @@ SAME_TOTALS = ("snapshot", "snapshot_2", "snapshot_compacted")
 CHECKED = ("scan_base", "project", "point")
 STREAMS = ("stream_base", "stream_merged", "stream_3_columns")
 SLICE_COPIES = 10
-STREAM_PEAK_MB_MAX = 1073
-"""What reading a large slice may take: 1 GiB."""
+PEAK_MB_MAX = 1073
+"""What reading a large slice may take, and a large write besides its batch: 1 GiB."""
+MEDIANS = ("upsert", "new_rows")
+"""Steps that are done several times."""
+LARGE_WRITES = ("update_all_files", "hot_bulk_insert", "hot_insert", "hot_upsert_cow", "hot_upsert_bucket")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +49,21 @@ class Results:
         return list(dict.fromkeys(step.peer for step in self.steps))
 
     def seconds(self, peer: str, step: str) -> float | None:
-        """Return how long a step took; `upsert` is the median of the upserts."""
+        """Return how long a step took; of those that are done several times (`MEDIANS`) the median."""
         of_peer = [one for one in self.steps if one.peer == peer]
-        if step == "upsert":
-            times = [one.seconds for one in of_peer if one.step.startswith("upsert_")]
+        if step in MEDIANS:
+            times = [one.seconds for one in of_peer if one.step.startswith(f"{step}_")]
             return statistics.median(times) if times else None
         return next((one.seconds for one in of_peer if one.step == step), None)
 
     def peak_mb(self, peer: str) -> int | None:
         """Return the largest peak of a peer's steps."""
         return max((one.peak_mb for one in self.steps if one.peer == peer), default=None)
+
+    def large_write(self, peer: str, step: str) -> Measured | None:
+        """Return a step of the suite of memory."""
+        found = (one for one in self.steps if (one.peer, one.step) == (peer, step))
+        return next(found, None) if step in LARGE_WRITES else None
 
     def size(self, peer: str) -> dict[str, float] | None:
         """Return megabytes and number of the files that a peer left."""
@@ -69,8 +77,8 @@ class Results:
             expected = self._expected(one, did) if one.peer == peer else None
             if expected is not None and not _agree(one.result, expected):
                 found.append(f"{peer} {one.step}: {one.result} instead of {expected}")
-            if one.peer == peer and one.step in STREAMS and one.peak_mb > STREAM_PEAK_MB_MAX:
-                found.append(f"{peer} {one.step}: peak of {one.peak_mb} MB, above {STREAM_PEAK_MB_MAX} MB")
+            if one.peer == peer and (bound := _peak_mb_max(one)) is not None and one.peak_mb > bound:
+                found.append(f"{peer} {one.step}: peak of {one.peak_mb} MB, above {bound} MB")
         return found
 
     def _expected(self, one: Measured, did: set[str]) -> Any:
@@ -89,6 +97,13 @@ class Results:
     def save(self, file: Path) -> None:
         """Write the steps as JSON lines."""
         file.write_text("".join(json.dumps(asdict(step)) + "\n" for step in self.steps))
+
+
+def _peak_mb_max(one: Measured) -> int | None:
+    """Return what a step may take, None for any amount."""
+    if one.step in LARGE_WRITES:
+        return PEAK_MB_MAX + int(one.result["batch_mb"])
+    return PEAK_MB_MAX if one.step in STREAMS else None
 
 
 def _agree(one: Any, other: Any) -> bool:

@@ -25,6 +25,8 @@ from bench.results import Measured, Results
 from bench.watch import Watch
 
 LINES_OF_A_FAILURE = 15
+WIDE_ROWS = 2
+"""Wide rows for every ride: of a million rides 2 GB."""
 
 
 def main(words: list[str] | None = None) -> int:
@@ -59,13 +61,19 @@ def run(options: argparse.Namespace, work: Path) -> int:
 
 def _data(peers: tuple[Peer, ...], size: data.Size, folder: Path) -> dict[str, Any]:
     """Make the data that the peers need; return the results that they must have."""
-    if any(peer.engine == "scaling" for peer in peers):
+    engines = {peer.engine for peer in peers}
+    if "scaling" in engines:
         _say("making small batches")
         data.make_small_batches(folder)
-    if all(peer.engine == "scaling" for peer in peers):
+    if "memory" in engines:
+        _say(f"making {WIDE_ROWS * size.rows:,} wide rows")
+        data.make_wide(folder, WIDE_ROWS * size.rows)
+    if engines <= {"scaling", "memory"}:
         return {}
     _say(f"making {size.rows:,} rows and {size.batches} batches of {size.updates + size.inserts:,}")
     expected: dict[str, Any] = data.make(folder, size)["expected"]
+    if engines & {"indexes", "indexes-spark"}:
+        data.make_new_rides(folder, size)
     return expected
 
 
@@ -78,7 +86,7 @@ def _run_peer(peer: Peer, able: Command, work: Path, results: Results) -> bool:
         process = subprocess.Popen(
             able.words, env=able.env, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=work
         )
-        watch = Watch(process.pid)
+        watch = Watch(process.pid, peer.task)
         try:
             for measured in _steps(peer.name, process, watch):
                 results.steps.append(measured)

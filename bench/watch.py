@@ -21,8 +21,15 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 class Watch:
     """Samples a process tree in a thread until it is stopped."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, task: str = "") -> None:
+        """Begin to watch.
+
+        Args:
+            pid: the process.
+            task: text in the command lines of processes: the peak is that of the largest of these alone.
+        """
         self._pid = pid
+        self._task = task
         self._lock = threading.Lock()
         self._resident_peak = 0
         self._peak = 0
@@ -53,6 +60,9 @@ class Watch:
 
     def _sample(self) -> None:
         resident = tree(self._pid)
+        if self._task:
+            tasks = {pid: size for pid, size in resident.items() if self._task in command_line(pid)}
+            resident = dict(sorted(tasks.items(), key=lambda each: each[1])[-1:])
         total = sum(resident.values())
         with self._lock:
             if total <= self._resident_peak * _GROWTH:
@@ -87,6 +97,14 @@ def proportional(pid: int, resident: int) -> int:
     except (OSError, ValueError):
         pass
     return resident
+
+
+def command_line(pid: int) -> str:
+    """Return the words of a process, empty when it is gone."""
+    try:
+        return (_PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _processes() -> tuple[dict[int, int], dict[int, int]]:

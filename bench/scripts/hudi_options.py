@@ -11,6 +11,7 @@ INDEXES = {
     "bucket": {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"},
     "simple": {"hoodie.index.type": "SIMPLE"},
     "bloom": {"hoodie.index.type": "BLOOM"},
+    "log": {"hoodie.index.type": "BLOOM", "hoodie.index.log.enable": "true"},
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,19 @@ def test_memory_of_children_counts() -> None:
         child.communicate("")
 
 
+def test_the_largest_of_some_processes_is_watched() -> None:
+    small, large = (f"import sys; held = bytearray({size}); sys.stdin.read()" for size in (10, 300_000_000))
+    run = "import subprocess, sys; [p.wait() for p in [subprocess.Popen([sys.executable, '-c', c]) for c in"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{run} {[small, large]!r}]]"], stdin=subprocess.PIPE
+    ) as all_:
+        watch = Watch(all_.pid, "bytearray(10)")
+        time.sleep(1)
+        assert 0 < watch.peak_mb() < 100
+        watch.stop()
+        all_.communicate(b"")
+
+
 def test_a_large_slice_is_streamed_and_its_peak_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -151,6 +165,37 @@ def test_small_upserts_are_timed_by_the_size_of_the_table(
     assert code == 0, shown
     assert "| commits_10 " in page.read_text()
     assert page.read_text().endswith("<!-- end of scaling -->\n<!-- results -->\n")
+
+
+def test_indexes_are_compared_on_the_same_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--rows", "2000", "--batches", "1", "--work", str(tmp_path), "--suite", "indexes"]
+    code = main([*words, "--peers", "bucket-mor,log-mor,bloom-cow"])
+    shown = capsys.readouterr().out
+    assert code == 0, shown
+    assert "| Indexes, embedded | bucket-mor | " in shown
+    assert "| new_rows " in shown
+
+
+def test_large_writes_are_told_with_their_peaks_and_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- memory -->\n<!-- end of memory -->\n")
+    words = ["--rows", "2000", "--work", str(tmp_path), "--suite", "memory", "--markdown", str(page)]
+    code = main([*words, "--peers", "memory"])
+    shown = capsys.readouterr().out
+    assert code == 0, shown
+    assert " MB, 8 files (1) " in page.read_text()
+    assert not (tmp_path / "tables/memory").exists()
+
+
+def test_a_large_write_may_take_its_batch_besides_the_bound() -> None:
+    wrote = {"files": 8, "hot": 1, "batch_mb": 500}
+    results = results_of(
+        Measured("memory", "hot_insert", 1.0, 1500, wrote),
+        Measured("memory", "hot_upsert_cow", 1.0, 1600, wrote),
+    )
+    assert results.wrong("memory") == ["memory hot_upsert_cow: peak of 1600 MB, above 1573 MB"]
 
 
 def test_a_peak_above_the_bound_is_a_failure() -> None:
