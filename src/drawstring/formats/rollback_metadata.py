@@ -78,7 +78,12 @@ def encode_rollback(meta: RollbackMetadata, root: str) -> bytes:
         meta: what was done, with paths relative to the table.
         root: absolute path of the table, put before each path.
     """
-    record = {
+    return encode_container(schemas.load("rollback"), rollback_record(meta, root))
+
+
+def rollback_record(meta: RollbackMetadata, root: str) -> dict[str, Any]:
+    """Return a rollback as a record, which stands in restore metadata too; arguments as `encode_rollback`."""
+    return {
         "startRollbackTime": meta.started,
         "timeTakenInMillis": round(meta.seconds * 1000),
         "totalFilesDeleted": sum(len(stat.deleted) for stat in meta.stats),
@@ -87,7 +92,6 @@ def encode_rollback(meta: RollbackMetadata, root: str) -> bytes:
         "version": 1,
         "instantsRollback": [{"commitTime": meta.instant, "action": meta.action}],
     }
-    return encode_container(schemas.load("rollback"), record)
 
 
 def _stat_record(stat: RollbackStat, root: str) -> dict[str, Any]:
@@ -110,10 +114,11 @@ def decode_rollback(data: bytes, root: str) -> RollbackMetadata:
     Raises:
         CorruptTableError: the bytes are damaged.
     """
-    return read_as(lambda record: _rollback_of(record, root), one_record(data), "rollback metadata")
+    return read_as(lambda record: rollback_of(record, root), one_record(data), "rollback metadata")
 
 
-def _rollback_of(record: dict[str, Any], root: str) -> RollbackMetadata:
+def rollback_of(record: dict[str, Any], root: str) -> RollbackMetadata:
+    """Return the rollback that a decoded record tells of; arguments as `decode_rollback`."""
     instants = record.get("instantsRollback") or ()
     partitions = record.get("partitionMetadata") or {}
     return RollbackMetadata(
