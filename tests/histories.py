@@ -29,6 +29,9 @@ SCHEMA = pa.schema(
         pa.field("driver", pa.struct([("name", pa.string()), ("age", pa.int32())])),
     ]
 )
+UNTENDED = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+"""Options of writes after which old files and instants stay."""
+
 CITIES = ("berlin", "lima", "new york")
 META = tuple(
     f"_hoodie_{name}" for name in ("commit_time", "commit_seqno", "record_key", "partition_path", "file_name")

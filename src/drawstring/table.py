@@ -18,11 +18,11 @@ from drawstring.config.options import OPERATION_KEY, WriteOptions, check_call
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Rows
 from drawstring.model.result import CommitResult
-from drawstring.query.table_queries import TableQueries
 from drawstring.services.background import wait_for_background
 from drawstring.services.clustering import cluster, run_clustering, schedule_clustering
 from drawstring.services.compaction import compact, run_compaction, schedule_compaction
 from drawstring.services.progress import Progress
+from drawstring.table_services import TableServices
 from drawstring.txn.state import TableState
 from drawstring.write.clauses import AskedClause
 from drawstring.write.drop import DELETE_PARTITION, delete_partitions
@@ -35,7 +35,7 @@ from drawstring.write.source import batches_of
 from drawstring.write.verbs import MERGE, UPDATE, VERBS, Verb
 
 
-class Table(TableQueries):
+class Table(TableServices):
     """An open Hudi table.
 
     Made by `drawstring.open` and `drawstring.create`. Every call looks at the table as it is then;

@@ -18,7 +18,7 @@ from drawstring.filegroups.json_images import COMPACT, json_images
 from drawstring.query.follow import Batch, time_of_position
 from drawstring.timeline import store
 from tests.golden.cases import TABLES
-from tests.histories import CASES, Case, History, create, plain, row, table_of
+from tests.histories import CASES, UNTENDED, Case, History, create, plain, row, table_of
 
 Image = dict[str, Any]
 State = dict[str, Image]
@@ -188,7 +188,7 @@ def test_what_a_batch_costs_does_not_grow_with_the_timeline(
 ) -> None:
     history = create(str(tmp_path / "t"), Case(9, "MERGE_ON_READ"))
     for step in range(40):
-        history.table.upsert(table_of([row(step % 3, step)]))
+        history.table.upsert(table_of([row(step % 3, step)]), **UNTENDED)
     decoded: list[int] = []
     decode = store.decode_commit
     monkeypatch.setattr(store, "decode_commit", lambda data: decoded.append(1) or decode(data))

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from drawstring.base.errors import DrawstringError
+from drawstring.cli.archive import archive
+from drawstring.cli.clean import clean
 from drawstring.cli.cluster import cluster
 from drawstring.cli.compact import compact
 from drawstring.cli.files import files
@@ -24,7 +26,16 @@ from drawstring.cli.timeline import timeline
 EXIT_DEFECT = 1
 EXIT_FAULT = 2
 
-COMMANDS: tuple[Callable[..., None], ...] = (show, timeline, files, head, compact, cluster)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    show,
+    timeline,
+    files,
+    head,
+    compact,
+    cluster,
+    clean,
+    archive,
+)
 
 
 def build() -> App:

@@ -19,6 +19,17 @@ StorageOptions = Annotated[
         name="--option", negative="", help="Option of the object store as NAME=VALUE; may be repeated."
     ),
 ]
+DryRun = Annotated[
+    bool, Parameter(name="--dry-run", negative="", help="Show what would be done, and do nothing.")
+]
+HudiOptions = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--hoodie",
+        negative="",
+        help="Option of Hudi's as NAME=VALUE, hoodie.compaction.strategy for instance; may be repeated.",
+    ),
+]
 
 
 def open_table(path: str, options: tuple[str, ...]) -> Table:

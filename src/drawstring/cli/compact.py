@@ -12,7 +12,7 @@ from rich.progress import Progress, TaskID
 
 from drawstring.base.errors import InvalidError
 from drawstring.cli import output
-from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, named_values, open_table
+from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
 from drawstring.model.result import CommitResult
 from drawstring.table import Table
 
@@ -26,14 +26,6 @@ Schedule = Annotated[
 Instant = Annotated[
     str | None, Parameter(help="Run the compaction that was scheduled under this instant, and nothing else.")
 ]
-Options = Annotated[
-    tuple[str, ...],
-    Parameter(
-        name="--hoodie",
-        negative="",
-        help="Option of Hudi's as NAME=VALUE, hoodie.compaction.strategy for instance; may be repeated.",
-    ),
-]
 
 
 def compact(
@@ -41,7 +33,7 @@ def compact(
     *,
     schedule: Schedule = False,
     run: Instant = None,
-    hoodie: Options = (),
+    hoodie: HudiOptions = (),
     as_json: AsJson = False,
     option: StorageOptions = (),
 ) -> None:

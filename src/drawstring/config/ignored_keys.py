@@ -18,6 +18,8 @@ _SLIP_RATIO: Final = 0.94
 
 _TUNING: Final = "it tunes the Java engine"
 _SERVICES: Final = "drawstring does not run this service yet; the table is complete without it"
+_CLEANING: Final = "a clean looks at all partitions that changed, and runs within the write"
+_ARCHIVING: Final = "archiving runs within the write, and makes few files"
 _METADATA: Final = "drawstring does not keep a metadata table yet; readers list files instead"
 _LOCKS: Final = "drawstring brings its own lock"
 _MONITORING: Final = "drawstring reports no metrics"
@@ -26,18 +28,18 @@ _STREAMER: Final = "it is about Hudi's ingestion application"
 _SCHEMA: Final = "missing nullable columns are always filled with null"
 
 IGNORED_FAMILIES: Final[Mapping[str, str]] = {
-    "hoodie.archive.": _SERVICES,
+    "hoodie.archive.": _ARCHIVING,
     "hoodie.aws.": _SYNC,
     "hoodie.bloom.index.": _TUNING,
     "hoodie.bootstrap.": "nothing is bootstrapped",
     "hoodie.bucket.index.": _TUNING,
     "hoodie.bulkinsert.": _TUNING,
     "hoodie.cdc.": _TUNING,
-    "hoodie.clean.": _SERVICES,
-    "hoodie.cleaner.": _SERVICES,
+    "hoodie.clean.": _CLEANING,
+    "hoodie.cleaner.": _CLEANING,
     "hoodie.client.": _TUNING,
     "hoodie.clustering.": "it tunes the Java engine, or is about clustering in the background of a stream",
-    "hoodie.commits.": _SERVICES,
+    "hoodie.commits.": _ARCHIVING,
     "hoodie.common.": _TUNING,
     "hoodie.compact.": _SERVICES,
     "hoodie.compaction.": _TUNING,
@@ -62,7 +64,7 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.global.": _TUNING,
     "hoodie.hfile.": _TUNING,
     "hoodie.index.bloom.": _TUNING,
-    "hoodie.keep.": _SERVICES,
+    "hoodie.keep.": _ARCHIVING,
     "hoodie.lance.": _TUNING,
     "hoodie.layout.": _TUNING,
     "hoodie.log.compaction.": _SERVICES,

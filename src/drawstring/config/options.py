@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.archive_keys import ARCHIVE_OPTIONS, Archiving
 from drawstring.config.bulk_keys import BULK_OPTIONS, BulkInsert
+from drawstring.config.clean_keys import CLEAN_OPTIONS, Cleaning
 from drawstring.config.clustering_keys import Clustering
 from drawstring.config.compaction_keys import CompactionSettings
 from drawstring.config.key_settings import KEY_SETTINGS
@@ -32,6 +34,17 @@ _TYPE_KEY: Final = "hoodie.datasource.write.keygenerator.type"
 _CLASS_KEY: Final = "hoodie.datasource.write.keygenerator.class"
 _MODE_KEY: Final = "hoodie.record.merge.mode"
 _PAYLOAD_KEY: Final = "hoodie.datasource.write.payload.class"
+_GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
+    "sizing": (Sizing, SIZING_OPTIONS),
+    "bulk": (BulkInsert, BULK_OPTIONS),
+    "cleaning": (Cleaning, CLEAN_OPTIONS),
+    "archiving": (Archiving, ARCHIVE_OPTIONS),
+}
+"""Options that make one field of `WriteOptions` together, and what that is."""
+
+_SINGLE: Final = tuple(
+    option for option in WRITE_OPTIONS if not any(option in group for _, group in _GROUPS.values())
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +74,8 @@ class WriteOptions:
         sizing: how large base files are to be.
         bulk: how a bulk insert orders rows.
         clustering: what clustering brings together, and when.
+        cleaning: which old versions of files go.
+        archiving: how many instants stay on the active timeline.
         partial_update: whether upsert leaves columns alone that the rows lack.
         combine_before_insert, combine_before_upsert: whether one record of a key is kept.
         insert_duplicates: `none`, `drop` or `fail`: what insert does with keys that are there.
@@ -102,6 +117,8 @@ class WriteOptions:
     sizing: Sizing
     bulk: BulkInsert
     clustering: Clustering
+    cleaning: Cleaning
+    archiving: Archiving
     partial_update: bool
     combine_before_insert: bool
     insert_duplicates: str
@@ -124,13 +141,10 @@ class WriteOptions:
             UnsupportedError: something that this release does not carry out.
         """
         found = parse_options(given, Scope.WRITE)
-        fields = _fields(WRITE_OPTIONS, found)
-        sizing = Sizing(**{option.field: fields.pop(option.field) for option in SIZING_OPTIONS})
-        bulk = BulkInsert(**{option.field: fields.pop(option.field) for option in BULK_OPTIONS})
+        fields = _fields(_SINGLE, found)
+        fields |= {name: group(**_fields(options, found)) for name, (group, options) in _GROUPS.items()}
         table_type = fields["table_type"]
         fields |= {
-            "sizing": sizing,
-            "bulk": bulk,
             "compaction": CompactionSettings.take(fields),
             "clustering": Clustering.take(fields),
             "table_type": TableType(table_type) if table_type else None,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from drawstring.config.archive_keys import ARCHIVE_OPTIONS
 from drawstring.config.bulk_keys import BULK_OPTIONS
+from drawstring.config.clean_keys import CLEAN_OPTIONS
 from drawstring.config.clustering_keys import CLUSTERING_OPTIONS
 from drawstring.config.compaction_keys import COMPACTION_OPTIONS
 from drawstring.config.index_keys import INDEX_OPTIONS
@@ -232,6 +234,8 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         field="combine_before_upsert",
     ),
     *COMPACTION_OPTIONS,
+    *CLEAN_OPTIONS,
+    *ARCHIVE_OPTIONS,
     Option(
         "hoodie.write.lock.wait_time_ms",
         "How long a write waits for another one to end, milliseconds.",

@@ -50,13 +50,18 @@ class GroupFiles:
     logs: list[LogFile]
 
 
-def group_files(statuses: Iterable[FileStatus]) -> dict[str, GroupFiles]:
-    """Sort data files by file id; CDC files and what is no data file is left out."""
+def group_files(statuses: Iterable[FileStatus], *, change_logs: bool = False) -> dict[str, GroupFiles]:
+    """Sort data files by file id; what is no data file is left out.
+
+    Args:
+        statuses: files as listed.
+        change_logs: whether the CDC files are among the log files.
+    """
     groups: dict[str, GroupFiles] = defaultdict(lambda: GroupFiles([], []))
     for status in statuses:
         if base := BaseFile.parse(status):
             groups[base.file_id].bases.append(base)
-        elif (log := LogFile.parse(status)) and not log.is_cdc:
+        elif (log := LogFile.parse(status)) and (change_logs or not log.is_cdc):
             groups[log.file_id].logs.append(log)
     return groups
 

@@ -109,6 +109,22 @@ class FileGroupView:
             self._presence.check(partition, listed, newest, replaced=replaced, as_of=as_of)
         return found
 
+    def stored_groups(self, partition: str) -> list[FileGroup]:
+        """Return all file groups as they are stored, by file id: replaced ones too, CDC files among the logs.
+
+        Whether files are missing is not looked at.
+
+        Args:
+            partition: partition path.
+        """
+        visible = Visibility(self._timeline.completion_of)
+        listed = group_files(self._listing.files(partition), change_logs=True)
+        found = (
+            (file_id, self._slices_of(partition, file_id, files, visible))
+            for file_id, files in sorted(listed.items())
+        )
+        return [FileGroup(partition, file_id, tuple(slices)) for file_id, slices in found if slices]
+
     def replaced_groups(self) -> dict[tuple[str, str], str]:
         """Return the file groups, as partition and file id, that were replaced, and the first time of it."""
         if self._replaced is None:

@@ -11,22 +11,43 @@ from __future__ import annotations
 import io
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import fastavro
 
 from drawstring.base.errors import CorruptTableError
+from drawstring.formats import schemas
 from drawstring.formats.avro_checks import check_bounded
-from drawstring.formats.avro_container import DAMAGE
+from drawstring.formats.avro_container import DAMAGE, MAGIC
 from drawstring.formats.metadata import commit_of
+from drawstring.formats.records import one_record
 from drawstring.model.commit import CommitMetadata
 
 _HEAD: Final = struct.Struct(">ii")
 _LENGTH: Final = struct.Struct(">i")
 _COMPLETED: Final = "COMPLETED"
 _METADATA: Final = ("hoodieReplaceCommitMetadata", "hoodieCommitMetadata")
+_CONTENT_VERSION: Final = 3
+_FIELDS: Final[Mapping[tuple[str, str], str]] = {
+    ("commit", "COMPLETED"): "hoodieCommitMetadata",
+    ("commit", "INFLIGHT"): "hoodieCommitMetadata",
+    ("deltacommit", "COMPLETED"): "hoodieCommitMetadata",
+    ("deltacommit", "INFLIGHT"): "hoodieCommitMetadata",
+    ("replacecommit", "COMPLETED"): "hoodieReplaceCommitMetadata",
+    ("replacecommit", "INFLIGHT"): "HoodieInflightReplaceMetadata",
+    ("replacecommit", "REQUESTED"): "hoodieRequestedReplaceMetadata",
+    ("compaction", "REQUESTED"): "hoodieCompactionPlan",
+    ("logcompaction", "REQUESTED"): "hoodieCompactionPlan",
+    ("clean", "COMPLETED"): "hoodieCleanMetadata",
+    ("clean", "INFLIGHT"): "hoodieCleanerPlan",
+    ("clean", "REQUESTED"): "hoodieCleanerPlan",
+    ("rollback", "COMPLETED"): "hoodieRollbackMetadata",
+}
+"""Where the content of a state's file goes; the others are empty, or say nothing that is not said again."""
+
+_TEXTS: Final = "extraMetadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +63,66 @@ class ArchiveEntry:
     requested: str
     action: str
     commit: CommitMetadata | None
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedState:
+    """A file of the active timeline that goes to the archive.
+
+    Attributes:
+        requested: requested time of the instant.
+        action: as it is called in this state.
+        state: `REQUESTED`, `INFLIGHT` or `COMPLETED`.
+        reached: instant time of when it came to this state.
+        content: the file.
+    """
+
+    requested: str
+    action: str
+    state: str
+    reached: str
+    content: bytes
+
+
+def encode_archive_entries(states: Sequence[ArchivedState]) -> tuple[bytes, str]:
+    """Return the content of one block of an archive, and the Avro schema for its header.
+
+    Raises:
+        CorruptTableError: the content of a state is damaged.
+    """
+    schema = schemas.load("archived_entry")
+    parsed = fastavro.parse_schema(schema)
+    parts = [_HEAD.pack(_CONTENT_VERSION, len(states))]
+    for state in states:
+        stream = io.BytesIO()
+        try:
+            fastavro.schemaless_writer(stream, parsed, _record(state))
+        except DAMAGE as error:
+            raise CorruptTableError(
+                f"the {state.action} cannot be archived, its {state.state.lower()} file is damaged ({error}):"
+                " restore it from a backup",
+                instant=state.requested,
+            ) from error
+        datum = stream.getvalue()
+        parts += (_LENGTH.pack(len(datum)), datum)
+    return b"".join(parts), json.dumps(schema, separators=(",", ":"))
+
+
+def _record(state: ArchivedState) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "commitTime": state.requested,
+        "actionType": state.action,
+        "actionState": state.state,
+        "stateTransitionTime": state.reached,
+    }
+    field = _FIELDS.get((state.action, state.state))
+    if field and state.content:
+        is_avro = state.content[:4] == MAGIC
+        content = one_record(state.content) if is_avro else json.loads(state.content)
+        if content.get(_TEXTS):
+            content[_TEXTS] = {key: str(text) for key, text in content[_TEXTS].items() if text is not None}
+        record[field] = content
+    return record
 
 
 def decode_archive_entries(data: bytes, schema_json: str) -> list[ArchiveEntry]:

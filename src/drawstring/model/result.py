@@ -56,3 +56,43 @@ class CommitResult:
             bytes_written=sum(stat.size_bytes for stat in stats),
             seconds=round(seconds, 3),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveResult:
+    """Instants moved from the active timeline into the archived one.
+
+    Attributes:
+        instants: how many.
+        first, last: requested times of the oldest and the newest of them.
+        seconds: time that it took.
+    """
+
+    instants: int
+    first: str
+    last: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CleanResult:
+    """A completed clean.
+
+    Attributes:
+        instant: requested time.
+        completed: completion time; None in table version 6.
+        files: files deleted.
+        partitions: partitions that they lay in.
+        partitions_deleted: partitions that nothing was left of.
+        earliest_retained: requested time of the first write whose files stay; empty where versions
+            are counted.
+        seconds: time that it took.
+    """
+
+    instant: str
+    completed: str | None
+    files: int
+    partitions: int
+    partitions_deleted: int
+    earliest_retained: str
+    seconds: float

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
-from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError
 from drawstring.filegroups.tasks import InstantRange, ReadTask, nullable
-from drawstring.formats.avro import decode_container
+from drawstring.formats.clean_metadata import decode_clean
 from drawstring.merge.choose import check_mergeable
+from drawstring.model.clean import CleanMetadata, CleanPolicy
 from drawstring.model.files import FileSlice
-from drawstring.model.instant import Action
+from drawstring.model.instant import Action, Instant
 from drawstring.query.buckets import buckets_to_read, is_among
 from drawstring.query.facts import TableFacts
 from drawstring.query.names import check_columns
@@ -28,7 +28,6 @@ from drawstring.query.support import check_readable, schema_history, visible_sch
 from drawstring.schema.history import SchemaHistory
 from drawstring.timeline.instants import as_instant_time
 
-_BY_VERSIONS: Final = "KEEP_LATEST_FILE_VERSIONS"
 _log = logging.getLogger("drawstring")
 
 
@@ -171,31 +170,33 @@ def check_not_cleaned(facts: TableFacts, time: str) -> None:
     Raises:
         InvalidError: a clean removed files that the table had then.
     """
-    cleans = [i for i in facts.timeline.instants if i.action is Action.CLEAN and i.is_completed]
-    if not cleans:
+    found = _last_clean(facts)
+    if found is None:
         return
-    records: list[dict[str, Any]] = decode_container(facts.store.read(cleans[-1]))[0]
-    retained = records[0].get("earliestCommitToRetain") if records else None
-    if retained and time < retained:
+    instant, done = found
+    if done.earliest and time < done.earliest:
         raise InvalidError(
-            f"files of the table as of {time} were cleaned away: ask for {retained} or later",
+            f"files of the table as of {time} were cleaned away: ask for {done.earliest} or later",
             table=facts.storage.spec.uri,
         )
-    newest = cleans[-1].requested
-    if not retained and records and time < newest and _deletes_versions(records[0]):
+    if done.policy == CleanPolicy.VERSIONS and not done.earliest and time < instant.requested:
         _log.warning(
             "%s: a clean at %s kept the newest versions of each file group only: rows of the table as of %s"
             " may be missing",
             facts.storage.spec.uri,
-            newest,
+            instant.requested,
             time,
         )
 
 
-def _deletes_versions(clean: Mapping[str, Any]) -> bool:
-    """Tell whether a clean deleted files by the number of versions."""
-    partitions: Iterable[Mapping[str, Any]] = (clean.get("partitionMetadata") or {}).values()
-    return any(each["policy"] == _BY_VERSIONS and each["successDeleteFiles"] for each in partitions)
+def _last_clean(facts: TableFacts) -> tuple[Instant, CleanMetadata] | None:
+    """Return the last clean that deleted something; others are noted to spare the next one work."""
+    for instant in reversed(facts.timeline.instants):
+        if instant.action is Action.CLEAN and instant.is_completed and (data := facts.store.read(instant)):
+            done = decode_clean(data)
+            if any(each.deleted or each.is_gone for each in done.partitions.values()):
+                return instant, done
+    return None
 
 
 def _with_schema_of(facts: TableFacts, time: str) -> TableFacts:

@@ -88,6 +88,13 @@ class LogArchive:
             raise CorruptTableError("the archived timeline lacks an instant", instant=instant.requested)
         return found
 
+    def newest(self) -> list[Instant]:
+        """Return the instants of the file that was written last."""
+        listed = self._storage.list_files(self._folder)
+        files = [(int(match[1]), s) for s in listed if (match := _ARCHIVE.fullmatch(s.name))]
+        entries = self._read(max(files, key=lambda each: each[0])[1], is_merging=False) if files else []
+        return [_instant(entry) for entry in entries if entry.action in _ACTIONS]
+
     def _entries(self) -> dict[Instant, CommitMetadata | None]:
         if self._found is None:
             listed = self._storage.list_files(self._folder)

@@ -1,17 +1,12 @@
 """The archived timeline of layout 2: a small LSM tree of Parquet files.
 
-    _version_                  the number of the manifest that counts
-    manifest_<n>               JSON: {"files": [{"fileName", "fileLen"}]}
-    <first>_<last>_<level>.parquet   sorted by requested time; first and last are requested times
-        instantTime, completionTime, action, metadata (the completed file), plan, version
-
-A reader that finds no version file takes the highest manifest: the version is deleted and written anew.
+_version_, manifest_<n>    which files count, see `manifests`
+<first>_<last>_<level>.parquet   sorted by requested time; first and last are requested times
+    instantTime, completionTime, action, metadata (the completed file), plan, version
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -25,10 +20,8 @@ from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import join_path
 from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.manifests import HISTORY_FILE, current_version, load_manifest
 
-_VERSION: Final = "_version_"
-_MANIFEST: Final = re.compile(r"manifest_(\d{1,18})", re.ASCII)
-_FILE: Final = re.compile(r"(\d{14,})_(\d{14,})_(\d{1,9})\.parquet", re.ASCII)
 _ACTIONS: Final = frozenset(action.value for action in Action)
 _TYPES: Final = pa.schema(
     [(name, pa.string()) for name in ("instantTime", "completionTime", "action")]
@@ -68,7 +61,7 @@ class History:
             where = where & (pc.field("completionTime") <= end)
         found: set[Instant] = set()
         for name in self._names():
-            match = _FILE.fullmatch(name)
+            match = HISTORY_FILE.fullmatch(name)
             if match is None or (end is not None and match[1] > end):
                 continue
             found.update(self._instants(name, where))
@@ -82,7 +75,7 @@ class History:
         """
         where = pc.field("instantTime") == instant.requested
         for name in self._names():
-            match = _FILE.fullmatch(name)
+            match = HISTORY_FILE.fullmatch(name)
             if match is None or not match[1] <= instant.requested <= match[2]:
                 continue
             for batch in self._rows(name, ("instantTime", "action", "metadata"), where):
@@ -117,38 +110,7 @@ class History:
     def _names(self) -> tuple[str, ...]:
         """Return the files of the manifest that counts."""
         if self._files is None:
-            version = self._version()
-            self._files = () if version is None else self._listed(f"manifest_{version}")
+            version = current_version(self._storage, self._folder)
+            listed = () if version is None else load_manifest(self._storage, self._folder, version)
+            self._files = tuple(file.name for file in listed)
         return self._files
-
-    def _version(self) -> int | None:
-        try:
-            return int(self._storage.read(join_path(self._folder, _VERSION)))
-        except FileNotFoundError:
-            pass
-        except ValueError:
-            raise CorruptTableError(
-                "the version of the archived timeline is no number: write the number of the newest manifest",
-                path=join_path(self._folder, _VERSION),
-            ) from None
-        names = [status.name for status in self._storage.list_files(self._folder)]
-        return max((int(match[1]) for name in names if (match := _MANIFEST.fullmatch(name))), default=None)
-
-    def _listed(self, manifest: str) -> tuple[str, ...]:
-        path = join_path(self._folder, manifest)
-        try:
-            content = json.loads(self._storage.read(path))
-            return tuple(_checked(each["fileName"]) for each in content["files"])
-        except FileNotFoundError:
-            raise CorruptTableError("a manifest of the archived timeline is gone", path=path) from None
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise CorruptTableError(
-                f"a manifest of the archived timeline is damaged ({error}): restore it from a backup",
-                path=path,
-            ) from error
-
-
-def _checked(name: object) -> str:
-    if not isinstance(name, str) or not _FILE.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of an archive file")
-    return name

@@ -20,6 +20,7 @@ from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
 from drawstring.services.clustering_conflicts import lookup_of, make_way
 from drawstring.services.transaction import Session, begin, clear, exclusive
+from drawstring.services.upkeep import tidy
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.txn.state import TableState
 from drawstring.write.facts import WriteFacts
@@ -68,6 +69,7 @@ def delete_partitions(
             )
             make_way(session, options, metadata)
             completed = transaction.commit(metadata)
+        tidy(session, options)
     return CommitResult.of(completed, DELETE_PARTITION, (), watch.seconds())
 
 

@@ -26,6 +26,7 @@ from drawstring.model.result import CommitResult
 from drawstring.services.after_write import look_after
 from drawstring.services.clustering_conflicts import lookup_of, make_way
 from drawstring.services.transaction import Session, begin, clear, exclusive
+from drawstring.services.upkeep import tidy
 from drawstring.txn.state import TableState
 from drawstring.write.arrange import Arrangement
 from drawstring.write.buckets import check_buckets
@@ -113,6 +114,7 @@ def write_feed(
             )
             make_way(session, options, metadata)
             completed = transaction.commit(metadata)
+        tidy(session, options)
     result = CommitResult.of(completed, asked.name, stats, watch.seconds())
     look_after(state, session.config, options)
     return result

@@ -14,7 +14,8 @@ def load(name: str) -> dict[str, Any]:
 
     Args:
         name: `commit`, `replace_commit`, `requested_replace`, `compaction_plan`, `rollback_plan`,
-            `rollback`, `clean_plan`, `clean`, `savepoint`, `restore_plan`, `restore` or `delete_list`.
+            `rollback`, `clean_plan`, `clean`, `savepoint`, `restore_plan`, `restore`,
+            `archived_entry` or `delete_list`.
     """
     text = resources.files(__package__).joinpath(f"{name}.avsc").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)

@@ -1,0 +1,60 @@
+"""`drawstring clean`: delete versions of files that nobody needs any more."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from drawstring.cli import output
+from drawstring.cli.arguments import (
+    AsJson,
+    DryRun,
+    HudiOptions,
+    StorageOptions,
+    TablePath,
+    named_values,
+    open_table,
+)
+from drawstring.model.clean import CleanPlan
+from drawstring.model.result import CleanResult
+
+
+def clean(
+    path: TablePath,
+    *,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    hoodie: HudiOptions = (),
+    option: StorageOptions = (),
+) -> None:
+    """Delete old versions of files; by default the files of the newest 10 commits stay."""
+    table = open_table(path, option)
+    if dry_run:
+        _show(table.plan_clean(**named_values(hoodie)), as_json)
+        return
+    result = table.clean(**named_values(hoodie))
+    if as_json:
+        output.print_json(asdict(result) if result else None)
+    else:
+        output.console().print(_told(result) if result else "nothing to clean", highlight=False)
+
+
+def _show(plan: CleanPlan | None, as_json: bool) -> None:
+    if as_json:
+        output.print_json(asdict(plan) if plan else None)
+    elif plan is None or not plan.files:
+        output.console().print("nothing to clean", highlight=False)
+    else:
+        rows = [(place, path.rpartition("/")[2]) for place, paths in plan.files.items() for path in paths]
+        output.print_grid(("partition", "file to delete"), rows)
+        kept = f"; files since {plan.earliest.requested} stay" if plan.earliest else ""
+        gone = f", {len(plan.partitions_to_delete)} of them whole" if plan.partitions_to_delete else ""
+        text = f"{len(rows)} files in {len(plan.files)} partitions{gone}{kept}; nothing was deleted"
+        output.console().print(text, highlight=False)
+
+
+def _told(result: CleanResult) -> str:
+    gone = f", {result.partitions_deleted} partitions with them" if result.partitions_deleted else ""
+    kept = f"; files since {result.earliest_retained} stay" if result.earliest_retained else ""
+    return (
+        f"deleted {result.files} files in {result.partitions} partitions{gone}{kept}, {result.seconds:.1f} s"
+    )

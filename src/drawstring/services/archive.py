@@ -1,0 +1,104 @@
+"""Archiving: keep the active timeline short.
+
+plan   see `archiving`
+run    the archive first, then the active timeline (`timeline.archive_writer`); markers of what is archived go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from drawstring.base.clock import Stopwatch
+from drawstring.config.options import WriteOptions
+from drawstring.config.table import TableConfig
+from drawstring.filegroups.markers import MARKER_ROOT, Markers
+from drawstring.model.instant import Action, Instant
+from drawstring.model.result import ArchiveResult
+from drawstring.services.archiving import ArchiveFacts, plan_archive
+from drawstring.services.clean import cutoff_of, last_clean
+from drawstring.services.cleaning import earliest_retained
+from drawstring.services.transaction import Session, clear, exclusive
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.archive_writer import archive_instants
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.state import TableState
+
+
+def archive(state: TableState, options: WriteOptions) -> ArchiveResult | None:
+    """Move old instants into the archived timeline.
+
+    Args:
+        state: the table.
+        options: of writes: how many stay, what a clean keeps, lock wait.
+
+    Returns:
+        What was archived, or None when the timeline was short enough.
+
+    Raises:
+        ConflictError: another writer holds the table.
+    """
+    with exclusive(state, options.lock_wait_ms) as found:
+        session = clear(found)
+        return archive_table(session, options, session.store.load())
+
+
+def planned_instants(state: TableState, options: WriteOptions) -> list[Instant]:
+    """Return what `archive` would move now, oldest first; the table stays as it is."""
+    config = load_config(state.storage)
+    store = TimelineStore(state.storage, config, state.clock)
+    return _chosen(_Table(state, config, store), options, store.load())
+
+
+def archive_table(session: Session, options: WriteOptions, timeline: Timeline) -> ArchiveResult | None:
+    """Archive instants of a table whose lock is held; see `archive`.
+
+    Args:
+        session: the table, locked.
+        options: of writes.
+        timeline: as it is, or was a moment ago.
+    """
+    watch = Stopwatch()
+    chosen = _chosen(_Table(session.state, session.config, session.store), options, timeline)
+    if not chosen:
+        return None
+    session.lock.check()
+    archive_instants(session.state.storage, session.config, options.archiving, chosen)
+    _sweep_markers(session.state.storage, chosen)
+    return ArchiveResult(len(chosen), chosen[0].requested, chosen[-1].requested, round(watch.seconds(), 3))
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    state: TableState
+    config: TableConfig
+    store: TimelineStore
+
+
+def _chosen(table: _Table, options: WriteOptions, timeline: Timeline) -> list[Instant]:
+    if len(timeline.writes()) <= options.archiving.commits_max:
+        return []
+    cleaning = options.cleaning
+    retained = earliest_retained(timeline, cleaning, cutoff_of(cleaning, table.state.clock, table.config))
+    facts = ArchiveFacts(
+        timeline=timeline,
+        is_merge_on_read=table.config.is_merge_on_read,
+        retained=retained.requested if retained else None,
+        last=last_clean(table.store, timeline),
+        saved={
+            each.requested
+            for each in timeline.instants
+            if each.action is Action.SAVEPOINT and each.is_completed
+        },
+        deltas_kept=options.compaction.commits,
+    )
+    return plan_archive(facts, options.archiving)
+
+
+def _sweep_markers(storage: Storage, archived: list[Instant]) -> None:
+    """Delete the markers that crashed writers left of instants that are archived now."""
+    times = {each.requested for each in archived}
+    for folder in storage.list_folders(MARKER_ROOT):
+        if (time := folder.rpartition("/")[2]) in times:
+            Markers(storage, time).remove()

@@ -1,0 +1,133 @@
+"""Which instants may leave the active timeline (specification: Timeline, archived). Pure.
+
+    oldest                                                                       newest
+    w1  c1  w2  w3  r1  w4 | w5 ...          ... the newest that stay in any case
+    <-- archived --------> ^ the bound: nothing from here on may go
+
+Once a write is archived its files count as committed, whatever they are, and what else it said is forgotten.
+So no write goes that somebody still asks: see `_bounds`. Cleans and rollbacks go with the writes after them,
+the last clean aside: the next one begins where it ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from drawstring.config.archive_keys import Archiving
+from drawstring.model.clean import CleanMetadata
+from drawstring.model.instant import Action, Instant
+from drawstring.timeline.timeline import Timeline
+
+_READERS_OF_THE_RETAINED = 2
+_GO_ALONG = frozenset({Action.CLEAN, Action.ROLLBACK})
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFacts:
+    """What planning knows of the table.
+
+    Attributes:
+        timeline: the active timeline.
+        is_merge_on_read: whether there are log files.
+        retained: requested time of the first write whose files a clean keeps now, None for none.
+        last: the last completed clean on the timeline.
+        saved: requested times of savepoints.
+        deltas_kept: newest delta commits since the last compaction that it is triggered by.
+    """
+
+    timeline: Timeline
+    is_merge_on_read: bool
+    retained: str | None
+    last: CleanMetadata | None
+    saved: Collection[str]
+    deltas_kept: int
+
+
+def plan_archive(facts: ArchiveFacts, archiving: Archiving) -> list[Instant]:
+    """Return the instants to archive, oldest first; none while the timeline is short enough."""
+    writes = facts.timeline.writes()
+    least, most = _sizes(facts, archiving)
+    if len(writes) <= most:
+        return []
+    bound = min(_bounds(facts, archiving), default=None)
+    going = [
+        write
+        for write in writes
+        if (bound is None or write.requested < bound) and write.requested not in facts.saved
+    ][: len(writes) - least]
+    if not going:
+        return []
+    cleans = [each for each in facts.timeline.instants if each.action is Action.CLEAN and each.is_completed]
+    along = [
+        each
+        for each in facts.timeline.instants
+        if each.action in _GO_ALONG
+        and each.is_completed
+        and each.requested < going[-1].requested
+        and each not in cleans[-1:]
+    ]
+    return sorted([*going, *along])
+
+
+def _sizes(facts: ArchiveFacts, archiving: Archiving) -> tuple[int, int]:
+    """Return how many writes stay at least and at most: those whose files are kept stay."""
+    least, most = archiving.commits_min, archiving.commits_max
+    if facts.retained is not None:
+        needed = sum(write.requested >= facts.retained for write in facts.timeline.writes())
+        needed += _READERS_OF_THE_RETAINED
+        if needed > least:
+            return needed, most + needed - least
+    return least, most
+
+
+def _bounds(facts: ArchiveFacts, archiving: Archiving) -> Iterator[str]:
+    """Yield requested times of instants that stay, each with all after it."""
+    yield from _before_pending(facts)
+    yield from _uncleaned(facts)
+    if facts.saved and not archiving.beyond_savepoint:
+        yield min(facts.saved)
+    if facts.is_merge_on_read:
+        yield from _of_compaction(facts)
+        yield from _overlapping(facts.timeline)
+
+
+def _before_pending(facts: ArchiveFacts) -> Iterator[str]:
+    """Keep the write before the first pending instant: what comes after it must not look archived."""
+    pending = facts.timeline.pending()
+    if pending:
+        first = min(each.requested for each in pending)
+        before = [write.requested for write in facts.timeline.writes() if write.requested < first]
+        yield before[-1] if before else first
+
+
+def _uncleaned(facts: ArchiveFacts) -> Iterator[str]:
+    """Keep the writes that replaced file groups until these are gone, or they would come back."""
+    replacing = [w.requested for w in facts.timeline.writes() if w.action is Action.REPLACE_COMMIT]
+    since = "" if facts.last is None else facts.last.earliest or facts.last.started
+    held = {*facts.saved, *(facts.last.savepoints if facts.last else ())}
+    if held:
+        since = min(since, min(held))
+    yield from [time for time in replacing if time >= since][:1]
+
+
+def _of_compaction(facts: ArchiveFacts) -> Iterator[str]:
+    """Keep the delta commits that make a compaction due."""
+    since: list[str] = []
+    for write in reversed(facts.timeline.writes()):
+        if write.action is Action.COMMIT:
+            break
+        since.append(write.requested)
+    yield from since[: facts.deltas_kept][-1:]
+
+
+def _overlapping(timeline: Timeline) -> Iterator[str]:
+    """Keep writes that completed after a compaction had begun: their log files follow its base files.
+
+    Once archived they would count as completed when they were requested.
+    """
+    compactions = [each.requested for each in timeline.writes() if each.action is Action.COMMIT]
+    for write in timeline.writes():
+        if write.completed and any(write.requested < each < write.completed for each in compactions):
+            yield write.requested
+            return

@@ -1,0 +1,303 @@
+"""Cleaning: delete versions of files that nobody needs any more.
+
+    plan   see `cleaning`; put on the timeline as requested
+    run    inflight -> delete the files -> completed
+
+A clean that its process did not finish is run again from its plan, for a deleted file may be deleted
+twice. Nothing else on the table waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import Final
+
+from drawstring.base.clock import Clock, Stopwatch
+from drawstring.base.errors import CorruptTableError
+from drawstring.config.clean_keys import Cleaning
+from drawstring.config.options import WriteOptions
+from drawstring.config.table import TableConfig
+from drawstring.filegroups.listing import StorageListing
+from drawstring.filegroups.view import FileGroupView
+from drawstring.formats.clean_metadata import decode_clean, decode_clean_plan, encode_clean, encode_clean_plan
+from drawstring.formats.savepoint_metadata import decode_savepoint
+from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, EarliestRetained
+from drawstring.model.instant import Action, Instant, State
+from drawstring.model.result import CleanResult
+from drawstring.model.savepoint import Savepoint
+from drawstring.services.cleaning import (
+    CleanFacts,
+    Keeping,
+    changed_partitions,
+    earliest_retained,
+    files_to_delete,
+    is_due,
+    is_empty_after,
+    writes_between,
+)
+from drawstring.services.transaction import Session, clear, exclusive
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import Storage, StorageSpec
+from drawstring.timeline.archived import open_archive
+from drawstring.timeline.instants import instant_time
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.state import TableState
+
+_HOUR_MS: Final = 3_600_000
+_FILES_A_TASK: Final = 512
+_WRITES_LOOKED_AT_AGAIN: Final = 8
+"""Writes with nothing to delete after which a clean is put on the timeline, for the next to begin there."""
+
+_log = logging.getLogger("drawstring")
+
+
+def clean(state: TableState, options: WriteOptions) -> CleanResult | None:
+    """Finish cleans that were cut short, then delete what is old.
+
+    Args:
+        state: the table.
+        options: of writes: what stays, lock wait.
+
+    Returns:
+        What the last clean did, or None when there was nothing to delete.
+
+    Raises:
+        ConflictError: another writer holds the table.
+    """
+    with exclusive(state, options.lock_wait_ms) as found:
+        session = clear(found)
+        return clean_table(session, options.cleaning, session.store.load())
+
+
+def plan_clean(state: TableState, options: WriteOptions) -> CleanPlan | None:
+    """Return what a clean would delete now, None for nothing; the table stays as it is."""
+    config = load_config(state.storage)
+    store = TimelineStore(state.storage, config, state.clock)
+    return _Look(state, config, store, store.load()).plan(options.cleaning)
+
+
+def clean_table(
+    session: Session, cleaning: Cleaning, timeline: Timeline, *, only_if_due: bool = False
+) -> CleanResult | None:
+    """Clean a table whose lock is held; see `clean`.
+
+    Args:
+        session: the table, locked.
+        cleaning: what stays.
+        timeline: as it is.
+        only_if_due: whether to wait until enough was written since the last clean.
+    """
+    result = finish_cleans(session, timeline)
+    timeline = session.store.load() if result else timeline
+    look = _Look(session.state, session.config, session.store, timeline)
+    plan = look.plan(cleaning, only_if_due=only_if_due)
+    if plan is None:
+        return result
+    content = encode_clean_plan(plan, _address(session.state.storage))
+    requested = session.store.request(Action.CLEAN, session.store.new_time(timeline), content)
+    done = _run(session, requested, plan)
+    return done if plan.files else result
+
+
+def finish_cleans(session: Session, timeline: Timeline) -> CleanResult | None:
+    """Run the cleans that stand on the timeline already, whoever requested them."""
+    result = None
+    for pending in timeline.pending_of(Action.CLEAN):
+        try:
+            plan = decode_clean_plan(session.store.read_requested(pending))
+        except CorruptTableError as error:
+            _log.warning("the clean %s has no whole plan and is dropped: %s", pending.requested, error)
+            session.store.remove_pending(pending)
+            continue
+        result = _run(session, pending, plan)
+    return result
+
+
+def _run(session: Session, instant: Instant, plan: CleanPlan) -> CleanResult:
+    watch = Stopwatch()
+    store, state = session.store, session.state
+    inflight = instant if instant.state is State.INFLIGHT else store.start(instant)
+    session.lock.check()
+    _delete(state, [path for paths in plan.files.values() for path in paths])
+    gone = {each for each in plan.partitions_to_delete if _drop_partition(state.storage, each)}
+    metadata = CleanMetadata(
+        started=instant.requested,
+        millis=round(watch.seconds() * 1000),
+        policy=plan.policy,
+        earliest=plan.earliest.requested if plan.earliest else "",
+        last_completed=plan.last_completed,
+        partitions={
+            partition: CleanedPartition(
+                tuple(path.rpartition("/")[2] for path in plan.files.get(partition, ())),
+                is_gone=partition in gone,
+            )
+            for partition in sorted({*plan.files, *plan.partitions_to_delete})
+        },
+        savepoints=plan.savepoints,
+    )
+    completed = store.complete(inflight, encode_clean(metadata))
+    return CleanResult(
+        instant=completed.requested,
+        completed=completed.completed,
+        files=plan.file_count,
+        partitions=sum(bool(paths) for paths in plan.files.values()),
+        partitions_deleted=len(gone),
+        earliest_retained=metadata.earliest,
+        seconds=round(watch.seconds(), 3),
+    )
+
+
+def _delete(state: TableState, paths: list[str]) -> None:
+    """Delete files, in tasks of the engine where there are many."""
+    if len(paths) <= _FILES_A_TASK:
+        state.storage.delete(paths)
+    else:
+        starts = range(0, len(paths), _FILES_A_TASK)
+        parts = [tuple(paths[start : start + _FILES_A_TASK]) for start in starts]
+        state.engine.map(DeleteFiles(state.storage.spec), parts)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteFiles:
+    """A task that deletes files."""
+
+    storage: StorageSpec
+
+    def __call__(self, paths: tuple[str, ...]) -> int:
+        """Delete some files and return how many."""
+        open_spec(self.storage).delete(paths)
+        return len(paths)
+
+
+def _drop_partition(storage: Storage, partition: str) -> bool:
+    """Delete the metadata of a partition that holds nothing else: somebody may have written to it since."""
+    listed = storage.list_files(partition)
+    if not partition or not is_empty_after(listed, ()):
+        return False
+    if storage.list_folders(partition):
+        storage.delete([status.path for status in listed])
+    else:
+        storage.delete_tree(partition)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One look at a table, and what of it is old."""
+
+    state: TableState
+    config: TableConfig
+    store: TimelineStore
+    timeline: Timeline
+
+    def plan(self, cleaning: Cleaning, *, only_if_due: bool = False) -> CleanPlan | None:
+        earliest = earliest_retained(
+            self.timeline, cleaning, cutoff_of(cleaning, self.state.clock, self.config)
+        )
+        by_versions = cleaning.policy == "KEEP_LATEST_FILE_VERSIONS"
+        if not self.timeline.writes() or (earliest is None and not by_versions):
+            return None
+        facts = self._facts()
+        if only_if_due and not is_due(facts, cleaning):
+            return None
+        partitions = changed_partitions(facts, cleaning, earliest)
+        plan = self._plan(cleaning, facts, earliest, partitions)
+        is_noted = plan.files or self._is_worth_noting(facts, cleaning, earliest, partitions)
+        return plan if is_noted else None
+
+    def _facts(self) -> CleanFacts:
+        last = last_clean(self.store, self.timeline)
+        return CleanFacts(
+            timeline=self.timeline,
+            last=last,
+            saved=savepoints(self.store, self.timeline),
+            is_whole=last is not None or open_archive(self.state.storage, self.config).is_empty(),
+            commit_of=self.store.commit_metadata,
+        )
+
+    def _plan(
+        self, cleaning: Cleaning, facts: CleanFacts, earliest: Instant | None, partitions: set[str] | None
+    ) -> CleanPlan:
+        view = FileGroupView(self.timeline, self.config, StorageListing(self.state.storage), self.store)
+        places = view.listing.partitions() if partitions is None else sorted(partitions)
+        base = Keeping(earliest.requested if earliest else None, cleaning.versions_retained)
+        kept = _keeping(base, view, facts) if places else {}
+        files: dict[str, tuple[str, ...]] = {}
+        empty: list[str] = []
+        for place in places:
+            doomed = files_to_delete(view.stored_groups(place), kept.get(place, base))
+            if doomed:
+                files[place] = tuple(doomed)
+                if place and is_empty_after(view.listing.files(place), set(doomed)):
+                    empty.append(place)
+        writes = self.timeline.writes()
+        return CleanPlan(
+            policy=cleaning.policy,
+            earliest=_retained(earliest),
+            last_completed=writes[-1].requested,
+            files=files,
+            partitions_to_delete=tuple(empty),
+            savepoints=tuple(sorted(facts.saved)),
+        )
+
+    def _is_worth_noting(
+        self, facts: CleanFacts, cleaning: Cleaning, earliest: Instant | None, partitions: set[str] | None
+    ) -> bool:
+        """Tell whether a clean without files saves the next one the look at so much again."""
+        if not cleaning.incremental:
+            return False
+        return partitions is None or len(writes_between(facts, earliest)) >= _WRITES_LOOKED_AT_AGAIN
+
+
+def _keeping(base: Keeping, view: FileGroupView, facts: CleanFacts) -> dict[str, Keeping]:
+    """Return what stays by partition, where there is more to say than for all of them."""
+    replaced: dict[str, dict[str, str]] = defaultdict(dict)
+    for (partition, file_id), time in view.replaced_groups().items():
+        replaced[partition][file_id] = time
+    saved: dict[str, set[str]] = defaultdict(set)
+    for each in facts.saved.values():
+        for partition, names in each.files.items():
+            saved[partition].update(names)
+    planned: dict[str, set[str]] = defaultdict(set)
+    for partition, file_id in (*view.pending_compactions(), *view.pending_clusterings()):
+        planned[partition].add(file_id)
+    return {
+        place: replace(base, saved=saved[place], replaced=replaced[place], planned=planned[place])
+        for place in {*replaced, *saved, *planned}
+    }
+
+
+def _retained(earliest: Instant | None) -> EarliestRetained | None:
+    if earliest is None:
+        return None
+    return EarliestRetained(earliest.requested, earliest.action, earliest.state.name)
+
+
+def cutoff_of(cleaning: Cleaning, clock: Clock, config: TableConfig) -> str:
+    """Return the instant time of as many hours ago as are to be kept."""
+    return instant_time(clock.now_ms() - cleaning.hours_retained * _HOUR_MS, config.timezone)
+
+
+def last_clean(store: TimelineStore, timeline: Timeline) -> CleanMetadata | None:
+    """Return what the last completed clean of the timeline did; empty files of crashed writers aside."""
+    cleans = (i for i in reversed(timeline.instants) if i.action is Action.CLEAN and i.is_completed)
+    return next((decode_clean(data) for each in cleans if (data := store.read(each))), None)
+
+
+def savepoints(store: TimelineStore, timeline: Timeline) -> dict[str, Savepoint]:
+    """Return the savepoints of a table by the requested times of the commits that they save."""
+    return {
+        instant.requested: decode_savepoint(store.read(instant))
+        for instant in timeline.instants
+        if instant.action is Action.SAVEPOINT and instant.is_completed
+    }
+
+
+def _address(storage: Storage) -> str:
+    """Return what Hudi opens the table by; a path alone would mean its default file system."""
+    local = storage.local_path("")
+    return f"file:{local}" if local else storage.full_uri("")

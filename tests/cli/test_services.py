@@ -1,0 +1,73 @@
+"""Services on the command line: what they would do, and what they did."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import drawstring
+from drawstring.cli import app
+from tests.write.test_operations import SCHEMA, held, rides
+
+MANUAL = {"hoodie.clean.automatic": "false"}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> drawstring.Table:
+    made = drawstring.create(
+        tmp_path / "rides", SCHEMA, record_key="id", partition_by="city", ordering="ts", version=9
+    )
+    for number in range(4):
+        made.upsert(rides(("a", "rome", number, float(number))), **MANUAL)
+    return made
+
+
+@pytest.fixture
+def text(capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(*arguments: str) -> str:
+        assert app.run(list(arguments)) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_clean_shows_what_it_would_delete_and_deletes_it(text: Any, table: drawstring.Table) -> None:
+    keep_1 = ("--hoodie", "hoodie.clean.commits.retained=1")
+    shown = text("clean", table.uri, "--dry-run", *keep_1)
+    assert "2 files in 1 partitions" in shown
+    assert shown.count(".parquet") == 2
+    planned = json.loads(text("clean", table.uri, "--dry-run", "--json", *keep_1))
+    assert len(list((Path(table.uri) / "rome").glob("*.parquet"))) == 4
+    assert "deleted 2 files in 1 partitions" in text("clean", table.uri, *keep_1)
+    left = {path.name for path in (Path(table.uri) / "rome").glob("*.parquet")}
+    assert len(left) == 2
+    assert not left & {path.rpartition("/")[2] for path in planned["files"]["rome"]}
+    assert held(table) == [("a", "rome", 3, 3.0)]
+    assert text("clean", table.uri).strip() == "nothing to clean"
+    assert json.loads(text("clean", table.uri, "--json")) is None
+
+
+def test_a_setting_that_is_none_is_refused(
+    capsys: pytest.CaptureFixture[str], table: drawstring.Table
+) -> None:
+    assert app.run(["clean", table.uri, "--hoodie", "retain"]) == 2
+    assert "NAME=VALUE" in capsys.readouterr().err
+
+
+def test_archive_shows_what_it_would_move_and_moves_it(text: Any, table: drawstring.Table) -> None:
+    short = ("--hoodie", "hoodie.keep.min.commits=2", "--hoodie", "hoodie.keep.max.commits=3")
+    keep_1 = ("--hoodie", "hoodie.clean.commits.retained=1")
+    for number in range(2):
+        table.upsert(rides(("b", "rome", number, 1.0)), **MANUAL)
+    assert "nothing was archived" in text("archive", table.uri, "--dry-run")
+    shown = text("archive", table.uri, "--dry-run", *short, *keep_1)
+    first = table.timeline.writes()[0].requested
+    assert first in shown and "3 instants" in shown
+    listed = json.loads(text("archive", table.uri, "--dry-run", "--json", *short, *keep_1))
+    assert listed[0] == {"requested": first, "action": "commit"}
+    assert "archived 3 instants" in text("archive", table.uri, *short, *keep_1)
+    assert len(table.timeline.writes()) == 3
+    assert text("archive", table.uri).strip() == "nothing to archive"

@@ -1,0 +1,330 @@
+"""Archiving: the active timeline stays short, and nothing that somebody still asks is archived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import drawstring
+from drawstring.base.clock import SystemClock
+from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.config.archive_keys import Archiving
+from drawstring.formats.clean_metadata import decode_clean
+from drawstring.formats.history_rows import HistoryRow
+from drawstring.model.clean import CleanMetadata
+from drawstring.model.instant import Action, Instant, State
+from drawstring.services.archiving import ArchiveFacts, plan_archive
+from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.protocol import Storage
+from drawstring.table import Table
+from drawstring.timeline.archive_writer import archive_instants
+from drawstring.timeline.archived import open_archive
+from drawstring.timeline.history_writer import HistoryWriter
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.state import TableState
+from tests.histories import UNTENDED
+from tests.timeline.support import golden
+from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened
+from tests.write.test_operations import COW, MOR, create, held, rides
+
+NEVER = UNTENDED
+SHORT = {
+    "hoodie.keep.min.commits": "3",
+    "hoodie.keep.max.commits": "4",
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.timeline.compaction.batch.size": "3",
+    "hoodie.compact.inline.max.delta.commits": "1",
+}
+SIZES = Archiving(True, 3, 4, beyond_savepoint=False, batch_files=3, file_bytes_max=1 << 30, manifests_kept=3)
+
+tables = pytest.mark.parametrize(
+    ("table_type", "version"), [(COW, 6), (COW, 9), (MOR, 6), (MOR, 8), (MOR, 9)]
+)
+
+
+def archived(table: Table) -> list[Instant]:
+    return open_archive(table.state.storage, table.config).completed("")
+
+
+def everything(table: Table) -> list[str]:
+    """Requested times of all writes, archived or not."""
+    return [each.requested for each in (*archived(table), *table.timeline.instants) if each.is_write]
+
+
+def upserted(table: Table, rounds: Iterable[int], **options: Any) -> list[str]:
+    return [table.upsert(rides(("a", "rome", n, float(n))), **options).instant for n in rounds]
+
+
+@pytest.mark.parametrize(("table_type", "version"), [(COW, 6), (COW, 9), (MOR, 8)])
+def test_the_active_timeline_stays_short_and_no_commit_is_lost(table_type: str, version: int) -> None:
+    table = create(table_type=table_type, version=version)
+    times = upserted(table, range(32))
+    assert 20 <= len(table.timeline.writes()) <= 30
+    assert everything(table) == times
+    assert held(table) == [("a", "rome", 31, 31.0)]
+    archive = open_archive(table.state.storage, table.config)
+    for instant in archive.completed(""):
+        if instant.is_write:
+            assert archive.commit_metadata(instant).stats
+    found = table.incremental("earliest", columns=["id", "ts"]).to_arrow().to_pylist()
+    assert found == [{"id": "a", "ts": 31}]
+
+
+@tables
+def test_archiving_is_asked_for_and_shown_before(table_type: str, version: int) -> None:
+    table = create(table_type=table_type, version=version)
+    times = upserted(table, range(7), **NEVER)
+    assert [each.requested for each in table.plan_archive(**SHORT)] == times[:4]
+    result = table.archive(**SHORT)
+    assert result is not None and (result.instants, result.first, result.last) == (4, times[0], times[3])
+    assert [each.requested for each in table.timeline.writes()] == times[4:]
+    assert table.archive(**SHORT) is None
+    assert table.plan_archive(**SHORT) == []
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_the_history_compacts_itself_and_keeps_few_files(version: int) -> None:
+    table = create(version=version)
+    times = upserted(table, range(30), **SHORT)
+    assert everything(table) == times
+    names = [each.name for each in table.state.storage.list_files(table.config.history_folder)]
+    levels = {name.rpartition("_")[2] for name in names if name.endswith(".parquet")}
+    assert "2.parquet" in levels
+    assert len(names) <= 20
+    assert len([name for name in names if name.startswith("manifest_")]) <= 5
+
+
+def test_the_archive_of_version_6_keeps_few_files() -> None:
+    table = create(version=6)
+    times = upserted(table, range(25), **SHORT)
+    assert everything(table) == times
+    assert len(table.state.storage.list_files(table.config.history_folder)) == 1
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_services_are_archived_with_their_plans(version: int) -> None:
+    table = create(table_type=MOR, version=version)
+    for number in range(8):
+        upserted(table, [number], **NEVER)
+        table.compact()
+        table.insert_overwrite(rides(("b", "oslo", number, 1.0)), **NEVER)
+        table.clean(**SHORT)
+    expected = held(table)
+    before = {each.requested: each for each in table.timeline.instants}
+    result = table.archive(**SHORT)
+    assert result is not None and result.instants > 12
+    assert {each.requested for each in archived(table)} <= before.keys()
+    assert {str(each.action) for each in archived(table)} >= {
+        "commit",
+        "deltacommit",
+        "replacecommit",
+        "clean",
+    }
+    assert held(table) == expected
+    if version == 9:
+        storage, config = table.state.storage, table.config
+        (file,) = [s for s in storage.list_files(config.history_folder) if s.name.endswith(".parquet")]
+        rows = _rows(storage, file.path)
+        assert {row["action"] for row in rows if row["plan"]} == {"commit", "replacecommit", "clean"}
+        cleans = [row for row in rows if row["action"] == "clean"]
+        assert all(decode_clean(row["metadata"]).started == row["instantTime"] for row in cleans)
+
+
+def _rows(storage: Storage, path: str) -> list[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    with storage.open(path) as file:
+        rows: list[dict[str, Any]] = pq.read_table(file).to_pylist()
+    return rows
+
+
+@pytest.mark.parametrize("name", ["v6_mor_clean", "v6_cow_insert_overwrite_table", "v6_mor_compacted"])
+def test_instants_of_real_hudi_are_archived_as_they_were(name: str, tmp_path: Path) -> None:
+    storage, config = golden(name, tmp_path)
+    store = TimelineStore(storage, config, SystemClock())
+    going = [each for each in store.load().instants if each.is_completed][:-1]
+    then = {each: store.commit_metadata(each) for each in going if each.is_write}
+    archive_instants(storage, config, SIZES, going)
+    archive = open_archive(storage, config)
+    assert archive.completed("") == going
+    for instant, said in then.items():
+        assert archive.commit_metadata(instant) == said
+    assert [each for each in store.load().instants if each in going] == []
+
+
+def prepared(table_type: str, version: int) -> Prepared:
+    table = create(table_type=table_type, version=version)
+    upserted(table, range(5), **NEVER)
+    table.archive(**SHORT)
+    upserted(table, range(5, 8), **NEVER)
+    table.clean(**SHORT)
+    storage = table.state.storage
+    files = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+    return Prepared(files, held(table), held(table))
+
+
+@pytest.mark.parametrize(("table_type", "version"), [(COW, 6), (MOR, 9)])
+def test_archiving_that_dies_at_any_step_is_done_by_the_next(table_type: str, version: int) -> None:
+    start = prepared(table_type, version)
+    times = everything(opened(start.copy(), START_MS))
+    for steps in range(60):
+        storage = start.copy()
+        faulty = FaultyStorage(storage, steps)
+        with suppress(DrawstringError):
+            opened(faulty, START_MS).archive(**SHORT)
+        table, step = opened(storage, START_MS + HOUR_MS), f"after {steps} changes"
+        assert held(table) == start.after, step
+        assert sorted(set(everything(table))) == times, step
+        assert not table.timeline.pending(), step
+        upserted(table, [9], **SHORT)
+        assert everything(table)[:-1] == times, step
+        assert held(table) == [("a", "rome", 9, 9.0)], step
+        assert leftovers(table) == [], step
+        if faulty.changes < steps:
+            assert steps > 5
+            return
+    raise AssertionError("still failing")
+
+
+class Counting(FaultyStorage):
+    """Counts what is read."""
+
+    def __init__(self, inner: Storage) -> None:
+        super().__init__(inner, 1 << 60)
+        self.reads = 0
+
+    def read(self, path: str) -> bytes:
+        self.reads += 1
+        return super().read(path)
+
+    def open(self, path: str) -> Any:
+        self.reads += 1
+        return super().open(path)
+
+
+def test_a_table_with_10000_instants_reads_no_more_than_one_with_40() -> None:
+    def counted(storage: Storage) -> tuple[int, int]:
+        counting = Counting(storage)
+        table = Table(TableState(counting))
+        assert held(table) == [("a", "rome", 39, 39.0)]
+        scanned = counting.reads
+        upserted(table, [39])
+        return scanned, counting.reads - scanned
+
+    table = create()
+    upserted(table, range(40))
+    storage = table.state.storage
+    files = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+    short = counted(Prepared(files, [], []).copy())
+    history = HistoryWriter(storage, table.config.history_folder, SIZES)
+    for start in range(0, 10_000, 1000):
+        times = [f"2020{number:013d}" for number in range(start, start + 1000)]
+        history.write([HistoryRow(time, time, "commit", b"", None) for time in times])
+    history.tidy()
+    long = counted(storage)
+    assert len(everything(table)) > 10_000
+    assert short[0] < 80
+    assert long <= (short[0], short[1] + 10)
+
+
+def test_more_must_stay_than_when_archiving_begins() -> None:
+    table = create()
+    with pytest.raises(InvalidError, match=r"keep\.max\.commits"):
+        table.archive(**{"hoodie.keep.min.commits": "5", "hoodie.keep.max.commits": "5"})
+
+
+def writes(count: int, *others: Instant, action: Action = Action.COMMIT) -> Timeline:
+    made = [Instant(f"{number:03}", action, State.COMPLETED, f"{number:03}5") for number in range(count)]
+    return Timeline.of([*made, *others])
+
+
+def chosen(timeline: Timeline, archiving: Archiving = SIZES, **facts: Any) -> list[str]:
+    known: dict[str, Any] = {
+        "is_merge_on_read": False,
+        "retained": None,
+        "last": None,
+        "saved": (),
+        "deltas_kept": 5,
+    }
+    return [each.requested for each in plan_archive(ArchiveFacts(timeline, **(known | facts)), archiving)]
+
+
+def test_as_many_writes_stay_as_are_asked_for() -> None:
+    assert chosen(writes(4)) == []
+    assert chosen(writes(5)) == ["000", "001"]
+    assert chosen(writes(9)) == ["000", "001", "002", "003", "004", "005"]
+
+
+def test_writes_stay_whose_files_a_clean_keeps() -> None:
+    assert chosen(writes(9), retained="002") == []
+    assert chosen(writes(20), retained="010") == ["000", "001", "002", "003", "004", "005", "006", "007"]
+
+
+def test_nothing_goes_that_comes_after_something_pending() -> None:
+    pending = Instant("004", Action.COMPACTION, State.REQUESTED)
+    timeline = Timeline.of([*(i for i in writes(9).instants if i.requested != "004"), pending])
+    assert chosen(timeline) == ["000", "001", "002"]
+
+
+def test_savepoints_stop_it_or_are_left_out() -> None:
+    assert chosen(writes(9), saved=("002",)) == ["000", "001"]
+    beyond = Archiving(True, 3, 4, True, 3, 1 << 30, 3)
+    assert chosen(writes(9), beyond, saved=("002",)) == ["000", "001", "003", "004", "005", "006"]
+
+
+def test_a_replacing_write_stays_until_a_clean_took_what_it_replaced() -> None:
+    replacing = Instant("0015", Action.REPLACE_COMMIT, State.COMPLETED, "0016")
+    clean = Instant("0085", Action.CLEAN, State.COMPLETED, "0086")
+    timeline = writes(9, replacing, clean)
+    assert chosen(timeline) == ["000", "001"]
+    assert chosen(timeline, last=CleanMetadata("0085", 1, "", "001", "008")) == ["000", "001"]
+    done = CleanMetadata("0085", 1, "", "007", "008")
+    assert chosen(timeline, last=done) == ["000", "001", "0015", "002", "003", "004", "005"]
+    then_saved = CleanMetadata("0085", 1, "", "007", "008", savepoints=("000",))
+    assert chosen(timeline, last=then_saved) == ["000", "001"]
+
+
+def test_a_delta_commit_that_completed_after_a_compaction_began_stays() -> None:
+    late = Instant("0015", Action.DELTA_COMMIT, State.COMPLETED, "0045")
+    deltas = writes(9, late, action=Action.DELTA_COMMIT).instants
+    compaction = Instant("003", Action.COMMIT, State.COMPLETED, "0035")
+    timeline = Timeline.of([*(each for each in deltas if each.requested != "003"), compaction])
+    assert chosen(timeline, is_merge_on_read=True) == ["000", "001"]
+    assert chosen(timeline) == ["000", "001", "0015", "002", "003", "004", "005"]
+
+
+def test_the_deltas_that_make_a_compaction_due_stay() -> None:
+    timeline = writes(9, action=Action.DELTA_COMMIT)
+    assert chosen(timeline, is_merge_on_read=True, deltas_kept=7) == ["000", "001"]
+    assert chosen(timeline, is_merge_on_read=True, deltas_kept=2) == [
+        "000",
+        "001",
+        "002",
+        "003",
+        "004",
+        "005",
+    ]
+
+
+def test_cleans_and_rollbacks_go_along_but_the_last_clean() -> None:
+    others = [
+        Instant("0005", Action.CLEAN, State.COMPLETED, "0006"),
+        Instant("0015", Action.ROLLBACK, State.COMPLETED, "0016"),
+        Instant("0025", Action.CLEAN, State.COMPLETED, "0026"),
+        Instant("0026", Action.RESTORE, State.COMPLETED, "0027"),
+    ]
+    assert chosen(writes(9, *others)) == ["000", "0005", "001", "0015", "002", "003", "004", "005"]
+
+
+def test_a_default_table_of_real_files_is_archived(tmp_path: Path) -> None:
+    table = drawstring.create(tmp_path / "t", rides().schema, record_key="id", partition_by="city")
+    upserted(table, range(33))
+    folder = tmp_path / "t" / ".hoodie" / "timeline"
+    assert len(list(folder.glob("*.commit"))) == 20 + (33 - 31)
+    assert list((folder / "history").glob("*_0.parquet"))
+    assert held(table) == [("a", "rome", 32, 32.0)]

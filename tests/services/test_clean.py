@@ -1,0 +1,296 @@
+"""Cleaning: old files go, what a reader, a savepoint or a pending service needs stays."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.formats.clean_metadata import decode_clean, decode_clean_plan
+from drawstring.formats.metadata import encode_compaction_plan
+from drawstring.model.clean import CleanMetadata
+from drawstring.model.instant import Action
+from drawstring.services.compaction import plan_compaction
+from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.protocol import Storage
+from drawstring.table import Table
+from drawstring.timeline.store import TimelineStore
+from drawstring.txn.state import TableState
+from tests.write.test_faults import HOUR_MS, START_MS, Prepared, data_files, leftovers, opened
+from tests.write.test_operations import COW, MOR, create, held, rides
+
+KEEP_2 = {"hoodie.clean.commits.retained": "2"}
+NEVER = {"hoodie.clean.automatic": "false"}
+VERSIONS = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+
+tables = pytest.mark.parametrize(
+    ("table_type", "version"), [(COW, 6), (COW, 9), (MOR, 6), (MOR, 8), (MOR, 9)]
+)
+
+
+def store_of(table: Table) -> TimelineStore:
+    return TimelineStore(table.state.storage, table.config, table.state.clock)
+
+
+def cleans(table: Table) -> list[CleanMetadata]:
+    store = store_of(table)
+    return [decode_clean(store.read(i)) for i in table.timeline.instants if i.action is Action.CLEAN]
+
+
+def deleted(table: Table) -> list[str]:
+    return sorted(
+        name for each in cleans(table) for part in each.partitions.values() for name in part.deleted
+    )
+
+
+def written(table: Table, rounds: int = 6, **options: Any) -> list[list[tuple[Any, ...]]]:
+    """Upsert the same two keys in rome again and again (oslo is written once); return the rows by round."""
+    table.upsert(rides(("far", "oslo", 1, 1.0), ("a", "rome", 0, 0.0), ("b", "rome", 0, 0.0)), **options)
+    states = [held(table)]
+    for number in range(1, rounds):
+        table.upsert(rides(("a", "rome", number, float(number))), **options)
+        if table.config.is_merge_on_read:
+            table.compact(**options)
+        states.append(held(table))
+    return states
+
+
+@tables
+def test_old_files_go_and_all_times_that_are_kept_can_be_read(table_type: str, version: int) -> None:
+    table = create(table_type=table_type, version=version)
+    states = written(table, **NEVER)
+    writes = table.timeline.writes()
+    before = data_files(table.state.storage)
+    then = {write.requested: held(table, as_of=write.requested) for write in writes}
+    planned = table.plan_clean(**KEEP_2)
+    result = table.clean(**KEEP_2)
+    assert planned is not None and result is not None and planned.earliest is not None
+    gone = before - data_files(table.state.storage)
+    assert gone == {path for paths in planned.files.values() for path in paths}
+    assert (result.files, result.partitions) == (len(gone), 1)
+    assert all(path.startswith("rome/") for path in gone)
+    assert result.earliest_retained == planned.earliest.requested == writes[-2].requested
+    assert held(table) == states[-1]
+    for write in writes[-2:]:
+        assert held(table, as_of=write.requested) == then[write.requested]
+    with pytest.raises(InvalidError, match="cleaned away"):
+        held(table, as_of=writes[0].requested)
+    assert table.clean(**KEEP_2) is None
+    assert leftovers(table) == []
+
+
+@tables
+def test_every_write_cleans_by_default_and_lists_what_changed_alone(table_type: str, version: int) -> None:
+    table = create(table_type=table_type, version=version)
+    states = written(table, 16)
+    assert held(table) == states[-1]
+    kept = [each for each in table.state.storage.list_files("rome") if ".parquet" in each.name]
+    assert len(kept) <= 12
+    assert deleted(table)
+    assert {partition for each in cleans(table) for partition in each.partitions} == {"rome"}
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_table_that_is_appended_to_is_not_listed_again_and_again(version: int) -> None:
+    table = create(version=version)
+    looked: list[str] = []
+    storage = Watched(table.state.storage, looked)
+    watched = Table(TableState(storage, clock=table.state.clock))
+    for number in range(30):
+        rows = rides((str(number), f"city{number}", number, 1.0))
+        watched.bulk_insert(rows)
+        looked.append("--")
+    last = looked[len(looked) - looked[::-1].index("--", 1) :]
+    assert not [each for each in last if each.startswith("city") and each != "city29"]
+    assert deleted(table) == []
+    assert 1 <= len(cleans(table)) <= 4
+    assert len(held(table, as_of=table.timeline.writes()[0].requested)) == 1
+
+
+class Watched(FaultyStorage):
+    """Notes which folders are listed."""
+
+    def __init__(self, inner: Storage, looked: list[str]) -> None:
+        super().__init__(inner, 1 << 60)
+        self._looked = looked
+
+    def list_files(self, folder: str) -> list[Any]:
+        self._looked.append(folder)
+        return super().list_files(folder)
+
+    def list_tree(self, folder: str) -> list[Any]:
+        self._looked.append(folder)
+        return super().list_tree(folder)
+
+
+@tables
+def test_versions_are_counted_by_file_group(table_type: str, version: int) -> None:
+    table = create(table_type=table_type, version=version)
+    states = written(table, **NEVER)
+    result = table.clean(**VERSIONS)
+    assert result is not None and result.earliest_retained == ""
+    assert all(len([g for g in table.file_slices() if g.partition == p]) for p in ("rome", "oslo"))
+    bases = [each for each in table.state.storage.list_files("rome") if each.name.endswith(".parquet")]
+    assert len(bases) == len({each.name.partition("_")[0] for each in bases})
+    assert held(table) == states[-1]
+    assert table.clean(**VERSIONS) is None
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_hours_are_counted_from_now(version: int) -> None:
+    table = create(version=version)
+    storage = table.state.storage
+    for hour in range(6):
+        later = opened(storage, START_MS + hour * HOUR_MS)
+        later.upsert(rides(("a", "rome", hour, float(hour))), **NEVER)
+    hours = {"hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": "3"}
+    now = opened(storage, START_MS + 5 * HOUR_MS + HOUR_MS // 2)
+    result = now.clean(**hours)
+    writes = now.timeline.writes()
+    assert result is not None and result.earliest_retained == writes[3].requested
+    assert result.files == 2
+    assert held(now) == [("a", "rome", 5, 5.0)]
+    assert held(now, as_of=writes[3].requested) == [("a", "rome", 3, 3.0)]
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_replaced_file_groups_go_with_their_partition_once_nobody_reads_them(version: int) -> None:
+    table = create(version=version)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **NEVER)
+    table.delete_partition("oslo", **NEVER)
+    assert table.clean(**{"hoodie.clean.commits.retained": "1"}) is None
+    table.upsert(rides(("a", "rome", 2, 2.0)), **NEVER)
+    result = table.clean(**{"hoodie.clean.commits.retained": "1"})
+    assert result is not None
+    assert (result.files, result.partitions_deleted) == (1, 1)
+    assert table.state.storage.list_files("oslo") == []
+    assert [each.is_gone for each in cleans(table)[-1].partitions.values()] == [True]
+    assert held(table) == [("a", "rome", 2, 2.0)]
+    table.upsert(rides(("b", "oslo", 3, 3.0)))
+    assert held(table) == [("a", "rome", 2, 2.0), ("b", "oslo", 3, 3.0)]
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_change_logs_go_with_their_slice(version: int) -> None:
+    table = create(version=version, properties={"hoodie.table.cdc.enabled": "true"})
+    written(table, **NEVER)
+    table.clean(**VERSIONS)
+    kept = [each.name for each in table.state.storage.list_files("rome") if ".cdc" in each.name]
+    assert len(kept) == 1
+    assert [name for name in deleted(table) if ".cdc" in name]
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("policy", [KEEP_2, VERSIONS], ids=["commits", "versions"])
+def test_a_pending_compaction_finds_its_files(version: int, policy: dict[str, str]) -> None:
+    table = create(table_type=MOR, version=version)
+    written(table, 3, **NEVER)
+    table.upsert(rides(("a", "rome", 8, 8.0)), **NEVER)
+    store = store_of(table)
+    plan = plan_compaction(table.file_slices())
+    pending = store.request(Action.COMPACTION, store.new_time(store.load()), encode_compaction_plan(plan))
+    for number in range(9, 14):
+        table.upsert(rides(("a", "rome", number, float(number))), **NEVER)
+    expected = held(table)
+    result = table.clean(**policy)
+    assert result is None or result.earliest_retained in ("", pending.requested)
+    assert held(table) == expected
+    assert table.compact(**NEVER)
+    assert held(table) == expected
+
+
+def prepared(table_type: str, version: int) -> Prepared:
+    table = create(table_type=table_type, version=version)
+    states = written(table, 4, **NEVER)
+    table.delete_partition("oslo", **NEVER)
+    table.upsert(rides(("b", "rome", 9, 9.0)), **NEVER)
+    storage = table.state.storage
+    files = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+    after = held(table)
+    assert states[-1] != after
+    return Prepared(files, after, after)
+
+
+@pytest.mark.parametrize(("table_type", "version"), [(COW, 6), (MOR, 9)])
+def test_a_clean_that_dies_at_any_step_is_finished_by_the_next(table_type: str, version: int) -> None:
+    start = prepared(table_type, version)
+    options = {"hoodie.clean.commits.retained": "1"}
+    whole = start.copy()
+    opened(whole, START_MS).clean(**options)
+    expected = data_files(whole)
+    for steps in range(60):
+        storage = start.copy()
+        faulty = FaultyStorage(storage, steps)
+        with suppress(DrawstringError):
+            opened(faulty, START_MS).clean(**options)
+        table = opened(storage, START_MS + HOUR_MS)
+        assert held(table) == start.after, f"after {steps} changes"
+        table.clean(**options)
+        assert held(table) == start.after
+        assert data_files(storage) == expected, f"after {steps} changes"
+        assert leftovers(table) == []
+        table.upsert(rides(("next", "rome", 1, 1.0)))
+        assert held(table) == sorted([*start.after, ("next", "rome", 1, 1.0)])
+        if faulty.changes < steps:
+            assert steps > 5
+            return
+    raise AssertionError("still failing")
+
+
+def test_a_clean_that_fails_after_a_write_is_no_failure_of_the_write(caplog: Any) -> None:
+    table = create()
+    written(table, 3, **NEVER)
+    storage = RefusesToDelete(table.state.storage)
+    refusing = Table(TableState(storage, clock=table.state.clock))
+    refusing.upsert(rides(("b", "rome", 9, 9.0)), **{"hoodie.clean.commits.retained": "1"})
+    assert "cleaning after it failed" in caplog.text
+    assert len(table.timeline.pending_of(Action.CLEAN)) == 1
+    table.upsert(rides(("c", "rome", 9, 9.0)), **NEVER)
+    assert table.timeline.pending_of(Action.CLEAN)
+    table.upsert(rides(("d", "rome", 9, 9.0)))
+    assert table.timeline.pending() == ()
+    assert deleted(table)
+
+
+class RefusesToDelete(FaultyStorage):
+    """Deletes no base files."""
+
+    def __init__(self, inner: Storage) -> None:
+        super().__init__(inner, 1 << 60)
+
+    def delete(self, paths: Any) -> None:
+        doomed = list(paths)
+        if any(path.endswith(".parquet") for path in doomed):
+            self.die(doomed[0])
+        super().delete(doomed)
+
+
+def test_a_clean_without_a_plan_is_dropped() -> None:
+    table = create()
+    written(table, 3, **NEVER)
+    store = store_of(table)
+    store.request(Action.CLEAN, store.new_time(store.load()))
+    result = table.clean(**{"hoodie.clean.commits.retained": "1"})
+    assert result is not None and result.files == 1
+    assert table.timeline.pending() == ()
+
+
+def test_a_partition_that_was_written_to_since_it_was_planned_to_go_stays() -> None:
+    table = create()
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **NEVER)
+    table.delete_partition("oslo", **NEVER)
+    table.upsert(rides(("a", "rome", 2, 2.0)), **NEVER)
+    keep_1 = {"hoodie.clean.commits.retained": "1"}
+    storage = table.state.storage
+    with suppress(DrawstringError):
+        opened(FaultyStorage(storage, 4), START_MS).clean(**keep_1)
+    table = opened(storage, START_MS + HOUR_MS)
+    (pending,) = table.timeline.pending_of(Action.CLEAN)
+    plan = decode_clean_plan(store_of(table).read_requested(pending))
+    assert plan.partitions_to_delete == ("oslo",)
+    table.upsert(rides(("new", "oslo", 3, 3.0)), **NEVER)
+    result = table.clean(**keep_1)
+    assert result is not None and result.partitions_deleted == 0
+    assert held(table) == [("a", "rome", 2, 2.0), ("new", "oslo", 3, 3.0)]
