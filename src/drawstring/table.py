@@ -20,7 +20,13 @@ from drawstring.engine.protocol import Rows
 from drawstring.model.result import CommitResult
 from drawstring.services.background import wait_for_background
 from drawstring.services.clustering import cluster, run_clustering, schedule_clustering
-from drawstring.services.compaction import compact, run_compaction, schedule_compaction
+from drawstring.services.compaction import (
+    compact,
+    log_compact,
+    run_compaction,
+    schedule_compaction,
+    schedule_log_compaction,
+)
 from drawstring.services.progress import Progress
 from drawstring.table_services import TableServices
 from drawstring.txn.state import TableState
@@ -244,6 +250,41 @@ class Table(TableServices):
         with self._about():
             check_call(options)
             return schedule_compaction(self._state, WriteOptions.parse(options))
+
+    def log_compact(
+        self, progress: Progress | None = None, *, instant: str | None = None, **options: Any
+    ) -> CommitResult | None:
+        """Make one log file of many, for queries to read less until the next compaction; see `compact`.
+
+        Args:
+            progress: told how many file groups are done, and of how many.
+            instant: run the log compaction that was scheduled under this time, and nothing else.
+            **options: Hudi's write options, `hoodie.log.compaction.blocks.threshold` for instance.
+
+        Returns:
+            What was done, None when no file group has enough log blocks.
+
+        Raises:
+            InvalidError: the table is COPY_ON_WRITE, or there is no such log compaction.
+            UnsupportedError: the table merges column by column or by code.
+            ConflictError: another process runs it, or another writer holds the table.
+        """
+        with self._about():
+            check_call(options)
+            parsed = WriteOptions.parse(options)
+            if instant is None:
+                return log_compact(self._state, parsed, progress)
+            return run_compaction(self._state, instant, parsed, progress)
+
+    def schedule_log_compaction(self, **options: Any) -> str | None:
+        """Plan a log compaction and leave it on the timeline; see `schedule_compaction`.
+
+        Returns:
+            Its instant, None when no file group has enough log blocks.
+        """
+        with self._about():
+            check_call(options)
+            return schedule_log_compaction(self._state, WriteOptions.parse(options))
 
     def cluster(
         self, progress: Progress | None = None, *, instant: str | None = None, **options: Any

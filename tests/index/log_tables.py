@@ -22,7 +22,7 @@ from drawstring.index.look import TableLook
 from drawstring.index.protocol import IS_DELETED, KEY, LOCATION_SCHEMA
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
-from drawstring.services.compaction import plan_compaction
+from drawstring.services.compaction_plan import plan_compaction
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table

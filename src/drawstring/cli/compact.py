@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Annotated, Final
 
@@ -26,6 +26,10 @@ Schedule = Annotated[
 Instant = Annotated[
     str | None, Parameter(help="Run the compaction that was scheduled under this instant, and nothing else.")
 ]
+Logs = Annotated[
+    bool,
+    Parameter(negative="", help="Make one log file of many where there are, and leave the base files alone."),
+]
 
 
 def compact(
@@ -33,6 +37,7 @@ def compact(
     *,
     schedule: Schedule = False,
     run: Instant = None,
+    logs: Logs = False,
     hoodie: HudiOptions = (),
     as_json: AsJson = False,
     option: StorageOptions = (),
@@ -45,20 +50,25 @@ def compact(
         raise InvalidError("--schedule and --run exclude each other: give one of them, or none for both")
     table, given = open_table(path, option), named_values(hoodie)
     if schedule:
-        instant = table.schedule_compaction(**given)
+        instant = (table.schedule_log_compaction if logs else table.schedule_compaction)(**given)
         if as_json:
             output.print_json({"instant": instant})
         else:
             output.console().print(f"scheduled {instant}" if instant else _NOTHING, highlight=False)
         return
-    result = _compact_with_bar(table, run, given)
+    result = _compact_with_bar(table, table.log_compact if logs else table.compact, run, given)
     if as_json:
         output.print_json(asdict(result) if result else None)
         return
     output.console().print(_told(result) if result else _NOTHING, highlight=False)
 
 
-def _compact_with_bar(table: Table, instant: str | None, given: Mapping[str, str]) -> CommitResult | None:
+def _compact_with_bar(
+    table: Table,
+    service: Callable[..., CommitResult | None],
+    instant: str | None,
+    given: Mapping[str, str],
+) -> CommitResult | None:
     """Compact while a bar on standard error, if that is a terminal, counts file groups."""
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -67,10 +77,11 @@ def _compact_with_bar(table: Table, instant: str | None, given: Mapping[str, str
         def progress(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
 
-        return table.compact(progress, instant=instant, **given)
+        return service(progress, instant=instant, **given)
 
 
 def _told(result: CommitResult) -> str:
+    kind = "log files" if result.operation == "log_compact" else "base files"
     size = output.size_text(result.bytes_written)
-    written = f"{result.records_written} rows into {result.files} base files ({size})"
+    written = f"{result.records_written} rows into {result.files} {kind} ({size})"
     return f"compacted {written} in {result.seconds:.1f} s, at instant {result.instant}"

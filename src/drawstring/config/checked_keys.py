@@ -44,7 +44,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
         "When failed writes are rolled back.",
         "hoodie.cleaner.policy.failed.writes",
     ),
-    _only("FALSE", "hoodie.log.compaction.inline", "Whether a write merges log blocks."),
     _only("FALSE", "hoodie.partition.ttl.inline", "Whether a write drops old partitions."),
     _only("FALSE", "hoodie.datasource.hive_sync.enable", "Whether a write registers the table in Hive."),
     _only("FALSE", "hoodie.datasource.meta.sync.enable", "Whether a write registers the table in catalogs."),

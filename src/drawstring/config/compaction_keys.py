@@ -56,6 +56,12 @@ class CompactionSettings:
         log_files_min: number of log files below which it is.
         partitions: how many days a day-based strategy looks back, or takes.
         partition_regex: which partitions it takes.
+        log_inline: whether a write compacts logs among themselves when due.
+        log_blocks: log blocks of a file group at which its logs are compacted among themselves.
+        hybrid: whether a compaction decides by file group between a base file and a log file.
+        full_log_ratio: of hybrid compaction: bytes of logs, as a share of those of the base file, at which a
+            file group gets a base file.
+        full_log_files: of hybrid compaction: number of log files at which it does.
     """
 
     inline: bool
@@ -70,6 +76,11 @@ class CompactionSettings:
     log_files_min: int
     partitions: int
     partition_regex: str
+    log_inline: bool
+    log_blocks: int
+    hybrid: bool
+    full_log_ratio: float
+    full_log_files: int
 
     @classmethod
     def take(cls, fields: dict[str, Any]) -> Self:
@@ -190,5 +201,43 @@ COMPACTION_OPTIONS: Final[tuple[Option, ...]] = (
         "Which partitions PartitionRegexBasedCompactionStrategy takes: those whose path matches somewhere.",
         default=".*",
         field="partition_regex",
+    ),
+    Option(
+        "hoodie.log.compaction.inline",
+        "Whether a write to a MERGE_ON_READ table makes one log file of many in a file group.",
+        kind=Kind.FLAG,
+        default=False,
+        field="log_inline",
+    ),
+    Option(
+        "hoodie.log.compaction.blocks.threshold",
+        "Log blocks of a file group at which its log files become one.",
+        kind=Kind.NUMBER,
+        default=5,
+        minimum=2,
+        field="log_blocks",
+    ),
+    Option(
+        "drawstring.compaction.hybrid",
+        "Whether a compaction decides for each file group whether it gets a new base file, or one log file in"
+        " place of many (at `hoodie.log.compaction.blocks.threshold`), or is left alone. Versions 8 and 9.",
+        kind=Kind.FLAG,
+        default=False,
+        field="hybrid",
+    ),
+    Option(
+        "drawstring.compaction.hybrid.log.ratio",
+        "Hybrid compaction: bytes of log files, as a share of the base file's, at which there is a new base"
+        " file; a file group without one gets it always.",
+        kind=Kind.FRACTION,
+        default=0.3,
+        field="full_log_ratio",
+    ),
+    Option(
+        "drawstring.compaction.hybrid.log.files",
+        "Hybrid compaction: number of log files at which there is a new base file, whatever their size.",
+        kind=Kind.NUMBER,
+        default=100,
+        field="full_log_files",
     ),
 )

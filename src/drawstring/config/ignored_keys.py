@@ -67,7 +67,7 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.keep.": _ARCHIVING,
     "hoodie.lance.": _TUNING,
     "hoodie.layout.": _TUNING,
-    "hoodie.log.compaction.": _SERVICES,
+    "hoodie.log.compaction.": "log compaction runs when asked for, and there is no metadata table",
     "hoodie.logfile.": _TUNING,
     "hoodie.markers.": _TUNING,
     "hoodie.memory.": _TUNING,

@@ -51,7 +51,7 @@ def append_log(
         The statistics; the file lies in the target's partition.
     """
     watch = Stopwatch()
-    name, version = _next_log(settings, target, context.write_token)
+    name, version = next_log(settings, target, context.write_token)
     path = join_path(target.partition, name)
     io_type = "APPEND" if settings.config.layout == 1 else "CREATE"
     markers = Markers(storage, settings.instant)
@@ -105,7 +105,8 @@ def _put(storage: Storage, path: str, parts: Iterator[tuple[bytes, int, int]]) -
     return size_bytes, records, deletes
 
 
-def _next_log(settings: FileSettings, target: FileSlice, write_token: str) -> tuple[str, int]:
+def next_log(settings: FileSettings, target: FileSlice, write_token: str) -> tuple[str, int]:
+    """Return the name and the version number of the next log file of a slice."""
     if settings.config.layout == 1:
         instant = target.base_instant
         version = max((log.version for log in target.logs if log.instant == instant), default=0) + 1
@@ -152,16 +153,16 @@ def _blocks(
     data = [stamp.apply(each, target.file_id).select(names) for each in records.to_batches() if each.num_rows]
     deletes = []
     if len(changes.delete_keys):
-        ordering = _ordering_values(changes.delete_ordering)
+        ordering = ordering_values(changes.delete_ordering)
         content = encode_deletes(changes.delete_keys, target.partition, ordering)
         deletes.append(encode_block(BlockType.DELETE, header, content))
     data_header = _data_header(settings)
     if entries is None:
-        return [*([_data_block(settings, data_header, data)] if data else []), *deletes]
+        return [*([data_block(settings, data_header, data)] if data else []), *deletes]
     if settings.log_format == "avro" and data:
         return [
             *deletes,
-            _data_block(settings, data_header, data),
+            data_block(settings, data_header, data),
             _parquet_block(settings, data_header, [], entries),
         ]
     return [*deletes, _parquet_block(settings, data_header, data, entries)]
@@ -172,14 +173,15 @@ def _data_header(settings: FileSettings) -> Header:
     return {**header, HeaderKey.IS_PARTIAL: "true"} if settings.partial else header
 
 
-def _ordering_values(columns: list[pa.Array] | None) -> pa.Array | None:
+def ordering_values(columns: list[pa.Array] | None) -> pa.Array | None:
     """Return one column of ordering values, a struct of several columns."""
     if columns is None or len(columns) == 1:
         return columns[0] if columns else None
     return pa.StructArray.from_arrays(columns, names=[str(number) for number in range(len(columns))])
 
 
-def _data_block(settings: FileSettings, header: Header, batches: list[pa.RecordBatch]) -> bytes:
+def data_block(settings: FileSettings, header: Header, batches: list[pa.RecordBatch]) -> bytes:
+    """Return a data block of rows with their meta columns, in the format of the settings."""
     if settings.log_format != "avro":
         return _parquet_block(settings, header, batches)
     table = pa.Table.from_batches(batches).cast(settings.log_schema).combine_chunks()

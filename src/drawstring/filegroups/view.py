@@ -142,14 +142,12 @@ class FileGroupView:
     def pending_compactions(self) -> dict[tuple[str, str], str]:
         """Return the file groups, as partition and file id, in a pending compaction, and its time."""
         if self._compactions is None:
-            self._compactions = self._planned(
-                Action.COMPACTION,
-                lambda data: [
-                    (operation.partition, operation.file_id)
-                    for operation in decode_compaction_plan(data).operations
-                ],
-            )
+            self._compactions = self._planned(Action.COMPACTION, _compacted_groups)
         return self._compactions
+
+    def pending_log_compactions(self) -> dict[tuple[str, str], str]:
+        """Return the file groups in a pending log compaction, and its time."""
+        return self._planned(Action.LOG_COMPACTION, _compacted_groups)
 
     def pending_clusterings(self) -> dict[tuple[str, str], str]:
         """Return the file groups that a pending clustering replaces, and its time."""
@@ -174,3 +172,7 @@ class FileGroupView:
             if instant.action is action
             for group in groups_of(self._reader.read_requested(instant))
         }
+
+
+def _compacted_groups(plan: bytes) -> list[tuple[str, str]]:
+    return [(each.partition, each.file_id) for each in decode_compaction_plan(plan).operations]

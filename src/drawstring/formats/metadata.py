@@ -38,6 +38,10 @@ __all__ = [
 ]
 
 COMPACTION_PLAN_VERSION = 2
+LOGS_ONLY_METRIC = "DRAWSTRING_LOGS_ONLY"
+"""In a compaction plan: this file group gets a log file. Hudi, which passes over it, makes a base file."""
+
+_LOG_COMPACTOR = "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper"
 
 
 def encode_commit(meta: CommitMetadata, layout: int, replace: bool) -> bytes:
@@ -129,18 +133,20 @@ def _texts(extra: dict[str, Any]) -> dict[str, str]:
     return {key: str(value) for key, value in extra.items() if value is not None}
 
 
-def encode_compaction_plan(plan: CompactionPlan) -> bytes:
-    """Return the content of `<instant>.compaction.requested`.
+def encode_compaction_plan(plan: CompactionPlan, *, is_log_compaction: bool = False) -> bytes:
+    """Return the content of `<instant>.compaction.requested` or `<instant>.logcompaction.requested`.
 
     Args:
         plan: the slices to compact.
+        is_log_compaction: whether it is the second.
     """
+    strategy = {"compactorClassName": _LOG_COMPACTOR, "strategyParams": {}, "version": 1}
     record = {
         "operations": [_operation_record(operation) for operation in plan.operations],
         "extraMetadata": {},
         "version": COMPACTION_PLAN_VERSION,
-        "strategy": None,
-        "preserveHoodieMetadata": False,
+        "strategy": strategy if is_log_compaction else None,
+        "preserveHoodieMetadata": is_log_compaction,
         "missingSchedulePartitions": [],
     }
     return encode_container(schemas.load("compaction_plan"), record)
@@ -153,7 +159,10 @@ def _operation_record(operation: CompactionOperation) -> dict[str, Any]:
         "dataFilePath": operation.base_file,
         "fileId": operation.file_id,
         "partitionPath": operation.partition,
-        "metrics": {name: float(value) for name, value in operation.metrics.items()},
+        "metrics": {
+            **{name: float(value) for name, value in operation.metrics.items()},
+            **({LOGS_ONLY_METRIC: 1.0} if operation.logs_only else {}),
+        },
         "bootstrapFilePath": None,
     }
 
@@ -181,13 +190,16 @@ def _compaction_of(record: dict[str, Any]) -> CompactionPlan:
 
 
 def _operation_of(record: dict[str, Any]) -> CompactionOperation:
+    metrics = dict(record.get("metrics") or {})
+    logs_only = bool(metrics.pop(LOGS_ONLY_METRIC, 0))
     return CompactionOperation(
         partition=inside(record["partitionPath"] or ""),
         file_id=record["fileId"],
         base_instant=record["baseInstantTime"],
         base_file=inside(record.get("dataFilePath") or "") or None,
         log_files=all_inside(record.get("deltaFilePaths") or ()),
-        metrics=dict(record.get("metrics") or {}),
+        metrics=metrics,
+        logs_only=logs_only,
     )
 
 

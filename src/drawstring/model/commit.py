@@ -20,6 +20,7 @@ class WriteOperation(StrEnum):
     DELETE_PARTITION = "DELETE_PARTITION"
     COMPACT = "COMPACT"
     CLUSTER = "CLUSTER"
+    LOG_COMPACT = "LOG_COMPACT"
     UNKNOWN = "UNKNOWN"
 
 

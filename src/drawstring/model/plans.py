@@ -17,6 +17,7 @@ class CompactionOperation:
         base_file: name of its base file, None when it has log files only.
         log_files: names of its log files, ascending.
         metrics: sizes by Hudi's metric names (`TOTAL_LOG_FILES`, ...).
+        logs_only: whether its log files become one log file, rather than a base file with the old one.
     """
 
     partition: str
@@ -25,11 +26,16 @@ class CompactionOperation:
     base_file: str | None
     log_files: tuple[str, ...]
     metrics: Mapping[str, float] = field(default_factory=dict)
+    logs_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """A compaction as requested on the timeline (HoodieCompactionPlan, version 2)."""
+    """A compaction or log compaction as requested on the timeline (HoodieCompactionPlan, version 2).
+
+    Attributes:
+        operations: what to do, one for each file group.
+    """
 
     operations: tuple[CompactionOperation, ...]
 

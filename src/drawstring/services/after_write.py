@@ -2,6 +2,7 @@
 
 | option | what happens when it is due |
 |---|---|
+| `hoodie.log.compaction.inline` | the write makes one log file of many where there are |
 | `hoodie.compact.inline` | the write plans a compaction, and runs it; what is pending it runs in any case |
 | `hoodie.datasource.compaction.async.enable` | it plans one, and a thread of this process runs it |
 | `hoodie.compact.schedule.inline` | it plans one, and another process runs it |
@@ -17,7 +18,7 @@ from drawstring.base.errors import DrawstringError
 from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig
 from drawstring.services.background import run_in_background
-from drawstring.services.compaction import run_pending, schedule_compaction
+from drawstring.services.compaction import log_compact, run_pending, schedule_compaction
 from drawstring.services.inline_clustering import cluster_when_due
 from drawstring.txn.state import TableState
 
@@ -38,9 +39,14 @@ def look_after(state: TableState, config: TableConfig, options: WriteOptions) ->
 
 def _compact(state: TableState, config: TableConfig, options: WriteOptions) -> None:
     asked = options.compaction
-    if not config.is_merge_on_read or not (asked.inline or asked.background or asked.schedule_inline):
+    compacts = asked.inline or asked.background or asked.schedule_inline
+    if not config.is_merge_on_read or not (compacts or asked.log_inline):
         return
     try:
+        if asked.log_inline:
+            log_compact(state, options)
+        if not compacts:
+            return
         scheduled = schedule_compaction(state, options, when_due=True)
         if asked.inline:
             run_pending(state, options)

@@ -152,7 +152,7 @@ def _planned(session: Session, timeline: Timeline, options: WriteOptions) -> Clu
     asked = options.clustering
     lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
     view = lookup.view()
-    taken = {**view.pending_clusterings(), **view.pending_compactions()}
+    taken = {**view.pending_clusterings(), **view.pending_compactions(), **view.pending_log_compactions()}
     hour = datetime.fromtimestamp(session.state.clock.now_ms() / 1000, UTC).hour
     slices = {
         partition: [each for each in lookup.slices(partition) if (partition, each.file_id) not in taken]

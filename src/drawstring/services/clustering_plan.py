@@ -26,7 +26,7 @@ from drawstring.config.clustering_keys import (
 from drawstring.config.options import WriteOptions
 from drawstring.model.clustering import ClusteringGroup, ClusteringPlan, ClusteringSlice
 from drawstring.model.files import FileSlice
-from drawstring.services.compaction import slice_metrics
+from drawstring.services.compaction_plan import slice_metrics
 
 SORT_COLUMNS: Final = "hoodie.clustering.plan.strategy.sort.columns"
 LAYOUT: Final = "hoodie.layout.optimize.strategy"

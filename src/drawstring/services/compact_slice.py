@@ -1,4 +1,4 @@
-"""One file group of a compaction: its slice, read and merged, into a new base file."""
+"""One file group of a compaction: its slice, read and merged, into a new base file, or its logs into one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from drawstring.base.clock import Ids
 from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.base_writer import BaseFileWriter
+from drawstring.filegroups.log_rewrite import rewrite_logs
 from drawstring.filegroups.reader import read_slice
 from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.tasks import InstantRange, ReadTask
@@ -34,12 +35,14 @@ class CompactSlice:
     ids: Ids
 
     def __call__(self, numbered: tuple[int, CompactionOperation]) -> WriteStat:
-        """Write the base file of one operation."""
+        """Write the file of one operation."""
         number, operation = numbered
         storage = open_spec(self.settings.storage)
         target = slice_of(operation, {s.path: s for s in storage.list_files(operation.partition)})
         attempt = int(self.ids.uuid()[:6], 16)
         token = TaskContext(number, 0, attempt).write_token
+        if operation.logs_only:
+            return rewrite_logs(self.settings, storage, target, self.instants, token)
         writer = BaseFileWriter(self.settings, storage, operation.partition, operation.file_id, token, target)
         full = self.settings.full_schema
         read = ReadTask(

@@ -13,54 +13,34 @@ that its process did not finish stays on the timeline; whoever runs it next begi
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from drawstring.base.clock import Stopwatch
-from drawstring.base.errors import ConflictError, InvalidError
+from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
 from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig
+from drawstring.filegroups.log_rewrite import check_rewritable
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.metadata import decode_compaction_plan, encode_compaction_plan
-from drawstring.index.rings import has_rings
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
-from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CompactionOperation, CompactionPlan
 from drawstring.model.result import CommitResult
 from drawstring.services.compact_slice import CompactSlice
-from drawstring.services.compaction_strategies import choose, is_due, partitions_to_plan
+from drawstring.services.compaction_plan import compaction_plan, log_compaction_plan
+from drawstring.services.compaction_strategies import is_due
 from drawstring.services.progress import Progress, watched
 from drawstring.services.rollback import rollback_instant
 from drawstring.services.service_files import file_settings
 from drawstring.services.transaction import Session, check_marked, clear, exclusive
-from drawstring.timeline.instants import day_of
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.service_lease import ServiceLease, service_lease
 from drawstring.txn.state import TableState
 
-_MEBIBYTE = 1 << 20
+_ACTIONS = (Action.LOG_COMPACTION, Action.COMPACTION)
 _log = logging.getLogger("drawstring")
-
-
-def plan_compaction(slices: Iterable[FileSlice]) -> CompactionPlan:
-    """Return one operation for each slice with log files."""
-    return CompactionPlan(
-        tuple(
-            CompactionOperation(
-                partition=s.partition,
-                file_id=s.file_id,
-                base_instant=s.base_instant,
-                base_file=s.base.status.name if s.base else None,
-                log_files=tuple(log.status.name for log in s.logs),
-                metrics=slice_metrics(s),
-            )
-            for s in slices
-            if s.logs
-        )
-    )
 
 
 def schedule_compaction(state: TableState, options: WriteOptions, *, when_due: bool = False) -> str | None:
@@ -84,7 +64,24 @@ def schedule_compaction(state: TableState, options: WriteOptions, *, when_due: b
         now = found.store.new_time(timeline)
         if when_due and not is_due(timeline, options.compaction, now):
             return None
-        return _schedule(clear(found), options)
+        return _schedule(clear(found), options, Action.COMPACTION)
+
+
+def schedule_log_compaction(state: TableState, options: WriteOptions) -> str | None:
+    """Put a plan on the timeline that makes one log file of many; see `schedule_compaction`.
+
+    Returns:
+        The requested time, None when no file group has enough log blocks.
+
+    Raises:
+        InvalidError: the table is COPY_ON_WRITE.
+        UnsupportedError: the table merges in a way that has no such thing.
+        ConflictError: another writer holds the table.
+    """
+    with exclusive(state, options.lock_wait_ms) as found:
+        _check_type(state, found.config)
+        check_rewritable(found.config)
+        return _schedule(clear(found), options, Action.LOG_COMPACTION)
 
 
 def run_compaction(
@@ -138,13 +135,23 @@ def compact(
 
 
 def run_pending(
-    state: TableState, options: WriteOptions, progress: Progress | None = None
+    state: TableState,
+    options: WriteOptions,
+    progress: Progress | None = None,
+    actions: tuple[Action, ...] = _ACTIONS,
 ) -> CommitResult | None:
-    """Run the compactions that stand on the timeline and that no other process runs; see `compact`."""
+    """Run the compactions that stand on the timeline and that no other process runs; see `compact`.
+
+    Args:
+        state: the table.
+        options: of writes.
+        progress: told of every file group that is done.
+        actions: compactions, log compactions or both.
+    """
     config = load_config(state.storage)
     _check_type(state, config)
     result = None
-    for instant in TimelineStore(state.storage, config, state.clock).load().pending_of(Action.COMPACTION):
+    for instant in TimelineStore(state.storage, config, state.clock).load().pending_of(*actions):
         with service_lease(state.storage, state.clock, state.ids, instant.requested) as lease:
             if lease is None:
                 _log.info("another process runs the compaction %s", instant.requested)
@@ -153,27 +160,29 @@ def run_pending(
     return result
 
 
+def log_compact(
+    state: TableState, options: WriteOptions, progress: Progress | None = None
+) -> CommitResult | None:
+    """Run the pending log compactions, and one of what has many log blocks after them; see `compact`."""
+    result = run_pending(state, options, progress, (Action.LOG_COMPACTION,))
+    scheduled = schedule_log_compaction(state, options)
+    return result if scheduled is None else run_compaction(state, scheduled, options, progress)
+
+
+def _schedule(session: Session, options: WriteOptions, action: Action) -> str | None:
+    timeline = session.store.load()
+    time = session.store.new_time(timeline)
+    is_log = action is Action.LOG_COMPACTION
+    plan = (log_compaction_plan if is_log else compaction_plan)(session, timeline, time, options.compaction)
+    if not plan.operations:
+        return None
+    content = encode_compaction_plan(plan, is_log_compaction=is_log)
+    return session.store.request(action, time, content).requested
+
+
 def _check_type(state: TableState, config: TableConfig) -> None:
     if not config.is_merge_on_read:
         raise InvalidError("a COPY_ON_WRITE table has no log files to compact", table=state.storage.spec.uri)
-
-
-def _schedule(session: Session, options: WriteOptions) -> str | None:
-    timeline = session.store.load()
-    lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
-    view = lookup.view()
-    clusterings = view.pending_clusterings()
-    if clusterings and has_rings(session.state.storage):
-        # Other file groups than those named may have records twice until the resizing completed.
-        return None
-    taken = {*clusterings, *view.pending_compactions()}
-    time = session.store.new_time(timeline)
-    partitions = partitions_to_plan(lookup.partitions(), options.compaction, day_of(time))
-    slices = (s for each in partitions for s in lookup.slices(each) if (s.partition, s.file_id) not in taken)
-    plan = CompactionPlan(tuple(choose(plan_compaction(slices).operations, options.compaction)))
-    if not plan.operations:
-        return None
-    return session.store.request(Action.COMPACTION, time, encode_compaction_plan(plan)).requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,16 +210,41 @@ def _claim(state: TableState, requested: str, options: WriteOptions) -> _Attempt
         _check_type(state, found.config)
         session = clear(found)
         instant = session.store.load().find(requested)
-        if instant is None or instant.action.completed_action is not Action.COMMIT:
-            raise InvalidError("there is no compaction of this time on the timeline", instant=requested)
+        if instant is None or not (instant.is_completed or instant.action in _ACTIONS):
+            raise _no_compaction(requested)
+        plan = _plan_of(session.store, instant)
         if instant.is_completed:
             return None
-        plan = decode_compaction_plan(session.store.read_requested(instant))
         operations = _without_replaced(session, plan)
         if instant.state is State.INFLIGHT:
             rollback_instant(session.rollback_context(), instant)
         task = _task(session, requested, options)
+        if instant.action is Action.LOG_COMPACTION:
+            operations = [(number, replace(each, logs_only=True)) for number, each in operations]
         return _Attempt(session.store.start(instant), task, operations)
+
+
+def _plan_of(store: TimelineStore, instant: Instant) -> CompactionPlan:
+    """Return the plan of a compaction, completed or not.
+
+    Raises:
+        InvalidError: the instant is a write, which has no plan.
+    """
+    if instant.is_completed and instant.action not in {each.completed_action for each in _ACTIONS}:
+        raise _no_compaction(instant.requested)
+    try:
+        data = store.read_requested(instant)
+    except CorruptTableError:
+        if instant.is_completed:
+            raise _no_compaction(instant.requested) from None
+        raise
+    if not data:
+        raise _no_compaction(instant.requested)
+    return decode_compaction_plan(data)
+
+
+def _no_compaction(requested: str) -> InvalidError:
+    return InvalidError("there is no compaction of this time on the timeline", instant=requested)
 
 
 def _run(
@@ -226,15 +260,17 @@ def _run(
         return None
     stats = watched(state.engine, attempt.task, attempt.operations, progress)
     completed = _complete(state, attempt, stats, lease, options)
-    return CommitResult.of(completed, "compact", stats, watch.seconds())
+    name = "log_compact" if attempt.instant.action is Action.LOG_COMPACTION else "compact"
+    return CommitResult.of(completed, name, stats, watch.seconds())
 
 
 def _complete(
     state: TableState, attempt: _Attempt, stats: list[WriteStat], lease: ServiceLease, options: WriteOptions
 ) -> Instant:
+    is_log = attempt.instant.action is Action.LOG_COMPACTION
     metadata = CommitMetadata(
         stats=tuple(stats),
-        operation=WriteOperation.COMPACT,
+        operation=WriteOperation.LOG_COMPACT if is_log else WriteOperation.COMPACT,
         extra={"schema": attempt.task.schema_json},
         compacted=True,
     )
@@ -262,18 +298,3 @@ def _task(session: Session, requested: str, options: WriteOptions) -> CompactSli
     timeline = session.store.load()
     settings, schema_json = file_settings(session, timeline, requested, options)
     return CompactSlice(settings, schema_json, InstantRange.of(timeline), session.state.ids)
-
-
-def slice_metrics(file_slice: FileSlice) -> dict[str, float]:
-    """Return the sizes of an operation under Hudi's names."""
-    logs = sum(log.status.size_bytes for log in file_slice.logs)
-    base = file_slice.base.status.size_bytes if file_slice.base else 0
-    read = round((logs + base) / _MEBIBYTE, 3)
-    written = round((base or logs) / _MEBIBYTE, 3)
-    return {
-        "TOTAL_LOG_FILES": float(len(file_slice.logs)),
-        "TOTAL_LOG_FILES_SIZE": float(logs),
-        "TOTAL_IO_READ_MB": read,
-        "TOTAL_IO_WRITE_MB": written,
-        "TOTAL_IO_MB": round(read + written, 3),
-    }

@@ -30,6 +30,7 @@ from drawstring.formats.rollback_metadata import decode_rollback_plan, encode_ro
 from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile, join_path
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, State
 from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
+from drawstring.services.dead_attempts import files_of_attempt
 from drawstring.services.heartbeats import HEARTBEAT_FOLDER, refuse_live_writers
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
@@ -115,7 +116,7 @@ def rollback_instant(context: RollbackContext, instant: Instant) -> None:
     """
     if instant.is_completed:
         raise InvalidError("A completed write is not rolled back.", instant=instant.requested)
-    if instant.action in (Action.COMPACTION, Action.CLUSTERING):
+    if instant.action in (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING):
         _clear_attempt(context, instant)
     elif instant.action in WRITE_ACTIONS:
         _roll_back(context, instant)
@@ -228,14 +229,9 @@ def _read_plan(context: RollbackContext, rollback: Instant) -> RollbackPlan | No
 
 
 def _clear_attempt(context: RollbackContext, instant: Instant) -> None:
-    """Delete the base files of a dead attempt: those of the next one would stand beside them."""
-    statuses = (*_data_files(context.storage), *_marked(context, instant))
-    doomed = {
-        status.path
-        for status in statuses
-        if (base := BaseFile.parse(status)) is not None and base.instant == instant.requested
-    }
-    context.storage.delete(sorted(doomed))
+    marked = _marked(context, instant)
+    doomed = files_of_attempt(context.storage, instant.requested, _data_files(context.storage), marked)
+    context.storage.delete(doomed)
     context.store.stop(instant)
     Markers(context.storage, instant.requested).remove()
 

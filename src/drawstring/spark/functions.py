@@ -162,6 +162,7 @@ def compact(
     path: str,
     *,
     schedule: bool = False,
+    logs: bool = False,
     instant: str | None = None,
     options: Mapping[str, Any] | None = None,
     storage_options: Mapping[str, str] | None = None,
@@ -172,6 +173,7 @@ def compact(
         spark: a classic session.
         path: the table's root.
         schedule: only plan a compaction, for another job to run.
+        logs: make one log file of many where there are, and leave the base files alone.
         instant: run the compaction that was scheduled under this time, and nothing else.
         options: Hudi's write options.
         storage_options: options of the object store.
@@ -187,8 +189,9 @@ def compact(
         raise InvalidError("schedule plans a compaction and instant runs one: leave one of them out")
     opened = table(spark, path, storage_options=storage_options)
     if schedule:
-        return opened.schedule_compaction(**(options or {}))
-    return opened.compact(instant=instant, **(options or {}))
+        plan = opened.schedule_log_compaction if logs else opened.schedule_compaction
+        return plan(**(options or {}))
+    return (opened.log_compact if logs else opened.compact)(instant=instant, **(options or {}))
 
 
 def mode_of(mode: str) -> str:

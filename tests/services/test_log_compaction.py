@@ -1,0 +1,259 @@
+"""Log compaction, alone and as part of a hybrid compaction: fewer blocks to read, the same rows."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
+from drawstring.filegroups.log_rewrite import log_shape
+from drawstring.filegroups.tasks import InstantRange
+from drawstring.formats.records import one_record
+from drawstring.model.instant import Action
+from drawstring.storage.faults import FaultyStorage
+from drawstring.table import Table
+from tests.services.test_compaction import logs, versions
+from tests.services.test_compaction_runs import once
+from tests.write.test_faults import HOUR_MS, START_MS, STEPS_MAX, Prepared, leftovers, opened, orphans
+from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
+
+FEW = {"hoodie.log.compaction.blocks.threshold": "2"}
+HYBRID = {
+    **FEW,
+    "drawstring.compaction.hybrid": "true",
+    "drawstring.compaction.hybrid.log.ratio": "0.5",
+}
+BASE = [(key, city, 5, 5.0) for city in ("oslo", "rome") for key in "abcdef"]
+STEPS: list[tuple[str, list[tuple[Any, ...]]]] = [
+    ("upsert", [("a", "rome", 6, 6.0), ("b", "rome", 6, 6.0), ("a", "oslo", 1, 1.0)]),
+    ("delete", [("b", "rome", 0, 0.0), ("c", "rome", 0, 0.0), ("b", "oslo", 0, 0.0)]),
+    ("upsert", [("c", "rome", 1, 1.0), ("b", "oslo", 7, 7.0), ("a", "rome", 4, 4.0)]),
+    ("delete", [("a", "oslo", 9, 9.0)]),
+]
+
+
+def with_logs(version: int, steps: int = len(STEPS), **how: Any) -> Table:
+    table = create(table_type=MOR, version=version, **how)
+    table.upsert(rides(*BASE))
+    for verb, rows in STEPS[:steps]:
+        getattr(table, verb)(rides(*rows))
+    return table
+
+
+def blocks(table: Table) -> dict[str, int]:
+    """How many log blocks a query merges, by partition."""
+    instants = InstantRange.of(table.timeline)
+    return {
+        each.partition: log_shape(table.state.storage, table.config, each, instants).blocks
+        for each in table.file_slices()
+    }
+
+
+@versions
+@pytest.mark.parametrize("block_format", ["parquet", "avro"])
+@pytest.mark.parametrize("ordering", ["ts", ()])
+def test_many_log_blocks_become_few_and_the_rows_stay(version: int, block_format: str, ordering: Any) -> None:
+    options = {"hoodie.logfile.data.block.format": block_format}
+    table = with_logs(version, ordering=ordering)
+    columns = ["_hoodie_record_key", "_hoodie_commit_time", "_hoodie_commit_seqno", "ts"]
+    before = sorted(map(str, table.scan(columns=columns).to_arrow().to_pylist()))
+    rows = held(table)
+    assert blocks(table) == {"oslo": 4, "rome": 3}
+    result = table.log_compact(**FEW, **options)
+    assert result is not None
+    assert (result.operation, result.files) == ("log_compact", 2)
+    assert blocks(table) == {"oslo": 2, "rome": 2}
+    assert sorted(map(str, table.scan(columns=columns).to_arrow().to_pylist())) == before
+    assert table.timeline.writes()[-1].action is Action.DELTA_COMMIT
+    assert table.log_compact(**FEW) is None
+    table.compact()
+    assert (held(table), held(table, read_optimized=True), logs(table)) == (rows, rows, 0)
+    assert (leftovers(table), orphans(table)) == ([], [])
+
+
+@versions
+@pytest.mark.parametrize("seed", range(4))
+def test_a_table_whose_logs_are_compacted_now_and_then_equals_one_without(version: int, seed: int) -> None:
+    chance = random.Random(seed)
+    ordering = chance.choice(["ts", ()])
+    one, other = (create(table_type=MOR, version=version, ordering=ordering) for _ in range(2))
+    for table in (one, other):
+        table.upsert(rides(*BASE))
+    for turn in range(12):
+        keys = chance.sample("abcdefgh", 4)
+        rows = rides(
+            *((key, chance.choice(["oslo", "rome"]), chance.randrange(10), float(turn)) for key in keys)
+        )
+        verb = chance.choice(["upsert", "upsert", "delete"])
+        for table in (one, other):
+            getattr(table, verb)(rows)
+        if chance.random() < 0.4:
+            one.log_compact(**FEW)
+        if chance.random() < 0.1:
+            one.compact()
+            other.compact()
+        assert held(one) == held(other), turn
+    one.compact()
+    assert held(one) == held(one, read_optimized=True) == held(other)
+
+
+@versions
+def test_queries_of_earlier_times_and_of_changes_see_what_they_saw(version: int) -> None:
+    table = with_logs(version)
+    times = [each.requested for each in table.timeline.writes()]
+    past = [held(table, as_of=time) for time in times]
+    start = table.timeline.writes()[0].completed or times[0]
+    increment = sorted(map(str, table.incremental(start).to_arrow().to_pylist()))
+    table.log_compact(**FEW)
+    assert [held(table, as_of=time) for time in times] == past
+    assert sorted(map(str, table.incremental(start).to_arrow().to_pylist())) == increment
+    newest = table.timeline.writes()[-2].completed or times[-1]
+    assert table.incremental(newest).to_arrow().num_rows == 0
+
+
+@versions
+@pytest.mark.parametrize("index", [{}, BUCKETS], ids=["simple", "bucket"])
+def test_writers_go_on_while_logs_are_compacted(version: int, index: dict[str, str]) -> None:
+    table = with_logs(version, properties=index)
+    expected = with_logs(version, properties=index)
+
+    def more(each: Table) -> None:
+        each.upsert(rides(("a", "rome", 8, 8.0), ("b", "rome", 8, 8.0)))
+        each.delete(rides(("f", "oslo", 0, 0.0)))
+
+    more(expected)
+    assert table.log_compact(once(lambda: more(table)), **FEW)
+    assert held(table) == held(expected)
+    table.log_compact(**FEW)
+    assert held(table) == held(expected)
+    table.compact()
+    assert held(table) == held(table, read_optimized=True) == held(expected)
+
+
+@versions
+def test_a_log_compaction_that_dies_at_any_step_is_begun_anew(version: int) -> None:
+    table = with_logs(version)
+    instant = table.schedule_log_compaction(**FEW)
+    assert instant is not None
+    storage, rows = table.state.storage, held(table)
+    files = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+    start = Prepared(files, rows, rows)
+    for steps in range(STEPS_MAX):
+        copy = start.copy()
+        faulty, step = FaultyStorage(copy, steps), f"after {steps} changes"
+        with suppress(DrawstringError):
+            opened(faulty, START_MS).log_compact(instant=instant)
+        writer = opened(copy, START_MS + HOUR_MS)
+        writer.upsert(rides(("f", "rome", 9, 9.0)))
+        expected = sorted([("f", "rome", 9, 9.0), *(row for row in rows if row[:2] != ("f", "rome"))])
+        assert held(writer) == expected, step
+        opened(copy, START_MS + 2 * HOUR_MS).log_compact(instant=instant)
+        assert held(writer) == expected, step
+        assert (orphans(writer), leftovers(writer)) == ([], []), step
+        opened(copy, START_MS + 3 * HOUR_MS).compact()
+        assert held(writer, read_optimized=True) == expected, step
+        if faulty.changes < steps:
+            assert steps > 10
+            return
+    raise AssertionError(f"still failing after {STEPS_MAX} changes")
+
+
+def test_the_plan_on_the_timeline_is_the_one_of_hudi() -> None:
+    table = with_logs(9)
+    instant = table.schedule_log_compaction(**FEW)
+    name = f".hoodie/timeline/{instant}.logcompaction.requested"
+    plan = one_record(table.state.storage.read(name))
+    assert plan["strategy"]["compactorClassName"].endswith("LogCompactionExecutionHelper")
+    assert plan["preserveHoodieMetadata"] is True
+    assert [len(each["deltaFilePaths"]) for each in plan["operations"]] == [4, 3]
+    assert table.schedule_log_compaction(**FEW) is None
+    assert table.schedule_compaction() is None
+    assert table.compact() is not None
+    assert (table.timeline.pending(), logs(table)) == ((), 0)
+
+
+def test_a_write_compacts_logs_by_itself() -> None:
+    table = create(table_type=MOR)
+    options = {"hoodie.log.compaction.inline": "true", "hoodie.log.compaction.blocks.threshold": "3"}
+    for turn in range(1, 9):
+        table.upsert(rides(("a", "rome", turn, float(turn))), **options)
+        assert blocks(table)["rome"] < 3
+    assert held(table) == [("a", "rome", 8, 8.0)]
+
+
+def test_logs_that_cannot_be_merged_among_themselves_are_left_alone() -> None:
+    table = create(table_type=MOR)
+    table.upsert(rides(*BASE))
+    for ts in (6, 7):
+        part = rides(("a", "rome", ts, 1.0)).select(["id", "city", "ts"])
+        table.upsert(part, **{"drawstring.write.partial_update": "true"})
+    assert table.log_compact(**FEW) is None
+    with pytest.raises(InvalidError, match="COPY_ON_WRITE"):
+        create(table_type=COW).log_compact()
+    without = create(table_type=MOR, properties={"hoodie.populate.meta.fields": "false"})
+    with pytest.raises(UnsupportedError, match="no meta columns"):
+        without.log_compact()
+
+
+def grown(version: int = 9) -> Table:
+    """`rome` has logs as large as its base file, `oslo` a few small ones, `bern` one of them."""
+    table = create(table_type=MOR, version=version)
+    many = [(str(number), city, 1, float(number)) for number in range(3000) for city in ("oslo", "bern")]
+    table.upsert(rides(*many, ("a", "rome", 1, 1.0)))
+    for ts in (2, 3, 4):
+        table.upsert(rides(("a", "rome", ts, 1.0), ("1", "oslo", ts, 1.0)))
+    table.delete(rides(("2", "bern", 9, 1.0)))
+    return table
+
+
+def test_a_hybrid_compaction_decides_for_each_file_group() -> None:
+    table, expected = grown(), held(grown())
+    instant = table.schedule_compaction(**HYBRID)
+    plan = one_record(table.state.storage.read(f".hoodie/timeline/{instant}.compaction.requested"))
+    kinds = {each["partitionPath"]: "DRAWSTRING_LOGS_ONLY" in each["metrics"] for each in plan["operations"]}
+    assert kinds == {"rome": False, "oslo": True}
+    result = table.compact(instant=instant)
+    assert result is not None and (result.operation, result.files) == ("compact", 2)
+    assert table.timeline.writes()[-1].action is Action.COMMIT
+    assert blocks(table) == {"bern": 1, "oslo": 1, "rome": 0}
+    assert held(table) == expected
+    table.upsert(rides(("1", "oslo", 9, 9.0), ("a", "rome", 9, 9.0)))
+    after = sorted(row for row in expected if row[:2] not in (("1", "oslo"), ("a", "rome")))
+    after = sorted([*after, ("1", "oslo", 9, 9.0), ("a", "rome", 9, 9.0)])
+    assert held(table) == after
+    table.compact()
+    assert (held(table), held(table, read_optimized=True), logs(table)) == (after, after, 0)
+    assert (leftovers(table), orphans(table)) == ([], [])
+
+
+def test_writers_go_on_while_a_hybrid_compaction_runs_and_dies() -> None:
+    table = grown()
+    instant = table.schedule_compaction(**HYBRID)
+    storage = table.state.storage
+    files = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+    rows = held(table)
+    start = Prepared(files, rows, rows)
+    for steps in range(0, STEPS_MAX, 3):
+        copy = start.copy()
+        faulty, step = FaultyStorage(copy, steps), f"after {steps} changes"
+        with suppress(DrawstringError):
+            opened(faulty, START_MS).compact(instant=instant)
+        writer = opened(copy, START_MS + HOUR_MS)
+        writer.upsert(rides(("1", "oslo", 9, 9.0)))
+        opened(copy, START_MS + 2 * HOUR_MS).compact(instant=instant)
+        expected = sorted([("1", "oslo", 9, 9.0), *(row for row in rows if row[:2] != ("1", "oslo"))])
+        assert held(writer) == expected, step
+        assert (orphans(writer), leftovers(writer)) == ([], []), step
+        if faulty.changes < steps:
+            return
+    raise AssertionError(f"still failing after {STEPS_MAX} changes")
+
+
+def test_hybrid_compaction_is_refused_where_readers_could_not_cope() -> None:
+    table = grown(6)
+    with pytest.raises(UnsupportedError, match="needs table version 8"):
+        table.schedule_compaction(**HYBRID)
+    assert table.timeline.pending() == ()
