@@ -18,7 +18,7 @@ Meeting = tuple[str, str, str]
 OPERATIONS = (
     "insert", "insert_drop", "insert_fail", "upsert", "partial", "delete", "bulk_insert", "append",
     "insert_overwrite", "insert_overwrite_table", "delete_partition", "update_where", "delete_where",
-    "merge", "compact",
+    "merge", "compact", "cluster",
 )  # fmt: skip
 IN_EACH_CELL = 5
 
@@ -80,6 +80,12 @@ NO_OPERATIONS = (
         "not available with a consistent hashing index",
         lambda kind: kind.index == "consistent",
         ("insert_overwrite", "insert_overwrite_table"),
+    ),
+    Refusal(
+        "cluster on bucket, consistent",
+        "cannot be clustered yet",
+        lambda kind: kind.index in ("bucket", "consistent"),
+        ("cluster",),
     ),
     Refusal("compact on cow", "COPY_ON_WRITE", lambda kind: not kind.is_mor, ("compact",)),
     Refusal(

@@ -18,7 +18,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.model.result import CommitResult
 from drawstring.table import Table
 from tests.contract.kinds import ADDED, COLUMNS, DELETED, Kind, Row, schema_of
-from tests.contract.model import PARTITION_PATH, Model, Name
+from tests.contract.model import PARTITION_PATH, Model, Name, State
 
 DAY = 86_400_000
 PLACES = (("eu", "rome", 0), ("us", "new=york", 0), ("us", "rome", DAY))
@@ -55,6 +55,9 @@ class Step:
     items: tuple[Item, ...] = ()
     wide: bool = False
     apart: bool = False
+
+
+FIRST = Step("insert", tuple(Item(number, number % len(PLACES)) for number in range(NUMBERS)))
 
 
 @dataclass
@@ -111,6 +114,19 @@ class Both:
             name = self.model.name(row)
             self._highest[name] = max(row["ts"], self._highest.get(name, 0))
         return found
+
+    def expected(self) -> State:
+        """Return the rows of the model without meta columns."""
+        nothing = dict.fromkeys(self.columns)
+        state = self.model.state
+        return {name: {k: row.get(k) for k in nothing} for name, row in state.items()}
+
+    def plain(self, found: pa.Table) -> State:
+        """Return rows that some reader found by name, without meta columns; none may come twice."""
+        rows = found.select(list(self.columns)).to_pylist()
+        by_name = {self.model.name(row): row for row in rows}
+        assert len(by_name) == len(rows), f"a record comes twice: {rows}"
+        return by_name
 
     def _row(self, item: Item, step: Step) -> Row:
         region, city, made = PLACES[item.place]
@@ -312,6 +328,11 @@ def compact(both: Both, step: Step, options: dict[str, str]) -> CommitResult | N
     return both.table.compact()
 
 
+def cluster(both: Both, step: Step, options: dict[str, str]) -> CommitResult | None:
+    both.model.late = []
+    return both.table.cluster(**options, **{"hoodie.clustering.plan.strategy.sort.columns": "value"})
+
+
 OPERATIONS: dict[str, Operation] = {
     "insert": add("insert"),
     "insert_drop": insert_drop,
@@ -328,4 +349,5 @@ OPERATIONS: dict[str, Operation] = {
     "delete_where": delete_where,
     "merge": merge,
     "compact": compact,
+    "cluster": cluster,
 }

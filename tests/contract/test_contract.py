@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from tests.contract.cells import CELLS, Cell, operations_of
 from tests.contract.model import Model
-from tests.contract.steps import NUMBERS, PLACES, Both, Item, Pace, Step
+from tests.contract.steps import FIRST, NUMBERS, PLACES, Both, Item, Pace, Step
 from tests.contract.witness import Witness
 
 EXAMPLES = max(2, settings.get_profile(settings.get_current_profile_name()).max_examples // 50)
-FIRST = Step("insert", tuple(Item(number, number % len(PLACES)) for number in range(NUMBERS)))
 
 items = st.lists(
     st.builds(

@@ -11,7 +11,7 @@ import pytest
 
 from tests.contract.cells import CELLS, Cell
 from tests.contract.model import Model
-from tests.contract.steps import NUMBERS, PLACES, Both, Item, Pace, Step
+from tests.contract.steps import FIRST, NUMBERS, PLACES, Both, Item, Pace, Step
 from tests.contract.witness import Witness
 from tests.spark.session import spark_session
 
@@ -44,9 +44,8 @@ def _history(cell: Cell) -> list[Step]:
             for _ in range(count)
         )
 
-    first = Step("insert", tuple(Item(number, number % len(PLACES)) for number in range(NUMBERS)))
     names = rng.sample(cell.operations, len(cell.operations))
-    return [first, *(Step(name, items(6), rng.random() < 0.3, rng.random() < 0.5) for name in names)]
+    return [FIRST, *(Step(name, items(6), rng.random() < 0.3, rng.random() < 0.5) for name in names)]
 
 
 @pytest.mark.spark
