@@ -8,6 +8,7 @@ import pytest
 
 import drawstring
 from drawstring.model.instant import Action
+from drawstring.services import stitch_group
 from tests.histories import Case, History, Model, row, table_of
 from tests.interop.client import Referee
 from tests.interop.turns import assert_both_read, hudi_options, hudi_writes
@@ -91,4 +92,28 @@ def test_each_runs_the_clusterings_that_the_other_scheduled(
     assert groups(history.path) == 3
 
     hudi_writes(referee, history, "upsert", [row(number, 700) for number in (3, 81)])
+    assert_both_read(referee, history)
+
+
+@cases
+def test_hudi_goes_on_with_base_files_that_drawstring_put_together(
+    referee: Referee, tmp_path: Path, case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stitch_group, "ROW_GROUP_BYTES_MIN", 0)
+    history = many_files(str(tmp_path / "rides"), case)
+    more = [row(number, 300) for number in range(60, 90)]
+    hudi_writes(referee, history, "upsert", more, **APART)
+    history.table = drawstring.open(history.path)
+    assert history.table.compact_base_files() is not None
+    assert_both_read(referee, history)
+
+    hudi_writes(referee, history, "upsert", [row(number, 600) for number in (3, 44, 61, 170)])
+    assert_both_read(referee, history)
+
+    hudi_writes(referee, history, "upsert", [row(number, 650) for number in (280, 281, 282)], **APART)
+    history.table = drawstring.open(history.path)
+    planned = history.table.schedule_base_file_compaction()
+    if planned is not None:
+        options = hudi_options(case)
+        assert referee.service(history.path, "clustering", options, instant=planned) == planned
     assert_both_read(referee, history)

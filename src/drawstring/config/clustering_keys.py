@@ -17,7 +17,8 @@ RECENT_DAYS: Final = "SparkRecentDaysClusteringPlanStrategy"
 SELECTED: Final = "SparkSelectedPartitionsClusteringPlanStrategy"
 SINGLE_FILE: Final = "SparkSingleFileSortPlanStrategy"
 RESIZING: Final = "SparkConsistentBucketClusteringPlanStrategy"
-_STRATEGIES: Final = (SIZE_BASED, RECENT_DAYS, SELECTED, SINGLE_FILE, RESIZING)
+BASE_FILES: Final = "SparkStreamCopyClusteringPlanStrategy"
+_STRATEGIES: Final = (SIZE_BASED, RECENT_DAYS, SELECTED, SINGLE_FILE, BASE_FILES, RESIZING)
 
 REJECT: Final = "SparkRejectUpdateStrategy"
 ALLOW: Final = "SparkAllowUpdateStrategy"
@@ -48,6 +49,7 @@ class Clustering:
 
     Attributes:
         inline, inline_commits: whether and when a write clusters the table after itself.
+        background, background_commits: whether and when it has a thread of its process do so.
         schedule_inline: whether it leaves a plan, which somebody else runs.
         plan_strategy: class of Hudi's that says what comes together; None for what suits the table.
         partition_filter: which partitions are looked at.
@@ -70,6 +72,8 @@ class Clustering:
 
     inline: bool
     inline_commits: int
+    background: bool
+    background_commits: int
     schedule_inline: bool
     plan_strategy: str | None
     partition_filter: str
@@ -131,6 +135,21 @@ CLUSTERING_OPTIONS: Final[tuple[Option, ...]] = (
         field="clustering_inline_commits",
     ),
     Option(
+        "hoodie.clustering.async.enabled",
+        "Whether a write has the table clustered, when due, by a thread of its process.",
+        kind=Kind.FLAG,
+        default=False,
+        alternatives=("hoodie.datasource.clustering.async.enable",),
+        field="clustering_background",
+    ),
+    Option(
+        "hoodie.clustering.async.max.commits",
+        "Commits after which clustering in a thread is due.",
+        kind=Kind.NUMBER,
+        default=4,
+        field="clustering_background_commits",
+    ),
+    Option(
         "hoodie.clustering.schedule.inline",
         "Whether a write leaves the plan of a clustering when due, which somebody else runs.",
         kind=Kind.FLAG,
@@ -139,8 +158,8 @@ CLUSTERING_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         f"{_ONE}class",
-        "Which file groups come together: small ones of a partition, one by one, or the buckets of a ring; by"
-        " default what suits the table.",
+        "Which file groups come together: small ones of a partition; each by itself; small base files, copied"
+        " (StreamCopy); or the buckets of a ring. By default what suits the table.",
         choices=_classes(_PLANS, _STRATEGIES),
         field="clustering_plan_strategy",
     ),

@@ -7,6 +7,7 @@
 | `hoodie.datasource.compaction.async.enable` | it plans one, and a thread of this process runs it |
 | `hoodie.compact.schedule.inline` | it plans one, and another process runs it |
 | `hoodie.clustering.inline` | the write plans a clustering, and runs it |
+| `hoodie.clustering.async.enabled` | it plans one, and a thread of this process runs it |
 | `hoodie.clustering.schedule.inline` | it plans one, and another process runs it |
 """
 
@@ -51,6 +52,6 @@ def _compact(state: TableState, config: TableConfig, options: WriteOptions) -> N
         if asked.inline:
             run_pending(state, options)
         elif asked.background and scheduled is not None:
-            run_in_background(state, options)
+            run_in_background(state, options, run_pending)
     except (DrawstringError, OSError) as error:
         _log.warning("the write is committed, the compaction after it failed; run it again: %s", error)

@@ -1,4 +1,4 @@
-"""Pending compactions run by a thread of this process, one thread a table.
+"""Pending compactions and clusterings run by threads of this process, one thread a table and service.
 
 A writer calls `run_in_background` after each commit that planned one; a thread that runs already takes
 the new plan too. The thread is a daemon: what a process that ends leaves undone stays on the timeline, and
@@ -9,51 +9,61 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from drawstring.base.errors import DrawstringError
 from drawstring.config.options import WriteOptions
-from drawstring.services.compaction import run_pending
 from drawstring.txn.state import TableState
 
+RunPending: TypeAlias = Callable[[TableState, WriteOptions], object]
+"""Runs what is pending of a service."""
+
 _mutex: Final = threading.Lock()
-_runners: Final[dict[str, _Runner]] = {}
+_runners: Final[dict[tuple[str, RunPending], _Runner]] = {}
 _log: Final = logging.getLogger("drawstring")
 
 
-def run_in_background(state: TableState, options: WriteOptions) -> None:
-    """Have the pending compactions of a table run, and return at once."""
+def run_in_background(state: TableState, options: WriteOptions, run_pending: RunPending) -> None:
+    """Have what is pending of a service run, and return at once.
+
+    Args:
+        state: the table.
+        options: of the write.
+        run_pending: the service.
+    """
+    key = (state.storage.spec.uri, run_pending)
     with _mutex:
-        runner = _runners.get(state.storage.spec.uri)
+        runner = _runners.get(key)
         if runner is None or not runner.take_more():
-            runner = _Runner(state, options)
-            _runners[state.storage.spec.uri] = runner
+            runner = _Runner(state, options, run_pending)
+            _runners[key] = runner
             runner.start()
 
 
 def wait_for_background(uri: str, timeout: float | None = None) -> bool:
-    """Wait until no compaction of a table runs in the background of this process.
+    """Wait until no service of a table runs in the background of this process.
 
     Args:
         uri: root of the table.
-        timeout: seconds to wait at most, None for no bound.
+        timeout: seconds to wait at most for each service, None for no bound.
 
     Returns:
         Whether none runs any more.
     """
     with _mutex:
-        runner = _runners.get(uri)
-    if runner is None:
-        return True
-    runner.join(timeout)
-    return not runner.is_alive()
+        runners = [runner for (place, _), runner in _runners.items() if place == uri]
+    for runner in runners:
+        runner.join(timeout)
+    return not any(runner.is_alive() for runner in runners)
 
 
 class _Runner(threading.Thread):
     """Runs what is pending, until nobody asked for more."""
 
-    def __init__(self, state: TableState, options: WriteOptions) -> None:
-        super().__init__(name="drawstring-compaction", daemon=True)
+    def __init__(self, state: TableState, options: WriteOptions, run_pending: RunPending) -> None:
+        super().__init__(name="drawstring-service", daemon=True)
+        self._run_pending = run_pending
         self._state = state
         self._options = options
         self._rounds = 1
@@ -72,13 +82,14 @@ class _Runner(threading.Thread):
         while True:
             asked = self._rounds
             try:
-                run_pending(self._state, self._options)
+                self._run_pending(self._state, self._options)
             except (DrawstringError, OSError) as error:
-                _log.warning("a compaction in the background failed; run it again: %s", error)
+                _log.warning("a table service in the background failed; run it again: %s", error)
             with self._guard:
                 self._rounds -= asked
                 if self._rounds == 0:
                     break
         with _mutex:
-            if _runners.get(self._state.storage.spec.uri) is self:
-                del _runners[self._state.storage.spec.uri]
+            key = (self._state.storage.spec.uri, self._run_pending)
+            if _runners.get(key) is self:
+                del _runners[key]

@@ -18,6 +18,7 @@ from drawstring.model.clustering import ClusteringGroup
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
 from drawstring.services.row_order import RowOrder
+from drawstring.services.stitch_group import stitched
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 
@@ -28,6 +29,8 @@ Numbered = tuple[int, ClusteringGroup]
 @dataclass(frozen=True, slots=True)
 class ClusterGroup:
     """A task that brings the rows of one group together, slice by slice, in order if one is asked for.
+
+    Where rows stay as they are, base files of one schema are copied without decoding them.
 
     Attributes:
         settings: of the new base files, the size that they aim at among them.
@@ -47,12 +50,16 @@ class ClusterGroup:
         """Write the base files of one group."""
         number, group = numbered
         storage = open_spec(self.settings.storage)
-        slices = located(group, storage)
+        slices, context = located(group, storage), self._context(number)
+        if self.keeps_commit_times and not self.order.columns:
+            copied = stitched(self.settings, storage, slices, context.write_token, self.ids)
+            if copied is not None:
+                return copied
         names = tuple(self.settings.full_schema.names)
         cuts = self.order.sample(self._rows(slices, self.order.columns)) if self.order.needs_sample else {}
         schema = nullable(self.settings.full_schema, names)
         rows = self.order.sorted(self._rows(slices, names), schema, cuts)
-        return self._write(storage, group.partition, rows, self._context(number))
+        return self._write(storage, group.partition, rows, context)
 
     def _context(self, number: int) -> TaskContext:
         return TaskContext(number, 0, int(self.ids.uuid()[:6], 16))

@@ -31,6 +31,7 @@ from drawstring.model.instant import Action, Instant, State
 from drawstring.model.result import CommitResult
 from drawstring.services.cluster_group import ClusterGroup
 from drawstring.services.clustering_plan import (
+    BINARY_COPY,
     SINGLE_FILE_SORT,
     SORT_AND_SIZE,
     parameters,
@@ -51,7 +52,7 @@ from drawstring.txn.state import TableState
 
 _RUNNABLE: Final = frozenset(
     name.rpartition(".")[2].removeprefix("Spark").removeprefix("Java")
-    for name in (SORT_AND_SIZE, SINGLE_FILE_SORT)
+    for name in (SORT_AND_SIZE, SINGLE_FILE_SORT, BINARY_COPY)
 )
 _BYTES_MAX: Final = 1 << 62
 _log = logging.getLogger("drawstring")
@@ -77,6 +78,15 @@ def cluster(
         InvalidError: a sort column is not there; nothing was written.
         UnsupportedError: a bucket index has the key say which file group a record is in.
     """
+    result = run_pending(state, options, progress)
+    scheduled = schedule_clustering(state, options)
+    return result if scheduled is None else run_clustering(state, scheduled, options, progress)
+
+
+def run_pending(
+    state: TableState, options: WriteOptions, progress: Progress | None = None
+) -> CommitResult | None:
+    """Run the clusterings that stand on the timeline and that no other process runs; see `cluster`."""
     result = None
     config = load_config(state.storage)
     for instant in TimelineStore(state.storage, config, state.clock).load().pending_of(Action.CLUSTERING):
@@ -85,8 +95,7 @@ def cluster(
                 _log.info("another process runs the clustering %s", instant.requested)
             else:
                 result = _run(state, instant.requested, lease, options, progress) or result
-    scheduled = schedule_clustering(state, options)
-    return result if scheduled is None else run_clustering(state, scheduled, options, progress)
+    return result
 
 
 def schedule_clustering(state: TableState, options: WriteOptions) -> str | None:

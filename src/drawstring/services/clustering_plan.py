@@ -15,6 +15,7 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.clustering_keys import (
+    BASE_FILES,
     RECENT_DAYS,
     SELECTED,
     SINGLE_FILE,
@@ -24,6 +25,8 @@ from drawstring.config.clustering_keys import (
     bare,
 )
 from drawstring.config.options import WriteOptions
+from drawstring.config.sizing_keys import Sizing
+from drawstring.formats.base_file_compaction import base_file_plan
 from drawstring.model.clustering import ClusteringGroup, ClusteringPlan, ClusteringSlice
 from drawstring.model.files import FileSlice
 from drawstring.services.compaction_plan import slice_metrics
@@ -34,6 +37,7 @@ CURVE_METHOD: Final = "hoodie.layout.optimize.curve.build.method"
 
 _RUN: Final = "org.apache.hudi.client.clustering.run.strategy."
 SORT_AND_SIZE: Final = f"{_RUN}SparkSortAndSizeExecutionStrategy"
+BINARY_COPY: Final = f"{_RUN}SparkBinaryCopyClusteringExecutionStrategy"
 SINGLE_FILE_SORT: Final = f"{_RUN}SparkSingleFileSortExecutionStrategy"
 
 _HOURS: Final = 24
@@ -85,6 +89,8 @@ def plan_clustering(
             is left alone.
     """
     asked = options.clustering
+    if bare(asked.plan_strategy) == BASE_FILES:
+        return plan_base_files(slices, options)
     candidates = (
         group
         for partition in slices.values()
@@ -96,6 +102,43 @@ def plan_clustering(
         return None
     alone = bare(asked.plan_strategy) == SINGLE_FILE
     return ClusteringPlan(groups, SINGLE_FILE_SORT if alone else SORT_AND_SIZE, parameters(asked))
+
+
+def plan_base_files(
+    slices: Mapping[str, Sequence[FileSlice]], options: WriteOptions
+) -> ClusteringPlan | None:
+    """Return which small base files are put together as they are, None when there are none.
+
+    Args:
+        slices: those that are free, by partition; those with log files are left to compaction.
+        options: which files are small, and how large new ones are to be.
+    """
+    sizing = options.sizing
+    groups = tuple(
+        group_of(together, 1)
+        for partition in slices.values()
+        for together in _filled(
+            [s for s in partition if s.base and not s.logs], sizing.small_file_limit_bytes, sizing
+        )
+        if len(together) > 1
+    )
+    return ClusteringPlan(groups, BINARY_COPY, extra=base_file_plan(groups)) if groups else None
+
+
+def _filled(slices: Iterable[FileSlice], limit_bytes: int, sizing: Sizing) -> Iterable[list[FileSlice]]:
+    """Divide small slices so that those of a list make one file."""
+    together: list[FileSlice] = []
+    held_bytes = 0
+    for each in sorted(slices, key=lambda each: each.base_instant):
+        size_bytes = each.size_bytes
+        if size_bytes >= limit_bytes:
+            continue
+        if together and held_bytes + size_bytes > sizing.base_file_size_max_bytes:
+            yield together
+            together, held_bytes = [], 0
+        together.append(each)
+        held_bytes += size_bytes
+    yield together
 
 
 def parameters(asked: Clustering) -> dict[str, str]:

@@ -9,7 +9,8 @@ from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig
 from drawstring.model.commit import WriteOperation
 from drawstring.model.instant import Action
-from drawstring.services.clustering import run_clustering, schedule_clustering
+from drawstring.services.background import run_in_background
+from drawstring.services.clustering import run_clustering, run_pending, schedule_clustering
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.state import TableState
 
@@ -19,15 +20,20 @@ _log = logging.getLogger("drawstring")
 def cluster_when_due(state: TableState, config: TableConfig, options: WriteOptions) -> None:
     """Cluster a table, or plan it, if its writes ask for that; the write stands whatever becomes of it."""
     asked = options.clustering
-    if not (asked.inline or asked.schedule_inline):
+    if not (asked.inline or asked.background or asked.schedule_inline):
         return
     try:
         store = TimelineStore(state.storage, config, state.clock)
-        if commits_since_clustering(store) < asked.inline_commits:
+        in_thread = asked.background and not asked.inline
+        if commits_since_clustering(store) < (
+            asked.background_commits if in_thread else asked.inline_commits
+        ):
             return
         scheduled = schedule_clustering(state, options)
         if asked.inline and scheduled is not None:
             run_clustering(state, scheduled, options)
+        elif in_thread and scheduled is not None:
+            run_in_background(state, options, run_pending)
     except (DrawstringError, OSError) as error:
         _log.warning("the write is committed, the clustering after it failed; run it again: %s", error)
 
