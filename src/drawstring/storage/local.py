@@ -187,9 +187,11 @@ class LocalStorage:
 
     def _without_links(self, path: str) -> str:
         """Return the path in the file system, having made sure that no link leads elsewhere."""
-        full = os.path.join(self._root, path)
-        if os.path.realpath(full) != os.path.join(os.path.realpath(self._root), path):
-            raise _linked(path)
+        full = self._root
+        for part in path.split("/"):
+            full = os.path.join(full, part)
+            if os.path.islink(full):
+                raise _linked(path)
         return full
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
