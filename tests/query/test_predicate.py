@@ -178,6 +178,6 @@ def test_what_a_parser_adds_to_a_node_is_refused_and_not_overlooked(monkeypatch:
         return node
 
     monkeypatch.setattr(sqlglot, "parse_one", parse)
-    for where in ("id BETWEEN 1 AND 2", "id IN (1)", "id = 1", "id IS NULL", "paid", "(paid)"):
+    for where in ("id BETWEEN 1 AND 2", "id IN (1)", "(id = 1)", "id IS NULL", "paid", "(paid)"):
         with pytest.raises(InvalidError, match="not supported"):
             parse_where(where, ROWS.schema)

@@ -15,6 +15,14 @@ import pyarrow.compute as pc
 Comparison = Callable[[pc.Expression, pc.Expression], pc.Expression]
 
 
+def in_pairs(operands: list[pc.Expression], operator: Comparison) -> pc.Expression:
+    """Join operands, of which there may be hundreds, to a tree that is not deep."""
+    while len(operands) > 1:
+        pairs = zip(operands[::2], operands[1::2], strict=False)
+        operands = [operator(*pair) for pair in pairs] + operands[len(operands) & ~1 :]
+    return operands[0]
+
+
 def equal(left: pc.Expression, right: pc.Expression) -> pc.Expression:
     """Compare floats, NaN with NaN too."""
     return (left == right) | (pc.is_nan(left) & pc.is_nan(right))

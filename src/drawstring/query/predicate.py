@@ -21,6 +21,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.formats.conditions import where_columns
 from drawstring.query.literals import typed
 from drawstring.query.names import check_columns
+from drawstring.query.plain_conditions import plain_condition
 
 Where: TypeAlias = "str | pc.Expression | None"
 
@@ -110,6 +111,9 @@ def _value(value: Any, schema: pa.Schema, kind: pa.DataType, has_sides: bool) ->
 
 
 def _condition(text: str, schema: pa.Schema, has_sides: bool) -> pc.Expression:
+    plain = None if has_sides else plain_condition(text, schema)
+    if plain is not None:
+        return plain
     from drawstring.query.sql_condition import expression_of
 
     return expression_of(text, schema, has_sides=has_sides)

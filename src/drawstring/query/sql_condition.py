@@ -17,7 +17,7 @@ import sqlglot
 from sqlglot import expressions as sql
 
 from drawstring.base.errors import InvalidError
-from drawstring.query.comparing import FLOAT_COMPARISONS, PLAIN_COMPARISONS, Comparison, quotient
+from drawstring.query.comparing import FLOAT_COMPARISONS, PLAIN_COMPARISONS, Comparison, in_pairs, quotient
 from drawstring.query.literals import typed
 from drawstring.query.names import path_in, path_in_sides
 from drawstring.query.sql_functions import CASTS, FUNCTIONS, KNOWN
@@ -135,7 +135,7 @@ class _Translator:
         return function(self, node, kind)
 
     def _chain(self, node: Any, operator: Callable[[Any, Any], pc.Expression]) -> pc.Expression:
-        """Translate operands of one operator, which can be hundreds, to a tree that is not deep."""
+        """Translate operands of one operator, a chain as deep as it is long."""
         kind, operands = type(node), []
         while type(node) is kind:
             _check_all_known(node)
@@ -143,10 +143,7 @@ class _Translator:
             node = node.this
         operands.append(self.of(node))
         operands.reverse()
-        while len(operands) > 1:
-            pairs = zip(operands[::2], operands[1::2], strict=False)
-            operands = [operator(*pair) for pair in pairs] + operands[len(operands) & ~1 :]
-        return operands[0]
+        return in_pairs(operands, operator)
 
     def _column(self, node: Any) -> pc.Expression:
         name, *inner = self._path(node)
