@@ -22,6 +22,7 @@ from drawstring.cli.files import files
 from drawstring.cli.head import head
 from drawstring.cli.show import show
 from drawstring.cli.timeline import timeline
+from drawstring.cli.validate import repair, validate
 
 EXIT_DEFECT = 1
 EXIT_FAULT = 2
@@ -35,6 +36,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cluster,
     clean,
     archive,
+    validate,
+    repair,
 )
 
 

@@ -82,6 +82,21 @@ def save_properties(storage: Storage, properties: Mapping[str, str], clock: Cloc
     storage.delete([BACKUP_PATH])
 
 
+def problem_of_properties(storage: Storage) -> str | None:
+    """Say what is wrong with a properties file whose backup counts in its place, None for nothing.
+
+    Raises:
+        InvalidError: there is no table at this place.
+        CorruptTableError: neither the properties nor their backup can be read, or only they are gone.
+    """
+    return "they are missing or damaged" if _load(storage).from_backup else None
+
+
+def restore_properties(storage: Storage, clock: Clock) -> None:
+    """Put the properties that count in their place."""
+    save_properties(storage, _load(storage).properties, clock)
+
+
 def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock) -> TableConfig:
     """Make an empty table.
 

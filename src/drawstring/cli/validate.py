@@ -1,0 +1,83 @@
+"""`drawstring validate` and `drawstring repair`: is a table as it should be, and put right what can be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import Progress
+
+from drawstring.base.errors import CorruptTableError
+from drawstring.cli import output
+from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
+from drawstring.model.validation import Finding, Validation
+
+Quick = Annotated[
+    bool, Parameter(negative="", help="Compare names and sizes alone; leave what is in the files alone.")
+]
+Apply = Annotated[bool, Parameter(negative="", help="Do it; without this, only what would be done is shown.")]
+Only = Annotated[
+    tuple[str, ...],
+    Parameter(
+        negative="", help="Only this: orphan, partition-metadata, properties or rollback; may be repeated."
+    ),
+]
+
+
+def validate(
+    path: TablePath, *, quick: Quick = False, as_json: AsJson = False, option: StorageOptions = ()
+) -> None:
+    """Check the invariants of a table, key by key; exit code 2 says that there is an error."""
+    table = open_table(path, option)
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(f"reading {table.config.name}", total=None)
+        found = table.validate(
+            contents=not quick, progress=lambda done, total: bar.update(task, completed=done, total=total)
+        )
+    if as_json:
+        output.print_json({"sound": found.is_sound, **asdict(found)})
+    else:
+        _show(found.findings)
+        output.console().print(_summary(found), highlight=False)
+    if not found.is_sound:
+        errors = sum(1 for each in found.findings if each.severity == "error")
+        raise CorruptTableError(f"{errors} errors found: see what each says", table=path)
+
+
+def repair(
+    path: TablePath,
+    *,
+    apply: Apply = False,
+    only: Only = (),
+    as_json: AsJson = False,
+    option: StorageOptions = (),
+) -> None:
+    """Show what can be put right without anybody's decision, and with --apply do it."""
+    done = open_table(path, option).repair(*only, apply=apply)
+    if as_json:
+        output.print_json([asdict(each) for each in done])
+        return
+    _show(done)
+    if not done:
+        output.console().print("nothing to repair", highlight=False)
+    elif apply:
+        output.console().print(f"{len(done)} things put right", highlight=False)
+    else:
+        output.console().print(f"{len(done)} things to put right: --apply does it", highlight=False)
+
+
+def _show(findings: Sequence[Finding]) -> None:
+    if findings:
+        rows = [(each.severity, each.check, each.path, each.instant, each.what) for each in findings]
+        output.print_grid(("severity", "check", "where", "instant", "what"), rows)
+
+
+def _summary(found: Validation) -> str:
+    looked = f"{found.instants} instants, {found.partitions} partitions, {found.file_groups} file groups"
+    read = f", {found.records} records" if found.records is not None else ""
+    verdict = "sound" if found.is_sound else "not sound"
+    return f"{verdict}: looked at {looked}, {found.files} files{read}"

@@ -1,0 +1,175 @@
+"""What is in the files of a table: can it be read, is every key in one file group, and in the right bucket.
+
+A task reads the keys of one slice and sends back 64 bits of each, so that a partition's keys fit in memory;
+where bits agree the keys themselves are looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.errors import DrawstringError, UnsupportedError
+from drawstring.base.javahash import string_hash
+from drawstring.engine.protocol import Engine
+from drawstring.filegroups.keys import ReadKeys
+from drawstring.index.bucket import bucket_numbers, bucket_of
+from drawstring.index.consistent import ConsistentIndex
+from drawstring.index.xxhash import xxhash32
+from drawstring.merge.versions import flat
+from drawstring.model.files import FileSlice
+from drawstring.model.validation import Finding, Severity
+from drawstring.services.progress import Progress, watched
+
+_SHOWN: Final = 5
+Hashes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint64]]"
+
+
+@dataclass(frozen=True, slots=True)
+class SliceContent:
+    """What a slice holds.
+
+    Attributes:
+        records: live records.
+        hashes: 64 bits of each key.
+        repeated: keys that the slice has more than once, some of them.
+        misplaced: keys whose bucket is another one, some of them.
+        finding: what keeps it from being read.
+    """
+
+    records: int = 0
+    hashes: Hashes | None = None
+    repeated: tuple[str, ...] = ()
+    misplaced: tuple[str, ...] = ()
+    finding: Finding | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadContent:
+    """A task that reads the keys of one slice.
+
+    Attributes:
+        keys: reads them.
+        ring: where keys belong with consistent hashing; None for another index.
+    """
+
+    keys: ReadKeys
+    ring: ConsistentIndex | None
+
+    def __call__(self, file_slice: FileSlice) -> SliceContent:
+        """Read one slice."""
+        try:
+            keys = live_keys(self.keys, file_slice)
+            misplaced = keys.filter(pa.array(~self._is_placed(file_slice, keys)))
+        except UnsupportedError as error:
+            return SliceContent(finding=_unread(Severity.NOTE, "unknown", file_slice, error))
+        except (DrawstringError, OSError) as error:
+            return SliceContent(finding=_unread(Severity.ERROR, "unreadable", file_slice, error))
+        return SliceContent(len(keys), key_bits(keys), _repeated(keys), tuple(misplaced[:_SHOWN].to_pylist()))
+
+    def _is_placed(self, file_slice: FileSlice, keys: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        config = self.keys.config
+        if config.index_type == "BUCKET" and config.bucket_engine == "SIMPLE" and config.bucket_count:
+            numbers = bucket_numbers(keys, config.bucket_count, config.bucket_hash_fields)
+            return np.asarray(numbers == bucket_of(file_slice.file_id))
+        if self.ring is not None and len(keys):
+            places = pa.repeat(file_slice.partition, len(keys))
+            routes = self.ring.routes(keys, places)
+            return np.asarray(pc.equal(routes, file_slice.file_id[:-2]).to_numpy(zero_copy_only=False))
+        return np.ones(len(keys), dtype=bool)
+
+
+def check_contents(
+    engine: Engine, task: ReadContent, slices: Sequence[FileSlice], progress: Progress | None
+) -> tuple[list[Finding], int]:
+    """Read all slices and compare their keys.
+
+    Args:
+        engine: runs the reading.
+        task: reads one slice.
+        slices: the latest of all file groups.
+        progress: told after each round.
+
+    Returns:
+        What was found, and how many records there are.
+    """
+    contents = watched(engine, task, slices, progress)
+    findings = [each.finding for each in contents if each.finding]
+    for file_slice, content in zip(slices, contents, strict=True):
+        findings += _of_slice(file_slice, content)
+    by_partition: dict[str, list[tuple[FileSlice, SliceContent]]] = {}
+    for pair in zip(slices, contents, strict=True):
+        by_partition.setdefault(pair[0].partition, []).append(pair)
+    for partition, pairs in by_partition.items():
+        findings += _shared_keys(task, partition, pairs)
+    return findings, sum(each.records for each in contents)
+
+
+def live_keys(read: ReadKeys, file_slice: FileSlice) -> pa.Array:
+    """Return the record keys of a slice that are not deleted."""
+    batches = read(file_slice)
+    kept = [each.column(0).filter(pc.invert(each.column(3))).cast(pa.string()) for each in batches]
+    return flat(pa.chunked_array(kept, pa.string()))
+
+
+def key_bits(keys: pa.Array) -> Hashes:
+    """Return 64 bits of each key, of two hashes that have nothing in common."""
+    high = string_hash(keys).astype(np.int64).astype(np.uint64) << np.uint64(32)
+    return np.asarray(high | xxhash32(keys).astype(np.uint64))
+
+
+def _repeated(keys: pa.Array) -> tuple[str, ...]:
+    counts = pc.value_counts(keys)
+    several = counts.filter(pc.greater(counts.field("counts"), 1))
+    return tuple(several.field("values")[:_SHOWN].to_pylist())
+
+
+def _of_slice(file_slice: FileSlice, content: SliceContent) -> Iterator[Finding]:
+    place = f"{file_slice.partition}/{file_slice.file_id}".lstrip("/")
+    if content.repeated:
+        text = f"keys that stand in it more than once: {_listed(content.repeated)}; an insert allows that"
+        yield Finding(Severity.WARNING, "key", text, place)
+    if content.misplaced:
+        text = f"keys of another bucket: {_listed(content.misplaced)}; upserts will not find them"
+        yield Finding(Severity.ERROR, "bucket", text, place)
+
+
+def _shared_keys(
+    task: ReadContent, partition: str, pairs: Sequence[tuple[FileSlice, SliceContent]]
+) -> Iterator[Finding]:
+    """Find keys that several file groups of a partition have."""
+    own = [np.unique(content.hashes) for _, content in pairs if content.hashes is not None]
+    if len(own) < 2:
+        return
+    values, counts = np.unique(np.concatenate(own), return_counts=True)
+    shared = values[counts > 1]
+    if not len(shared):
+        return
+    groups: dict[str, list[str]] = {}
+    for file_slice, content in pairs:
+        if content.hashes is not None and np.isin(content.hashes, shared).any():
+            keys = live_keys(task.keys, file_slice)
+            for key in pc.unique(keys.filter(pa.array(np.isin(key_bits(keys), shared)))).to_pylist():
+                groups.setdefault(key, []).append(file_slice.file_id)
+    several = {key: ids for key, ids in groups.items() if len(ids) > 1}
+    if several:
+        first = next(iter(several))
+        text = (
+            f"{len(several)} keys are in several file groups, {first!r} in {' and '.join(several[first][:2])}"
+            " for instance: an insert or append allows that; an upsert of these keys changes all of them"
+        )
+        yield Finding(Severity.WARNING, "key", text, partition or ".")
+
+
+def _unread(severity: Severity, check: str, file_slice: FileSlice, error: Exception) -> Finding:
+    path = getattr(error, "path", None) or f"{file_slice.partition}/{file_slice.file_id}".lstrip("/")
+    return Finding(severity, check, getattr(error, "message", None) or str(error), path)
+
+
+def _listed(keys: Sequence[str]) -> str:
+    return ", ".join(repr(key) for key in keys)

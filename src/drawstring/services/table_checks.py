@@ -1,0 +1,139 @@
+"""The invariants of a table that its timeline and a listing tell, one function each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from drawstring.base.errors import DrawstringError
+from drawstring.formats.metadata import clustering_groups, decode_compaction_plan
+from drawstring.model.files import PARTITION_METADATA, BaseFile, FileStatus, LogFile
+from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
+from drawstring.model.validation import Finding, Remedy, Severity
+from drawstring.services.inventory import Inventory
+from drawstring.timeline.layout import parse_instant
+
+_PLANNED: Final = {
+    Action.COMPACTION: decode_compaction_plan,
+    Action.LOG_COMPACTION: decode_compaction_plan,
+    Action.CLUSTERING: clustering_groups,
+}
+_NEXT_WRITE: Final = "the next write, or `repair`, takes it back"
+
+
+def pending_actions(inventory: Inventory) -> Iterator[Finding]:
+    """What is under way, or was when its process died, and whether its plan can be read."""
+    for instant in inventory.timeline.pending():
+        if instant.action in WRITE_ACTIONS:
+            text = f"a {instant.action} is pending; if its writer is dead, {_NEXT_WRITE}"
+            yield Finding(Severity.NOTE, "pending", text, None, instant.requested, Remedy.ROLLBACK)
+        elif instant.action is Action.ROLLBACK:
+            text = "a rollback was cut short; the next write, or `repair`, finishes it"
+            yield Finding(Severity.WARNING, "rollback", text, None, instant.requested, Remedy.ROLLBACK)
+        elif instant.action is Action.RESTORE:
+            text = "a restore was cut short: nobody can write until it is finished"
+            yield Finding(Severity.ERROR, "restore", text, None, instant.requested)
+        elif decode := _PLANNED.get(instant.action):
+            yield from _planned(inventory, instant, decode)
+
+
+def _planned(inventory: Inventory, instant: Instant, decode: object) -> Iterator[Finding]:
+    try:
+        assert callable(decode)
+        decode(inventory.store.read_requested(instant))
+    except DrawstringError as error:
+        text = f"the plan of a pending {instant.action} cannot be read: {error.message}"
+        yield Finding(Severity.ERROR, "plan", text, error.path, instant.requested)
+    else:
+        text = f"a {instant.action} is planned and waits to be run"
+        yield Finding(Severity.NOTE, "pending", text, None, instant.requested)
+
+
+def times(inventory: Inventory) -> Iterator[Finding]:
+    """Each instant completed once, and not before it was requested."""
+    config = inventory.config
+    listed = inventory.storage.list_files(config.timeline_folder)
+    found = [each for status in listed if (each := parse_instant(status.name, config.layout))]
+    seen: dict[tuple[str, Action], str] = {}
+    for instant in sorted(each for each in found if each.is_completed and each.completed):
+        completed = instant.completed or ""
+        if completed < instant.requested:
+            text = f"a {instant.action} completed at {completed}, before it was requested"
+            yield Finding(Severity.ERROR, "timeline", text, None, instant.requested)
+        earlier = seen.setdefault((instant.requested, instant.action), completed)
+        if earlier != completed:
+            text = (
+                f"a {instant.action} completed twice, at {earlier} and {completed}: delete one of the files"
+            )
+            yield Finding(Severity.ERROR, "timeline", text, None, instant.requested)
+
+
+def named_files(inventory: Inventory) -> Iterator[Finding]:
+    """The files that the latest slices consist of are there, with the sizes that commits say."""
+    sizes = {each.path: each.size_bytes for each in inventory.data_files()}
+    for instant, stat in inventory.live_stats():
+        size = sizes.get(stat.path)
+        if size is None:
+            text = "a data file of a committed write is missing: restore it from a backup"
+            yield Finding(Severity.ERROR, "missing", text, stat.path, instant.requested)
+        elif stat.size_bytes and not _fits(inventory, stat.path, size, stat.size_bytes):
+            text = f"it has {size} bytes, and its commit says {stat.size_bytes}: restore it from a backup"
+            yield Finding(Severity.ERROR, "size", text, stat.path, instant.requested)
+
+
+def _fits(inventory: Inventory, path: str, size: int, stated: int) -> bool:
+    """Compare sizes; in layout 1 other writes may have appended to a log file since."""
+    may_grow = inventory.config.layout == 1 and LogFile.parse(FileStatus(path, 0)) is not None
+    return size == stated or (may_grow and size > stated)
+
+
+def orphans(inventory: Inventory) -> Iterator[Finding]:
+    """Data files that no write accounts for: readers pass over them, or would not if they counted."""
+    timeline = inventory.timeline
+    pending = {instant.requested for instant in timeline.pending()}
+    commits = {instant.requested: commit for instant, commit in inventory.commits.items()}
+    named = {
+        path for commit in commits.values() for stat in commit.stats for path in (stat.path, *stat.cdc_files)
+    }
+    unreadable = {finding.instant for finding in inventory.unreadable}
+    for status in inventory.data_files():
+        file = BaseFile.parse(status) or LogFile.parse(status)
+        if file is None or file.instant in pending or file.instant in unreadable or status.path in named:
+            continue
+        if timeline.completion_of(file.instant) is None:
+            text = "no committed or pending write made this file; readers pass over it"
+        elif file.instant in commits and _says_all(inventory, status):
+            text = "the write that made this file does not count it: a failed attempt left it"
+        else:
+            continue
+        yield Finding(Severity.WARNING, "orphan", text, status.path, file.instant, Remedy.ORPHAN)
+
+
+def _says_all(inventory: Inventory, status: FileStatus) -> bool:
+    """Tell whether the write in a file's name says of all its files; log files of layout 1 bear another's."""
+    return inventory.config.layout > 1 or BaseFile.parse(status) is not None
+
+
+def partition_metadata(inventory: Inventory) -> Iterator[Finding]:
+    """Folders with committed data files are partitions, which a file in them says."""
+    for folder, statuses in sorted(inventory.files.items()):
+        if any(status.name.startswith(PARTITION_METADATA) for status in statuses):
+            continue
+        if any(_counts(inventory, status) for status in statuses):
+            text = "a folder with data files lacks its partition metadata, so readers pass over its rows"
+            yield Finding(Severity.ERROR, "partition", text, folder or ".", None, Remedy.PARTITION_METADATA)
+
+
+def _counts(inventory: Inventory, status: FileStatus) -> bool:
+    file = BaseFile.parse(status) or LogFile.parse(status)
+    return file is not None and inventory.timeline.completion_of(file.instant) is not None
+
+
+ALL: Final = (pending_actions, times, named_files, orphans, partition_metadata)
+"""In the order in which a reader of findings wants them."""
+
+
+def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings sorted by severity; else they keep their order."""
+    order = list(Severity)
+    return tuple(sorted(findings, key=lambda each: order.index(each.severity)))

@@ -1,0 +1,95 @@
+"""Look at a whole table and say what is not as it should be; nothing is changed, nothing raises for damage.
+
+properties ── timeline ── commits ── listing ── slices, key by key
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from drawstring.base.errors import DrawstringError
+from drawstring.config.table import TableConfig
+from drawstring.filegroups.keys import ReadKeys
+from drawstring.filegroups.tasks import InstantRange
+from drawstring.index.consistent import ConsistentIndex
+from drawstring.model.files import FileSlice
+from drawstring.model.validation import Finding, Remedy, Severity, Validation
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY, with_meta
+from drawstring.services import table_checks
+from drawstring.services.content_checks import ReadContent, check_contents
+from drawstring.services.inventory import Inventory, take_inventory
+from drawstring.services.progress import Progress
+from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config, problem_of_properties
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.table_schema import table_schema
+from drawstring.txn.state import TableState
+
+_KEYS_OF_SLICE = pa.schema(
+    [(RECORD_KEY, pa.string()), (PARTITION_PATH, pa.string()), ("file_id", pa.string()), ("gone", pa.bool_())]
+)
+
+
+def validate(state: TableState, *, contents: bool = True, progress: Progress | None = None) -> Validation:
+    """Check the invariants of a table.
+
+    Args:
+        state: the table.
+        contents: whether to read the keys of all records, rather than names and sizes alone.
+        progress: told of every file group that was read.
+
+    Raises:
+        InvalidError: there is no table.
+        CorruptTableError: neither its properties nor their backup can be read.
+    """
+    config = load_config(state.storage)
+    findings = properties_findings(state)
+    store = TimelineStore(state.storage, config, state.clock)
+    try:
+        inventory = take_inventory(state.storage, config, store)
+    except DrawstringError as error:
+        broken = Finding(Severity.ERROR, "timeline", error.message, error.path, error.instant)
+        return Validation((*findings, broken))
+    findings += inventory.unreadable
+    for check in table_checks.ALL:
+        findings += check(inventory)
+    slices: Sequence[FileSlice] = ()
+    records = None
+    try:
+        view = inventory.view()
+        slices = [each for partition in view.partitions() for each in view.slices(partition)]
+        if contents:
+            found, records = check_contents(state.engine, _task(state, inventory, config), slices, progress)
+            findings += found
+    except DrawstringError as error:
+        findings.append(Finding(Severity.ERROR, "slices", error.message, error.path, error.instant))
+    return Validation(
+        findings=table_checks.worst_first(findings),
+        instants=len(inventory.timeline.instants),
+        partitions=len({each.partition for each in slices}),
+        file_groups=len(slices),
+        files=sum(1 for _ in inventory.data_files()),
+        records=records,
+    )
+
+
+def _task(state: TableState, inventory: Inventory, config: TableConfig) -> ReadContent:
+    timeline = inventory.timeline
+    schema = with_meta(table_schema(state.storage, inventory.store, timeline, config))
+    instants = InstantRange.of(timeline)
+    keys = ReadKeys(state.storage.spec, config, schema, instants, _KEYS_OF_SLICE)
+    ring = None
+    if config.index_type == "BUCKET" and config.bucket_engine == "CONSISTENT_HASHING" and config.bucket_count:
+        fields = config.bucket_hash_fields
+        ring = ConsistentIndex(config.bucket_count, fields, state.storage.spec, timeline)
+    return ReadContent(keys, ring)
+
+
+def properties_findings(state: TableState) -> list[Finding]:
+    """Return what is wrong with the properties file."""
+    problem = problem_of_properties(state.storage)
+    if problem is None:
+        return []
+    text = f"{problem}, and their backup counts: `repair` puts it in place"
+    return [Finding(Severity.ERROR, "properties", text, PROPERTIES_PATH, None, Remedy.PROPERTIES)]

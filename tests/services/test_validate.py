@@ -1,0 +1,225 @@
+"""Validate says what is wrong with a table and where, and repair puts right what it can."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import drawstring
+from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.cli import app
+from drawstring.model.files import BaseFile
+from drawstring.model.instant import Action
+from drawstring.model.validation import Severity
+from drawstring.storage.faults import FaultyStorage
+from drawstring.table import Table
+from drawstring.timeline.properties_store import BACKUP_PATH, PROPERTIES_PATH
+from drawstring.timeline.store import TimelineStore
+from tests.services.test_compaction import FIRST, NEWER, logged, versions
+from tests.timeline.support import golden
+from tests.write.test_faults import HOUR_MS, START_MS, opened, prepared
+from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
+
+GOLDEN = [
+    "v6_mor_log_compaction",
+    "v8_cow_clustering_pending",
+    "v9_mor_compacted",
+    "v6_mor_compaction_pending",
+]
+
+
+def found(table: Table, **how: Any) -> list[tuple[str, str, str | None]]:
+    return [(each.severity, each.check, each.path) for each in table.validate(**how).findings]
+
+
+def base_file(table: Table, partition: str = "rome") -> str:
+    return next(
+        each.base.status.path for each in table.file_slices() if each.base and each.partition == partition
+    )
+
+
+@versions
+@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize("index", [{}, BUCKETS], ids=["simple", "bucket"])
+def test_a_table_in_use_is_sound(version: int, table_type: str, index: dict[str, str]) -> None:
+    table = create(table_type=table_type, version=version, properties=index)
+    assert table.validate().findings == ()
+    table.upsert(rides(*FIRST))
+    table.upsert(rides(*NEWER))
+    table.delete(rides(("c", "oslo", 9, 9.0)))
+    table.insert_overwrite(rides(("x", "rome", 1, 1.0)))
+    if table_type == MOR:
+        table.log_compact(**{"hoodie.log.compaction.blocks.threshold": "2"})
+        table.compact()
+    result = table.validate()
+    assert (result.findings, result.is_sound) == ((), True)
+    assert (result.partitions, result.records) == (2, len(held(table)))
+    assert table.repair() == ()
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_tables_of_real_hudi_are_sound(name: str, tmp_path: Path) -> None:
+    storage, _ = golden(name, tmp_path)
+    result = drawstring.open(storage.spec.uri).validate()
+    assert {each.severity for each in result.findings} <= {Severity.NOTE}
+    assert result.records
+
+
+@versions
+def test_a_missing_a_shortened_and_a_damaged_file_are_named(version: int) -> None:
+    for damage in ("gone", "shorter", "flipped"):
+        table = logged(version)
+        storage, path = table.state.storage, base_file(table)
+        data = storage.read(path)
+        if damage == "gone":
+            storage.delete([path])
+        else:
+            storage.put(path, data[:-9] if damage == "shorter" else b"\0" * len(data))
+        result = table.validate()
+        assert not result.is_sound, damage
+        named = {each.check for each in result.findings if each.path == path}
+        assert named & {"gone": {"missing"}, "shorter": {"size"}, "flipped": {"unreadable"}}[damage], damage
+        assert table.repair() == (), "a lost file is nothing that a repair brings back"
+
+
+def test_a_damaged_log_block_is_named_only_where_contents_are_looked_at() -> None:
+    table = logged(9)
+    log = next(log.status.path for each in table.file_slices() for log in each.logs)
+    data = table.state.storage.read(log)
+    table.state.storage.put(log, data[:60] + b"\xff" * (len(data) - 60))
+    assert ("error", "unreadable", log) in found(table)
+    assert found(table, contents=False) == []
+
+
+@versions
+def test_orphans_are_found_and_deleted_when_asked_to(version: int) -> None:
+    table = logged(version)
+    storage, path = table.state.storage, base_file(table)
+    base = BaseFile.parse(next(each for each in storage.list_files("rome") if each.path == path))
+    assert base is not None
+    never = f"rome/{base.file_id}_9-9-9_19990101000000000.parquet".replace("1999", "2999")
+    again = f"rome/{base.file_id}_7-7-7_{base.instant}.parquet"
+    for orphan in (never, again):
+        storage.put(orphan, storage.read(path))
+    expected = {("warning", "orphan", never), ("warning", "orphan", again)}
+    assert set(found(table, contents=False)) == expected
+    assert {each.path for each in table.repair()} == {never, again}
+    assert storage.exists(never)
+    assert {each.path for each in table.repair("orphan", apply=True)} == {never, again}
+    assert not storage.exists(never) and not storage.exists(again)
+    assert table.validate().findings == ()
+
+
+def test_a_partition_that_lost_its_metadata_is_a_partition_again() -> None:
+    table = logged(9)
+    before = held(table)
+    storage = table.state.storage
+    storage.delete([each.path for each in storage.list_files("rome") if "partition_metadata" in each.name])
+    assert ("error", "partition", "rome") in found(table)
+    with pytest.raises(DrawstringError):
+        held(table)
+    table.repair(apply=True)
+    assert b"partitionDepth=1" in storage.read("rome/.hoodie_partition_metadata")
+    assert (held(table), table.validate().findings) == (before, ())
+
+
+def test_damaged_properties_are_put_in_order_from_their_backup() -> None:
+    table = logged(9)
+    storage = table.state.storage
+    good = storage.read(PROPERTIES_PATH)
+    storage.put(BACKUP_PATH, good)
+    storage.put(PROPERTIES_PATH, good[: len(good) // 2])
+    assert found(table, contents=False) == [("error", "properties", PROPERTIES_PATH)]
+    table.repair("properties", apply=True)
+    assert not storage.exists(BACKUP_PATH)
+    assert table.validate().findings == ()
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_what_dead_writers_leave_is_told_and_taken_back(version: int) -> None:
+    start = prepared(MOR, version, "upsert")
+    for steps in range(4, 24, 2):
+        copy = start.copy()
+        with suppress(DrawstringError):
+            opened(FaultyStorage(copy, steps), START_MS).upsert(rides(*NEWER))
+        table = opened(copy, START_MS + HOUR_MS)
+        rows = held(table)
+        assert table.validate().is_sound, steps
+        table.repair(apply=True)
+        assert (held(table), table.timeline.pending()) == (rows, ()), steps
+        assert table.validate().findings == (), steps
+
+
+def test_a_rollback_that_was_cut_short_is_finished() -> None:
+    table = logged(9)
+    store = TimelineStore(table.state.storage, table.config, table.state.clock)
+    stuck = store.request(Action.ROLLBACK, store.new_time(store.load()), b"")
+    assert [each.check for each in table.validate().findings] == ["rollback"]
+    assert [each.instant for each in table.repair("rollback", apply=True)] == [stuck.requested]
+    assert (table.validate().findings, table.timeline.pending()) == ((), ())
+
+
+def test_a_key_in_several_file_groups_and_one_in_a_wrong_bucket_are_named() -> None:
+    table = create(table_type=COW)
+    table.insert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)))
+    table.append(rides(("a", "rome", 2, 2.0)))
+    (shared,) = table.validate().findings
+    assert (shared.check, shared.severity, shared.path) == ("key", Severity.WARNING, "rome")
+    assert "1 keys are in several file groups, 'a' in " in shared.what
+
+    buckets = create(table_type=COW, properties=BUCKETS)
+    buckets.upsert(rides(*((str(number), "rome", 1, 1.0) for number in range(20))))
+    one, other = (each.base for each in buckets.file_slices()[:2])
+    assert one is not None and other is not None
+    storage = buckets.state.storage
+    storage.put(one.status.path, storage.read(other.status.path))
+    checks = {each.check: each for each in buckets.validate().findings}
+    assert checks["bucket"].severity is Severity.ERROR
+    assert "upserts will not find them" in checks["bucket"].what
+
+
+def test_a_damaged_commit_and_timeline_are_findings_and_no_exceptions() -> None:
+    table = logged(9)
+    write = table.timeline.writes()[-1]
+    store = TimelineStore(table.state.storage, table.config, table.state.clock)
+    path = store.path(write)
+    data = table.state.storage.read(path)
+    table.state.storage.put(path, data[:100])
+    (finding,) = (each for each in table.validate().findings if each.check == "commit")
+    assert (finding.path, finding.instant, finding.severity) == (path, write.requested, Severity.ERROR)
+    table.state.storage.put(path, data)
+    twice = path.replace(f"_{write.completed}", "_29990101000000000")
+    table.state.storage.put(twice, data)
+    assert any("completed twice" in each.what for each in table.validate().findings)
+
+
+def test_a_remedy_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidError, match="choose orphan, partition-metadata, properties, rollback"):
+        create(table_type=COW).repair("everything")
+
+
+def test_the_command_line_says_what_it_found_and_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "rides")
+    table = drawstring.create(path, rides().schema, record_key="id", partition_by="city", ordering="ts")
+    table.upsert(rides(*FIRST))
+    assert app.run(["validate", path]) == 0
+    assert (
+        "sound: looked at 1 instants, 2 partitions, 2 file groups, 2 files, 6 records"
+        in capsys.readouterr().out
+    )
+    (tmp_path / "rides/rome/.hoodie_partition_metadata").unlink()
+    assert app.run(["validate", path, "--json", "--quick"]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert (found["sound"], found["findings"][0]["check"], found["records"]) == (False, "partition", None)
+    assert app.run(["repair", path]) == 0
+    assert "1 things to put right: --apply does it" in capsys.readouterr().out
+    assert app.run(["repair", path, "--apply", "--json"]) == 0
+    assert [each["remedy"] for each in json.loads(capsys.readouterr().out)] == ["partition-metadata"]
+    assert app.run(["repair", path, "--only", "orphan"]) == 0
+    assert "nothing to repair" in capsys.readouterr().out
