@@ -7,13 +7,15 @@ from typing import Any
 from drawstring.config.options import WriteOptions, check_call
 from drawstring.model.clean import CleanPlan
 from drawstring.model.instant import Instant
-from drawstring.model.result import ArchiveResult, CleanResult
+from drawstring.model.result import ArchiveResult, CleanResult, RestoreResult
+from drawstring.model.savepoint import RestorePlan
 from drawstring.model.validation import Finding, Validation
 from drawstring.query.table_queries import TableQueries
 from drawstring.services.archive import archive, planned_instants
 from drawstring.services.clean import clean, plan_clean
 from drawstring.services.progress import Progress
 from drawstring.services.repair import remedies_of, repair
+from drawstring.services.savepoint import delete_savepoint, planned_restore, restore, savepoint
 from drawstring.services.validate import validate
 
 
@@ -97,3 +99,53 @@ class TableServices(TableQueries):
         """
         with self._about():
             return repair(self._state, apply=apply, remedies=remedies_of(remedies))
+
+    def savepoint(self, instant: str | None = None, comments: str = "", **options: Any) -> str:
+        """Keep the table as it was after a write, whatever cleaning and archiving do; return its time.
+
+        Args:
+            instant: requested time of a completed write, None for the newest.
+            comments: why.
+            **options: Hudi's write options.
+
+        Raises:
+            InvalidError: there is no such write, or files of it were cleaned away.
+            ConflictError: another writer holds the table.
+        """
+        with self._about():
+            check_call(options)
+            return savepoint(self._state, WriteOptions.parse(options), instant, comments)
+
+    def delete_savepoint(self, instant: str, **options: Any) -> None:
+        """Let cleaning and archiving pass a write again.
+
+        Raises:
+            InvalidError: there is no savepoint of that write.
+            ConflictError: another writer holds the table.
+        """
+        with self._about():
+            check_call(options)
+            delete_savepoint(self._state, WriteOptions.parse(options), instant)
+
+    def restore(self, instant: str, **options: Any) -> RestoreResult | None:
+        """Take the table back to what it was after a write. What came after is undone for good.
+
+        Args:
+            instant: requested time of a write with a savepoint, or of one whose files were not cleaned away.
+            **options: Hudi's write options.
+
+        Returns:
+            What was undone, None for nothing.
+
+        Raises:
+            InvalidError: there is no such write, files of it are gone, or a savepoint after it is in the way.
+            ConflictError: another writer holds the table.
+        """
+        with self._about():
+            check_call(options)
+            return restore(self._state, WriteOptions.parse(options), instant)
+
+    def plan_restore(self, instant: str) -> RestorePlan:
+        """Return what `restore` would undo; the table stays as it is."""
+        with self._about():
+            return planned_restore(self._state, instant)

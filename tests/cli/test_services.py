@@ -71,3 +71,24 @@ def test_archive_shows_what_it_would_move_and_moves_it(text: Any, table: drawstr
     assert "archived 3 instants" in text("archive", table.uri, *short, *keep_1)
     assert len(table.timeline.writes()) == 3
     assert text("archive", table.uri).strip() == "nothing to archive"
+
+
+def test_savepoint_and_restore_show_what_they_do(
+    text: Any, table: drawstring.Table, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = [each.requested for each in table.timeline.writes()]
+    assert text("savepoint", table.uri, "--instant", times[1], "--comments", "x") == f"saved {times[1]}\n"
+    assert json.loads(text("savepoint", table.uri, "--list", "--json")) == [times[1]]
+    assert times[1] in text("savepoint", table.uri, "--list")
+    shown = text("restore", table.uri, times[1], "--dry-run")
+    assert times[2] in shown and times[3] in shown and "nothing was undone" in shown
+    planned = json.loads(text("restore", table.uri, times[1], "--dry-run", "--json"))
+    assert planned["instants"] == [[times[3], "commit"], [times[2], "commit"]]
+    assert held(table) == [("a", "rome", 3, 3.0)]
+    assert "undid 2 instants, deleted 2 files" in text("restore", table.uri, times[1])
+    assert held(table) == [("a", "rome", 1, 1.0)]
+    assert text("restore", table.uri, times[1]) == "nothing to undo\n"
+    assert app.run(["savepoint", table.uri, "--delete"]) == 2
+    assert "--instant" in capsys.readouterr().err
+    assert text("savepoint", table.uri, "--delete", "--instant", times[1]).startswith("deleted")
+    assert json.loads(text("savepoint", table.uri, "--json")) == {"instant": times[1]}

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.formats.clean_metadata import decode_clean, decode_clean_plan
-from drawstring.formats.metadata import encode_compaction_plan
 from drawstring.model.clean import CleanMetadata
 from drawstring.model.instant import Action
-from drawstring.services.compaction import plan_compaction
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.state import TableState
+from tests.timeline.support import golden
 from tests.write.test_faults import HOUR_MS, START_MS, Prepared, data_files, leftovers, opened
 from tests.write.test_operations import COW, MOR, create, held, rides
 
@@ -188,14 +188,12 @@ def test_a_pending_compaction_finds_its_files(version: int, policy: dict[str, st
     table = create(table_type=MOR, version=version)
     written(table, 3, **NEVER)
     table.upsert(rides(("a", "rome", 8, 8.0)), **NEVER)
-    store = store_of(table)
-    plan = plan_compaction(table.file_slices())
-    pending = store.request(Action.COMPACTION, store.new_time(store.load()), encode_compaction_plan(plan))
+    pending = table.schedule_compaction()
     for number in range(9, 14):
         table.upsert(rides(("a", "rome", number, float(number))), **NEVER)
     expected = held(table)
     result = table.clean(**policy)
-    assert result is None or result.earliest_retained in ("", pending.requested)
+    assert result is None or result.earliest_retained in ("", pending)
     assert held(table) == expected
     assert table.compact(**NEVER)
     assert held(table) == expected
@@ -294,3 +292,27 @@ def test_a_partition_that_was_written_to_since_it_was_planned_to_go_stays() -> N
     result = table.clean(**keep_1)
     assert result is not None and result.partitions_deleted == 0
     assert held(table) == [("a", "rome", 2, 2.0), ("new", "oslo", 3, 3.0)]
+
+
+@pytest.mark.parametrize("name", ["v6_cow_clean", "v9_mor_clean", "v9_cow_savepoint_clean"])
+def test_a_clean_that_real_hudi_began_is_finished(name: str, tmp_path: Path) -> None:
+    storage, _ = golden(name, tmp_path)
+    table = opened(storage, START_MS)
+    store = store_of(table)
+    last = [each for each in table.timeline.instants if each.action is Action.CLEAN][-1]
+    done = decode_clean(store.read(last))
+    (partition, cleaned), *_ = done.partitions.items()
+    back = f"{partition}/{cleaned.deleted[0]}"
+    storage.put(back, b"deleted again")
+    storage.delete([store.path(last)])
+    columns = table.schema.names
+    before = table.scan(columns=columns).to_arrow().sort_by(columns[0])
+    result = table.clean(**{"hoodie.clean.commits.retained": "1000"})
+    assert result is not None and result.instant == last.requested
+    assert not storage.exists(back)
+    again = cleans(table)[-1]
+    assert (again.earliest, again.last_completed) == (done.earliest, done.last_completed)
+    assert {place: sorted(each.deleted) for place, each in again.partitions.items()} == {
+        place: sorted(each.deleted) for place, each in done.partitions.items()
+    }
+    assert table.scan(columns=columns).to_arrow().sort_by(columns[0]) == before

@@ -20,6 +20,8 @@ from drawstring.cli.cluster import cluster
 from drawstring.cli.compact import compact
 from drawstring.cli.files import files
 from drawstring.cli.head import head
+from drawstring.cli.restore import restore
+from drawstring.cli.savepoint import savepoint
 from drawstring.cli.show import show
 from drawstring.cli.timeline import timeline
 from drawstring.cli.validate import repair, validate
@@ -38,6 +40,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     archive,
     validate,
     repair,
+    savepoint,
+    restore,
 )
 
 

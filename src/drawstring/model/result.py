@@ -75,6 +75,27 @@ class ArchiveResult:
 
 
 @dataclass(frozen=True, slots=True)
+class RestoreResult:
+    """A completed restore.
+
+    Attributes:
+        instant: requested time.
+        completed: completion time; None in table version 6.
+        restored_to: requested time of the write that is the newest one again.
+        undone: requested times of what is gone, newest first.
+        files: files deleted.
+        seconds: time that it took.
+    """
+
+    instant: str
+    completed: str | None
+    restored_to: str
+    undone: tuple[str, ...]
+    files: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class CleanResult:
     """A completed clean.
 

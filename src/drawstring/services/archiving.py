@@ -94,9 +94,9 @@ def _bounds(facts: ArchiveFacts, archiving: Archiving) -> Iterator[str]:
 
 def _before_pending(facts: ArchiveFacts) -> Iterator[str]:
     """Keep the write before the first pending instant: what comes after it must not look archived."""
-    pending = facts.timeline.pending()
+    pending = [each.requested for each in facts.timeline.pending() if each.action is not Action.SAVEPOINT]
     if pending:
-        first = min(each.requested for each in pending)
+        first = min(pending)
         before = [write.requested for write in facts.timeline.writes() if write.requested < first]
         yield before[-1] if before else first
 

@@ -16,20 +16,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from drawstring.base.clock import Clock
-from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
+from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.markers import MARKER_ROOT, Markers
 from drawstring.formats.log_inline.blocks import (
-    ROLLBACK_COMMAND,
-    BlockType,
-    HeaderKey,
-    encode_block,
     scan_blocks,
 )
 from drawstring.formats.rollback_metadata import decode_rollback_plan, encode_rollback, encode_rollback_plan
-from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile, join_path
+from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, State
 from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
+from drawstring.services.command_blocks import append_command
 from drawstring.services.dead_attempts import files_of_attempt
 from drawstring.services.heartbeats import HEARTBEAT_FOLDER, refuse_live_writers
 from drawstring.storage.protocol import Storage
@@ -168,7 +165,7 @@ def plan_rollback(facts: RollbackFacts) -> RollbackPlan:
 def run_rollback(
     context: RollbackContext, rollback: Instant, plan: RollbackPlan, target: Instant | None
 ) -> None:
-    """Carry out a rollback that is inflight.
+    """Carry out a rollback that is inflight, and complete it.
 
     Args:
         rollback: the rollback's own instant.
@@ -178,27 +175,44 @@ def run_rollback(
     Raises:
         CorruptTableError: the plan would delete a file of another instant.
     """
+    metadata = carry_out(context, rollback, plan)
+    context.store.complete(rollback, encode_rollback(metadata, table_root(context.storage)))
+    _forget(context, plan.instant, target)
+
+
+def carry_out(context: RollbackContext, by: Instant, plan: RollbackPlan) -> RollbackMetadata:
+    """Delete the files of a plan and append its commands, which can be done twice.
+
+    Args:
+        by: the rollback or restore that does it.
+        plan: what to do.
+
+    Raises:
+        CorruptTableError: the plan would delete a file of another instant.
+    """
     started_ms = context.clock.now_ms()
     doomed = [path for request in plan.requests for path in request.files_to_delete]
     _check_doomed(plan, doomed)
     context.storage.delete(doomed)
-    commands = [_command(context, rollback, plan, each) for each in plan.requests if each.log_blocks]
-    metadata = RollbackMetadata(
-        started=rollback.requested,
+    commands = [
+        append_command(context.storage, by.requested, plan.instant, each)
+        for each in plan.requests
+        if each.log_blocks
+    ]
+    return RollbackMetadata(
+        started=by.requested,
         seconds=(context.clock.now_ms() - started_ms) / 1000,
         instant=plan.instant,
         action=plan.action,
         stats=_stats(plan, commands),
     )
-    context.store.complete(rollback, encode_rollback(metadata, _root(context.storage)))
-    _forget(context, plan.instant, target)
 
 
 def _roll_back(context: RollbackContext, instant: Instant) -> None:
     plan = plan_rollback(_gather(context, instant))
     _log.info("rolling back the unfinished %s %s", instant.action, instant.requested)
     time = context.store.new_time(context.store.load())
-    content = encode_rollback_plan(plan, _root(context.storage))
+    content = encode_rollback_plan(plan, table_root(context.storage))
     requested = context.store.request(Action.ROLLBACK, time, content)
     run_rollback(context, context.store.start(requested), plan, instant)
 
@@ -222,7 +236,7 @@ def _resume(context: RollbackContext, timeline: Timeline, rollback: Instant) -> 
 
 def _read_plan(context: RollbackContext, rollback: Instant) -> RollbackPlan | None:
     try:
-        return decode_rollback_plan(context.store.read_requested(rollback), _root(context.storage))
+        return decode_rollback_plan(context.store.read_requested(rollback), table_root(context.storage))
     except CorruptTableError:
         # Its writer died while writing it, before it deleted anything: a new plan will be made.
         return None
@@ -230,24 +244,26 @@ def _read_plan(context: RollbackContext, rollback: Instant) -> RollbackPlan | No
 
 def _clear_attempt(context: RollbackContext, instant: Instant) -> None:
     marked = _marked(context, instant)
-    doomed = files_of_attempt(context.storage, instant.requested, _data_files(context.storage), marked)
+    doomed = files_of_attempt(context.storage, instant.requested, data_files(context.storage), marked)
     context.storage.delete(doomed)
     context.store.stop(instant)
     Markers(context.storage, instant.requested).remove()
 
 
 def _gather(context: RollbackContext, instant: Instant) -> RollbackFacts:
-    files = tuple(_data_files(context.storage))
+    files = tuple(data_files(context.storage))
     return RollbackFacts(
         instant=instant.requested,
         action=instant.action,
         files=files,
         marked=tuple(status.path for status in _marked(context, instant)),
-        appended=tuple(_appended(context, files, instant.requested)) if context.config.layout == 1 else (),
+        appended=tuple(appended_logs(context, files, instant.requested))
+        if context.config.layout == 1
+        else (),
     )
 
 
-def _data_files(storage: Storage) -> Iterator[FileStatus]:
+def data_files(storage: Storage) -> Iterator[FileStatus]:
     """List the table without its `.hoodie` folder: a writer may have died before its marker."""
     yield from storage.list_files("")
     for folder in storage.list_folders(""):
@@ -259,7 +275,7 @@ def _marked(context: RollbackContext, instant: Instant) -> list[FileStatus]:
     return [FileStatus(path, 0) for path in Markers(context.storage, instant.requested).files()]
 
 
-def _appended(context: RollbackContext, files: tuple[FileStatus, ...], instant: str) -> Iterator[LogFile]:
+def appended_logs(context: RollbackContext, files: tuple[FileStatus, ...], instant: str) -> Iterator[LogFile]:
     """Find the log files of version 6 with blocks of an instant: only the blocks say whose they are."""
     for status in files:
         log = LogFile.parse(status)
@@ -290,37 +306,6 @@ def _check_doomed(plan: RollbackPlan, doomed: list[str]) -> None:
                 instant=plan.instant,
                 path=path,
             )
-
-
-def _command(
-    context: RollbackContext, rollback: Instant, plan: RollbackPlan, request: RollbackRequest
-) -> FileStatus:
-    """Append a rollback command to a slice, as a log file of its own, once."""
-    header = {
-        HeaderKey.INSTANT_TIME: rollback.requested,
-        HeaderKey.TARGET_INSTANT_TIME: plan.instant,
-        HeaderKey.COMMAND_BLOCK_TYPE: ROLLBACK_COMMAND,
-    }
-    block = encode_block(BlockType.COMMAND, header, b"")
-    logs = _logs_of(context.storage, request)
-    for log in logs:
-        if log.status.size_bytes == len(block) and context.storage.read(log.status.path) == block:
-            return log.status
-    version = max((log.version for log in logs), default=0) + 1
-    token = logs[-1].write_token if logs else _FIRST_TOKEN
-    name = LogFile.name_of(request.file_id, request.base_instant, version, token or _FIRST_TOKEN)
-    path = join_path(request.partition, name)
-    if not context.storage.put_if_absent(path, block):
-        raise ConflictError("Another writer appends to this slice; retry the write.", path=path)
-    return FileStatus(path, len(block))
-
-
-def _logs_of(storage: Storage, request: RollbackRequest) -> list[LogFile]:
-    """Return the log files of a slice of version 6 in order."""
-    parsed = (LogFile.parse(status) for status in storage.list_files(request.partition))
-    wanted = (request.file_id, request.base_instant)
-    logs = [log for log in parsed if log is not None and (log.file_id, log.instant) == wanted]
-    return sorted((log for log in logs if not log.is_cdc), key=lambda log: log.order)
 
 
 def _stats(plan: RollbackPlan, commands: list[FileStatus]) -> tuple[RollbackStat, ...]:
@@ -390,5 +375,6 @@ def _partition(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _root(storage: Storage) -> str:
+def table_root(storage: Storage) -> str:
+    """Return the table's path as rollback plans and metadata put it before others."""
     return storage.local_path("") or storage.full_uri("")

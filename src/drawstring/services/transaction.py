@@ -1,7 +1,7 @@
 """A write on the timeline: begin, commit, or leave the table as it was.
 
     exclusive  lock -> refuse tables that cannot be written
-    clear      switch a foreign metadata table off -> roll dead writes back
+    clear      switch a foreign metadata table off -> finish restores -> roll dead writes back
     begin      new instant: requested, inflight
     commit     delete files of failed attempts -> completed, by put-if-absent -> remove markers
     abort      take the own instant back: off the timeline while no file is begun, else by a rollback
@@ -22,6 +22,7 @@ from drawstring.filegroups.markers import Markers
 from drawstring.formats.metadata import encode_commit
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant
+from drawstring.services.restoring import finish_restores
 from drawstring.services.rollback import RollbackContext, rollback_pending, take_back
 from drawstring.services.writable import check_writable
 from drawstring.storage.protocol import Storage
@@ -126,13 +127,16 @@ def clear(session: Session, timeline: Timeline | None = None) -> Session:
 
     Raises:
         ConflictError: a pending write of another engine shows signs of life.
-        UnsupportedError: another engine was restoring the table.
+        UnsupportedError: another engine was rolling a completed write back.
     """
     state = session.state
     config = switch_off_metadata_table(state.storage, session.config, state.clock)
     cleared = session if config is None else _session(state, config, session.lock)
-    undone = rollback_pending(cleared.rollback_context(), timeline)
-    return _session(state, cleared.config, session.lock) if undone else cleared
+    context = cleared.rollback_context()
+    timeline = timeline or cleared.store.load()
+    restored = finish_restores(context, timeline) if timeline.pending_of(Action.RESTORE) else []
+    undone = rollback_pending(context, cleared.store.load() if restored else timeline)
+    return _session(state, cleared.config, session.lock) if restored or undone else cleared
 
 
 @contextmanager

@@ -1,0 +1,45 @@
+"""`drawstring restore`: take the table back to what it was after a write."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from drawstring.cli import output
+from drawstring.cli.arguments import AsJson, DryRun, StorageOptions, TablePath, open_table
+
+Instant = Annotated[
+    str, Parameter(help="Requested time of a write with a savepoint, or whose files are still there.")
+]
+
+
+def restore(
+    path: TablePath,
+    instant: Instant,
+    *,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    option: StorageOptions = (),
+) -> None:
+    """Undo all that was written after a write. It is gone for good: look with --dry-run first."""
+    table = open_table(path, option)
+    if dry_run:
+        plan = table.plan_restore(instant)
+        if as_json:
+            output.print_json(asdict(plan))
+            return
+        rows = [(time, action, output.instant_text(time)) for time, action in plan.instants]
+        output.print_grid(("instant to undo", "action", "requested"), rows)
+        output.console().print(f"{len(rows)} instants; nothing was undone", highlight=False)
+        return
+    result = table.restore(instant)
+    if as_json:
+        output.print_json(asdict(result) if result else None)
+    elif result is None:
+        output.console().print("nothing to undo", highlight=False)
+    else:
+        undone = f"undid {len(result.undone)} instants, deleted {result.files} files"
+        text = f"{undone}: the table is as of {result.restored_to}, in {result.seconds:.1f} s"
+        output.console().print(text, highlight=False)

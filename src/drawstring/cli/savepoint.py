@@ -1,0 +1,54 @@
+"""`drawstring savepoint`: keep the table as it was after a write."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from drawstring.base.errors import InvalidError
+from drawstring.cli import output
+from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
+from drawstring.model.instant import Action
+
+OfWrite = Annotated[
+    str | None, Parameter(name="--instant", help="Requested time of the write; the newest by default.")
+]
+Comments = Annotated[str, Parameter(name="--comments", help="Why, for those who find it.")]
+Delete = Annotated[
+    bool, Parameter(name="--delete", negative="", help="Delete the savepoint of --instant instead.")
+]
+ShowAll = Annotated[bool, Parameter(name="--list", negative="", help="Show the savepoints there are.")]
+
+
+def savepoint(
+    path: TablePath,
+    *,
+    instant: OfWrite = None,
+    comments: Comments = "",
+    delete: Delete = False,
+    show_all: ShowAll = False,
+    as_json: AsJson = False,
+    option: StorageOptions = (),
+) -> None:
+    """Keep the files of a write from cleaning and archiving, to go back to it with `restore`."""
+    table = open_table(path, option)
+    if show_all:
+        saved = [each for each in table.timeline.instants if each.action is Action.SAVEPOINT]
+        if as_json:
+            output.print_json([each.requested for each in saved])
+        else:
+            rows = [(each.requested, output.instant_text(each.requested)) for each in saved]
+            output.print_grid(("savepoint", "of the write of"), rows)
+        return
+    if delete and instant is None:
+        raise InvalidError("--delete needs --instant, the write whose savepoint is to go")
+    if delete and instant is not None:
+        table.delete_savepoint(instant)
+    else:
+        instant = table.savepoint(instant, comments)
+    if as_json:
+        output.print_json({"instant": instant})
+    else:
+        text = f"deleted the savepoint of {instant}" if delete else f"saved {instant}"
+        output.console().print(text, highlight=False)

@@ -1,0 +1,283 @@
+"""Savepoints keep files; restores undo whatever came after, on every kind of table."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError
+from drawstring.formats.metadata import encode_compaction_plan
+from drawstring.formats.savepoint_metadata import decode_restore, decode_savepoint
+from drawstring.model.instant import Action, Instant, State
+from drawstring.model.plans import CompactionPlan
+from drawstring.storage.faults import FaultyStorage
+from drawstring.table import Table
+from drawstring.timeline.store import TimelineStore
+from tests.histories import UNTENDED
+from tests.timeline.support import golden
+from tests.write.test_faults import (
+    HOUR_MS,
+    START_MS,
+    Prepared,
+    leftovers,
+    opened,
+    orphans,
+)
+from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
+
+KEEP_1 = {"hoodie.clean.commits.retained": "1"}
+SHORT = {**KEEP_1, "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
+
+tables = pytest.mark.parametrize(
+    ("table_type", "version"), [(COW, 6), (COW, 9), (MOR, 6), (MOR, 8), (MOR, 9)]
+)
+
+
+def store_of(table: Table) -> TimelineStore:
+    return TimelineStore(table.state.storage, table.config, table.state.clock)
+
+
+def begun(table_type: str, version: int, **how: Any) -> tuple[Table, str, list[tuple[Any, ...]]]:
+    """Make a table with a savepoint of its second write."""
+    table = create(table_type=table_type, version=version, **how)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 2, 2.0)), **UNTENDED)
+    return table, table.savepoint(comments="before the import"), held(table)
+
+
+def much_more(table: Table) -> None:
+    """Write in every way there is."""
+    table.upsert(rides(("a", "rome", 3, 3.0), ("c", "bern", 3, 3.0)), **UNTENDED)
+    if table.config.is_merge_on_read:
+        table.compact(**UNTENDED)
+    table.delete(rides(("b", "oslo", 4, 4.0)), **UNTENDED)
+    table.insert_overwrite(rides(("d", "rome", 5, 5.0)), **UNTENDED)
+    table.upsert(rides(("d", "rome", 6, 6.0), ("e", "oslo", 6, 6.0)), **UNTENDED)
+    table.delete_partition("bern", **UNTENDED)
+
+
+@tables
+def test_a_table_goes_back_to_a_savepoint_whatever_was_done_since(table_type: str, version: int) -> None:
+    table, saved, rows = begun(table_type, version)
+    much_more(table)
+    assert held(table) != rows
+    planned = table.plan_restore(saved)
+    result = table.restore(saved)
+    assert result is not None and result.undone == tuple(time for time, _ in planned.instants)
+    assert len(result.undone) == (6 if table_type == MOR else 5)
+    assert held(table) == rows
+    assert table.timeline.writes()[-1].requested == saved
+    assert (orphans(table), leftovers(table)) == ([], [])
+    assert table.restore(saved) is None
+    table.upsert(rides(("a", "rome", 9, 9.0), ("new", "bern", 9, 9.0)))
+    assert held(table) == sorted([("a", "rome", 9, 9.0), ("b", "oslo", 1, 1.0), ("new", "bern", 9, 9.0)])
+    if table_type == MOR:
+        table.compact()
+        assert len(held(table)) == 3
+
+
+@tables
+def test_cleaning_and_archiving_leave_a_savepoint_alone_until_it_is_deleted(
+    table_type: str, version: int
+) -> None:
+    table, saved, rows = begun(table_type, version)
+    for number in range(10, 16):
+        table.upsert(rides(("a", "rome", number, 1.0)), **SHORT)
+        if table_type == MOR:
+            table.compact(**SHORT)
+    table.clean(**KEEP_1)
+    assert table.archive(**SHORT) is None
+    names = {
+        name
+        for each in decode_savepoint(store_of(table).read(_saved(table, saved))).files.values()
+        for name in each
+    }
+    there = {status.name for status in table.state.storage.list_tree("")}
+    assert names and names <= there
+    copy = Prepared(_files(table), rows, rows).copy()
+    assert opened(copy, START_MS).restore(saved)
+    assert held(opened(copy, START_MS)) == rows
+    table.delete_savepoint(saved)
+    assert table.clean(**KEEP_1)
+    assert not names <= {status.name for status in table.state.storage.list_tree("")}
+    assert table.archive(**SHORT)
+    assert held(table) == [("a", "rome", 15, 1.0), ("b", "oslo", 1, 1.0)]
+
+
+def _saved(table: Table, saved: str) -> Instant:
+    return next(i for i in table.timeline.instants if (i.requested, i.action) == (saved, Action.SAVEPOINT))
+
+
+def _files(table: Table) -> dict[str, bytes]:
+    storage = table.state.storage
+    return {status.path: storage.read(status.path) for status in storage.list_tree("")}
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_write_without_a_savepoint_is_gone_back_to_while_its_files_are_there(version: int) -> None:
+    table = create(version=version)
+    times = [table.upsert(rides(("a", "rome", n, float(n))), **UNTENDED).instant for n in range(5)]
+    table.clean(**{"hoodie.clean.commits.retained": "2"})
+    with pytest.raises(InvalidError, match=f"choose {times[3]} or later"):
+        table.restore(times[1])
+    with pytest.raises(InvalidError, match="cleaned away"):
+        table.savepoint(times[1])
+    assert table.restore(times[3])
+    assert held(table) == [("a", "rome", 3, 3.0)]
+    assert table.savepoint() == times[3] == table.savepoint()
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("index", [{}, BUCKETS], ids=["simple", "bucket"])
+def test_compactions_pending_before_and_after_the_savepoint_are_no_obstacle(
+    version: int, index: dict[str, str]
+) -> None:
+    table = create(table_type=MOR, version=version, properties=index)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 2, 2.0)), **UNTENDED)
+    before = table.schedule_compaction()
+    table.upsert(rides(("a", "rome", 3, 3.0)), **UNTENDED)
+    rows, saved = held(table), table.savepoint()
+    table.upsert(rides(("b", "oslo", 4, 4.0)), **UNTENDED)
+    after = table.schedule_compaction()
+    table.upsert(rides(("a", "rome", 5, 5.0), ("b", "oslo", 5, 5.0)), **UNTENDED)
+    assert before and after
+    result = table.restore(saved)
+    assert result is not None and after in result.undone
+    assert held(table) == rows
+    assert [each.requested for each in table.timeline.pending()] == [before]
+    table.upsert(rides(("b", "oslo", 6, 6.0)), **UNTENDED)
+    assert table.compact()
+    assert held(table) == sorted([("a", "rome", 3, 3.0), ("b", "oslo", 6, 6.0)])
+    assert table.timeline.pending() == ()
+
+
+@pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 6), (MOR, 9)])
+def test_a_restore_that_dies_at_any_step_is_finished_by_the_next_writer(
+    table_type: str, version: int
+) -> None:
+    table, saved, rows = begun(table_type, version)
+    table.upsert(rides(("a", "rome", 3, 3.0), ("c", "bern", 3, 3.0)), **UNTENDED)
+    if table_type == MOR:
+        table.compact(**UNTENDED)
+    table.insert_overwrite(rides(("d", "rome", 5, 5.0)), **UNTENDED)
+    start = Prepared(_files(table), held(table), rows)
+    for steps in range(120):
+        storage = start.copy()
+        faulty = FaultyStorage(storage, steps)
+        with suppress(DrawstringError):
+            opened(faulty, START_MS).restore(saved)
+        table, step = opened(storage, START_MS + HOUR_MS), f"after {steps} changes"
+        assert held(table), step
+        begun_at_all = any(each.action is Action.RESTORE for each in table.timeline.instants)
+        table.upsert(rides(("next", "oslo", 9, 9.0)), **UNTENDED)
+        seen = rows if begun_at_all else start.before
+        assert held(table) == sorted([*seen, ("next", "oslo", 9, 9.0)]), step
+        assert (orphans(table), leftovers(table)) == ([], []), step
+        if faulty.changes < steps:
+            assert steps > 10
+            return
+    raise AssertionError("still failing")
+
+
+@pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 6)])
+def test_a_savepoint_that_dies_at_any_step_is_made_by_the_next_call(table_type: str, version: int) -> None:
+    table = create(table_type=table_type, version=version)
+    table.upsert(rides(("a", "rome", 1, 1.0)), **UNTENDED)
+    start = Prepared(_files(table), held(table), held(table))
+    for steps in range(40):
+        storage = start.copy()
+        faulty = FaultyStorage(storage, steps)
+        with suppress(DrawstringError):
+            opened(faulty, START_MS).savepoint()
+        table = opened(storage, START_MS + HOUR_MS)
+        assert held(table) == start.after
+        saved = table.savepoint()
+        table.upsert(rides(("a", "rome", 2, 2.0)))
+        assert table.restore(saved)
+        assert held(table) == start.after
+        assert leftovers(table) == []
+        if faulty.changes < steps:
+            return
+    raise AssertionError("still failing")
+
+
+def test_what_stands_in_the_way_of_a_restore_is_told_and_nothing_changes() -> None:
+    table, saved, _ = begun(COW, 9)
+    first = table.timeline.writes()[0].requested
+    with pytest.raises(InvalidError, match=f"{saved}.*delete them first"):
+        table.restore(first)
+    with pytest.raises(InvalidError, match="no completed write 20200101000000000"):
+        table.restore("20200101000000000")
+    with pytest.raises(InvalidError, match="no completed savepoint"):
+        table.delete_savepoint(first)
+    with pytest.raises(InvalidError, match="nothing was written"):
+        create().savepoint()
+    table.upsert(rides(("a", "rome", 3, 3.0)), **UNTENDED)
+    before = _files(table)
+    (file,) = [s.path for s in table.state.storage.list_files("oslo") if s.name.endswith(".parquet")]
+    content = table.state.storage.read(file)
+    table.state.storage.delete([file])
+    with pytest.raises(CorruptTableError, match="of the savepoint is gone"):
+        table.restore(saved)
+    table.state.storage.put(file, content)
+    assert _files(table).keys() == before.keys()
+
+
+def test_a_restore_tells_what_it_undid() -> None:
+    table, saved, _ = begun(MOR, 6)
+    table.upsert(rides(("a", "rome", 3, 3.0)), **UNTENDED)
+    undone = table.timeline.writes()[-1]
+    result = table.restore(saved)
+    (instant,) = [each for each in table.timeline.instants if each.action is Action.RESTORE]
+    done = decode_restore(store_of(table).read(instant), "")
+    assert result is not None and result.undone == (undone.requested,)
+    assert done.instants == ((undone.requested, "deltacommit"),)
+    (rollback,) = done.rollbacks[undone.requested]
+    (stat,) = rollback.stats
+    assert stat.partition == "rome" and len(stat.command_files) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["v6_cow_savepoint_clean", "v9_cow_savepoint_clean", "v8_cow_savepoint_clean"]
+)
+def test_a_savepoint_of_real_hudi_is_gone_back_to(name: str, tmp_path: Any) -> None:
+    storage, _ = golden(name, tmp_path)
+    table = opened(storage, START_MS)
+    (saved,) = [each.requested for each in table.timeline.instants if each.action is Action.SAVEPOINT]
+    columns = table.schema.names
+    expected = table.scan(columns=["_hoodie_commit_time", *columns]).to_arrow()
+    assert max(expected["_hoodie_commit_time"].to_pylist()) > saved
+    assert table.restore(saved)
+    rows = table.scan(columns=["_hoodie_commit_time", *columns]).to_arrow()
+    assert max(rows["_hoodie_commit_time"].to_pylist()) <= saved
+    assert rows.num_rows > 0
+    assert table.timeline.writes()[-1].requested == saved
+
+
+def test_a_pending_restore_of_another_engine_is_finished() -> None:
+    table, saved, rows = begun(COW, 9)
+    table.upsert(rides(("a", "rome", 3, 3.0)), **UNTENDED)
+    undone = table.timeline.writes()[-1]
+    store = store_of(table)
+    from drawstring.formats.savepoint_metadata import encode_restore_plan
+    from drawstring.model.savepoint import RestorePlan
+
+    plan = RestorePlan(((undone.requested, "commit"),), saved)
+    store.start(store.request(Action.RESTORE, store.new_time(store.load()), encode_restore_plan(plan)))
+    table.upsert(rides(("n", "oslo", 4, 4.0)), **UNTENDED)
+    assert held(table) == sorted([*rows, ("n", "oslo", 4, 4.0)])
+    assert table.timeline.pending() == ()
+
+
+def test_a_compaction_without_work_is_undone_too() -> None:
+    table, saved, rows = begun(MOR, 9)
+    store = store_of(table)
+    time = store.new_time(store.load())
+    store.request(Action.COMPACTION, time, encode_compaction_plan(CompactionPlan(())))
+    assert Instant(time, Action.COMPACTION, State.REQUESTED) in table.timeline.pending()
+    result = table.restore(saved)
+    assert result is not None and result.undone == (time,)
+    assert (held(table), table.timeline.pending()) == (rows, ())
