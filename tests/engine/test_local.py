@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import glob
 import os
 import tempfile
@@ -80,6 +81,19 @@ def test_kept_rows_are_read_again_from_disk_until_released(spill_folder: str) ->
         assert dict(kept.exchange(("city",)).run(numbers_by_city)) == {"rome": list(range(20))}
     assert len(os.listdir(spill_folder)) == 1
     kept.release()
+    assert os.listdir(spill_folder) == []
+
+
+def test_what_a_join_keeps_goes_with_its_result(spill_folder: str) -> None:
+    rows = LocalEngine(memory_bytes=0).rows(SCHEMA, batches_of([[("rome", 1)], [("oslo", 2)]]))
+    places = pa.schema([("city", pa.string()), ("place", pa.int64())])
+    there = pa.record_batch([["oslo"], [7]], schema=places)
+    joined = rows.join_keys(("city",), ["table"], lambda _: iter((there,)), places)
+    found = joined.run(lambda batches, context: [batch.column("place").to_pylist() for batch in batches])
+    assert sorted(map(str, found)) == ["[7]", "[None]"]
+    assert os.listdir(spill_folder)
+    del joined
+    gc.collect()
     assert os.listdir(spill_folder) == []
 
 

@@ -4,7 +4,7 @@
                            -> one Arrow IPC file per overflow, batches of a group in order
     batches(group)         -> its batches from every overflow file, then those still in memory
 
-Overflow files live in a temporary folder of the machine, not in the table.
+Overflow files live in a temporary folder of the machine, not in the table, and go with the list.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import weakref
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
 
@@ -73,6 +74,7 @@ class SpillingGroups:
     def _spill(self) -> None:
         if self._folder is None:
             self._folder = tempfile.mkdtemp(prefix="drawstring-spill-")
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         path = os.path.join(self._folder, f"{len(self._runs)}.arrow")
         index: dict[Hashable, list[int]] = {}
         position = 0
