@@ -33,6 +33,7 @@ PUBLIC_NAMES = [
     "Table",
     "UnavailableError",
     "UnsupportedError",
+    "bootstrap",
     "create",
     "open",
     "register_key_generator",

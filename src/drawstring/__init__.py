@@ -16,6 +16,7 @@ from drawstring.base.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from drawstring.bootstrapping import bootstrap
 from drawstring.config.key_generators import register_key_generator
 from drawstring.config.mergers import register_merger
 from drawstring.entry import create, open
@@ -36,6 +37,7 @@ __all__ = [
     "Table",
     "UnavailableError",
     "UnsupportedError",
+    "bootstrap",
     "create",
     "open",
     "register_key_generator",

@@ -107,13 +107,13 @@ def create(
     storage = open_storage(uri, storage_options)
     root = os.fspath(uri).rstrip("/")
     try:
-        described = _describe(
+        stored = described(
             name or root.rpartition("/")[2],
             _columns_of(schema),
             TableShape(table_type, version, _names(record_key), _names(partition_by), _names(ordering)),
-            properties or {},
+            table_scope(properties or {}, strict=True),
         )
-        create_table(storage, described, SystemClock())
+        create_table(storage, stored, SystemClock())
         return Table(TableState(storage, engine or LocalEngine()))
     except DrawstringError as error:
         raise error.at(table=root) from error.__cause__
@@ -133,10 +133,19 @@ def _columns_of(schema: Any) -> pa.Schema:
     return evolve(pa.schema([]), without_meta(normalise(given)))
 
 
-def _describe(
-    name: str, columns: pa.Schema, shape: TableShape, properties: Mapping[str, Any]
-) -> dict[str, str]:
-    """Return the properties of a new table."""
+def described(name: str, columns: pa.Schema, shape: TableShape, extra: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of a new table.
+
+    Args:
+        name: its name.
+        columns: its columns.
+        shape: what it is like.
+        extra: what else it stores, by the keys that it stores it under.
+
+    Raises:
+        InvalidError: the description contradicts itself.
+        UnsupportedError: this release does not write such tables.
+    """
     try:
         table_type = TableType(shape.table_type.upper())
     except ValueError:
@@ -149,11 +158,10 @@ def _describe(
         ("ordering", shape.ordering),
     ):
         _check_columns(what, names, columns)
-    extra = table_scope(properties, strict=True)
     is_dropped = extra.get(DROPPED, "").lower() == "true"
     left_out = typed_columns(shape.partition_by)[0] if is_dropped else ()
     stored = pa.schema([field for field in columns if field.name not in left_out])
-    described = new_table_properties(
+    properties = new_table_properties(
         name=name,
         table_type=table_type,
         version=shape.version,
@@ -163,13 +171,13 @@ def _describe(
         schema_json=arrow_to_avro(stored, *record_name(name)),
         extra=extra,
     )
-    _check_key_types(described, shape, columns)
-    return described
+    _check_key_types(properties, shape, columns)
+    return properties
 
 
-def _check_key_types(described: Mapping[str, str], shape: TableShape, columns: pa.Schema) -> None:
+def _check_key_types(properties: Mapping[str, str], shape: TableShape, columns: pa.Schema) -> None:
     """Check that partition columns have types that the key generator makes paths of."""
-    config = table_config(described)
+    config = table_config(properties)
     config = replace(
         config,
         key_function=registered_key_generator(config.key_generator_class),

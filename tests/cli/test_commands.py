@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from drawstring.cli import app
@@ -236,3 +238,15 @@ def test_a_defect_is_one_line_and_exit_code_1(
 def test_help_lists_all_commands(text: Any) -> None:
     shown = text("--help")
     assert all(name in shown for name in ("show", "timeline", "files", "head", "compact", "cluster"))
+
+
+def test_bootstrap_makes_a_table_of_a_folder(text: Any, complaint: Any, tmp_path: Path) -> None:
+    source, table = tmp_path / "source", str(tmp_path / "table")
+    (source / "city=oslo").mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1, 2], "fare": [1.0, 2.0]}), source / "city=oslo/a.parquet")
+    words = (table, str(source), "--record-key", "id", "--partition-by", "city")
+    assert "2 rows" in text("bootstrap", *words, "--merge-on-read", "--version", "8")
+    shown = json.loads(text("show", table, "--json"))
+    assert (shown["type"], shown["version"], shown["partition_by"]) == ("MERGE_ON_READ", 8, ["city"])
+    assert [row["city"] for row in json.loads(text("head", table, "--json"))] == ["oslo", "oslo"]
+    assert "table already" in complaint("bootstrap", *words)

@@ -15,6 +15,7 @@ from rich.markup import escape
 
 from drawstring.base.errors import DrawstringError
 from drawstring.cli.archive import archive
+from drawstring.cli.bootstrap import bootstrap
 from drawstring.cli.clean import clean
 from drawstring.cli.cluster import cluster
 from drawstring.cli.compact import compact
@@ -42,6 +43,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     repair,
     savepoint,
     restore,
+    bootstrap,
 )
 
 
@@ -49,7 +51,7 @@ def build() -> App:
     """Return the application with all its commands."""
     app = App(
         name="drawstring",
-        help="Look at Apache Hudi tables, and keep them in shape, without Spark or Java.",
+        help="Look at Apache Hudi tables, keep them in shape, and make them of folders, without Spark or Java.",
         version=_version,
         result_action="return_value",
         error_console=Console(stderr=True),

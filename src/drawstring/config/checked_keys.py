@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from drawstring.config.bootstrap_keys import CHECKED_BOOTSTRAP_OPTIONS
 from drawstring.config.option import NOTHING, Kind, Option, Scope
 
 
@@ -70,7 +71,7 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _never("hoodie.precommit.validators", "Classes that check a commit."),
     _never("hoodie.prewrite.validators", "Classes that check a write."),
     _never("hoodie.bucket.index.partition.expressions", "Bucket counts by partition."),
-    _never("hoodie.bootstrap.base.path", "Table that a bootstrap reads."),
+    *CHECKED_BOOTSTRAP_OPTIONS,
     _only("PAYLOAD_COMBINE", "hoodie.datasource.merge.type", "Whether logs are merged.", scope=Scope.READ),
     _only(
         "FALSE",

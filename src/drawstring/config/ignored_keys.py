@@ -31,7 +31,7 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.archive.": _ARCHIVING,
     "hoodie.aws.": _SYNC,
     "hoodie.bloom.index.": _TUNING,
-    "hoodie.bootstrap.": "nothing is bootstrapped",
+    "hoodie.bootstrap.": _TUNING,
     "hoodie.bucket.index.": _TUNING,
     "hoodie.bulkinsert.": _TUNING,
     "hoodie.cdc.": _TUNING,

@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.archive_keys import ARCHIVE_OPTIONS, Archiving
+from drawstring.config.bootstrap_keys import BOOTSTRAP_OPTIONS, Bootstrap
 from drawstring.config.bulk_keys import BULK_OPTIONS, BulkInsert
 from drawstring.config.clean_keys import CLEAN_OPTIONS, Cleaning
 from drawstring.config.clustering_keys import Clustering
@@ -37,6 +38,7 @@ _PAYLOAD_KEY: Final = "hoodie.datasource.write.payload.class"
 _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
     "sizing": (Sizing, SIZING_OPTIONS),
     "bulk": (BulkInsert, BULK_OPTIONS),
+    "bootstrap": (Bootstrap, BOOTSTRAP_OPTIONS),
     "cleaning": (Cleaning, CLEAN_OPTIONS),
     "archiving": (Archiving, ARCHIVE_OPTIONS),
 }
@@ -53,7 +55,7 @@ class WriteOptions:
 
     Attributes:
         operation: `upsert`, `insert`, `bulk_insert`, `append`, `delete`, `insert_overwrite`,
-            `insert_overwrite_table` or `delete_partition`.
+            `insert_overwrite_table`, `delete_partition` or `bootstrap`.
         partitions_to_delete: paths and patterns of delete_partition.
         table_name, table_type, table_version: of a new table.
         record_key, partition_path, ordering: columns of a new table.
@@ -76,6 +78,7 @@ class WriteOptions:
         clustering: what clustering brings together, and when.
         cleaning: which old versions of files go.
         archiving: how many instants stay on the active timeline.
+        bootstrap: what a bootstrap makes a table of, and how.
         partial_update: whether upsert leaves columns alone that the rows lack.
         combine_before_insert, combine_before_upsert: whether one record of a key is kept.
         insert_duplicates: `none`, `drop` or `fail`: what insert does with keys that are there.
@@ -119,6 +122,7 @@ class WriteOptions:
     clustering: Clustering
     cleaning: Cleaning
     archiving: Archiving
+    bootstrap: Bootstrap
     partial_update: bool
     combine_before_insert: bool
     insert_duplicates: str

@@ -149,6 +149,12 @@ class TableConfig:
         return self.table_type is TableType.MERGE_ON_READ
 
     @property
+    def is_bootstrapped(self) -> bool:
+        """Whether base files may stand for files of another folder."""
+        has_index = self.properties.get("hoodie.bootstrap.index.enable", "true").lower() == "true"
+        return has_index and bool(self.properties.get("hoodie.bootstrap.base.path"))
+
+    @property
     def has_several_base_formats(self) -> bool:
         """Whether base files may have other formats than `base_file_format`."""
         return _flag(self.properties, "hoodie.table.multiple.base.file.formats.enable")

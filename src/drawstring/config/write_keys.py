@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from drawstring.config.archive_keys import ARCHIVE_OPTIONS
+from drawstring.config.bootstrap_keys import BOOTSTRAP_OPTIONS
 from drawstring.config.bulk_keys import BULK_OPTIONS
 from drawstring.config.clean_keys import CLEAN_OPTIONS
 from drawstring.config.clustering_keys import CLUSTERING_OPTIONS
@@ -21,7 +22,7 @@ _OPERATIONS: Final = (
     "delete_partition", "bootstrap", "compact", "cluster", "insert_prepped", "upsert_prepped",
     "bulk_insert_prepped", "delete_prepped",
 )  # fmt: skip
-SUPPORTED_OPERATIONS: Final = _OPERATIONS[:8]
+SUPPORTED_OPERATIONS: Final = _OPERATIONS[:9]
 _CODECS: Final = ("snappy", "gzip", "zstd", "lz4", "brotli", "uncompressed", "lzo")
 _GENERATORS: Final = (
     "SIMPLE", "COMPLEX", "NON_PARTITION", "TIMESTAMP", "CUSTOM", "GLOBAL_DELETE", "USER_PROVIDED",
@@ -198,6 +199,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     *SIZING_OPTIONS,
     *BULK_OPTIONS,
     *CLUSTERING_OPTIONS,
+    *BOOTSTRAP_OPTIONS,
     Option(
         "drawstring.write.partial_update",
         "Whether upsert sets only the columns that the rows have, and leaves the others as they are.",

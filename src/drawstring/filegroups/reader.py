@@ -9,7 +9,7 @@ A slice without log files is a plain read of its base file, with `where` handed 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ from drawstring.base.errors import DrawstringError
 from drawstring.config.table import MergeMode
 from drawstring.filegroups.deletions import delete_columns
 from drawstring.filegroups.log_records import LogReading, LogRecords, read_log_records, record_keys
+from drawstring.filegroups.stitched import base_rows_of, with_values
 from drawstring.filegroups.tasks import ReadTask, nullable
-from drawstring.formats.base_files import Selection, read_base
+from drawstring.formats.base_files import Selection
 from drawstring.formats.conditions import matching_rows, where_columns
 from drawstring.formats.partition_match import typed
 from drawstring.merge.choose import WholeMerger, check_mergeable
@@ -67,8 +68,8 @@ def _read(task: ReadTask) -> Iterator[pa.RecordBatch]:
 
 def _read_base(storage: Storage, task: ReadTask) -> Iterator[pa.RecordBatch]:
     """Read a slice that is only a base file."""
-    path = base_path(task)
-    if path is None:
+    base = task.file_slice.base
+    if base is None:
         return
     output = task.output_schema
     selection = Selection(
@@ -77,7 +78,7 @@ def _read_base(storage: Storage, task: ReadTask) -> Iterator[pa.RecordBatch]:
         task.schema,
         typed(task.partition_values, task.schema),
     )
-    for batch in read_base(storage, path, selection):
+    for batch in base_rows_of(storage, base, selection, task.schema, task.config):
         yield conform(with_values(batch, task.partition_values, output), output)
 
 
@@ -85,11 +86,11 @@ def _base_rows(
     storage: Storage, task: ReadTask, schema: pa.Schema, among: pc.Expression | None
 ) -> Iterator[pa.RecordBatch]:
     """Yield some columns of rows of the base file, none when there is no base file."""
-    path, renames = base_path(task), task.base_renames
-    if path is None:
+    base, renames = task.file_slice.base, task.base_renames
+    if base is None:
         return
     names = schema.names if renames is None else renames.stored_names(schema.names)
-    for batch in read_base(storage, path, Selection(names, among)):
+    for batch in base_rows_of(storage, base, Selection(names, among), task.schema, task.config):
         yield conform(batch if renames is None else renames.applied(batch), schema)
 
 
@@ -231,29 +232,3 @@ def _finish(batch: pa.RecordBatch, task: ReadTask) -> Iterator[pa.RecordBatch]:
     else:
         kept = matching_rows(pa.Table.from_batches([batch]), condition).to_batches()
     yield from (each.select(list(task.columns)) for each in kept if each.num_rows)
-
-
-def with_values(batch: pa.RecordBatch, values: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:
-    """Return the batch with constant columns, as far as `schema` has them.
-
-    Args:
-        batch: rows, with or without these columns.
-        values: value by column.
-        schema: says the types.
-    """
-    for name, value in values.items():
-        if name not in schema.names:
-            continue
-        column = pa.repeat(pa.scalar(value, schema.field(name).type), batch.num_rows)
-        place = batch.schema.get_field_index(name)
-        if place >= 0:
-            batch = batch.set_column(place, schema.field(name), column)
-        else:
-            batch = batch.append_column(schema.field(name), column)
-    return batch
-
-
-def base_path(task: ReadTask) -> str | None:
-    """Return the path of the slice's base file, None when it has none."""
-    base = task.file_slice.base
-    return None if base is None else base.status.path

@@ -24,7 +24,9 @@ from drawstring.filegroups.changes import Changes, ordering_columns
 from drawstring.filegroups.patch import Numbers, PatchingOverlay, matches
 from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.stamp import Stamp
+from drawstring.filegroups.stitched import base_rows_of
 from drawstring.filegroups.virtual_keys import as_stored, keyed
+from drawstring.formats.base_files import Selection
 from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows
 from drawstring.merge.choose import WholeMerger, merger_of
 from drawstring.merge.order import wins_over
@@ -138,10 +140,14 @@ def _base_rows(storage: Storage, target: FileSlice, settings: FileSettings) -> I
         raise CorruptTableError(
             "a copy-on-write file group has no base file: restore it from a backup", path=target.partition
         )
-    path = target.base.status.path
     schema = physical(settings.full_schema)
     columns = [name for name in schema.names if name != FILE_NAME]
-    for batch in read_parquet_rows(storage, path, columns, tuple(REPEATING)):
+    if target.base.source is None:
+        batches = read_parquet_rows(storage, target.base.status.path, columns, tuple(REPEATING))
+    else:
+        full = settings.full_schema
+        batches = base_rows_of(storage, target.base, Selection(columns), full, settings.config)
+    for batch in batches:
         yield keyed(conform(batch, schema), settings.config)
 
 

@@ -22,11 +22,14 @@ from drawstring.formats.metadata import clustering_groups, decode_compaction_pla
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import FileGroup, FileSlice
 from drawstring.model.instant import Action, Instant
+from drawstring.timeline.bootstrapped import BootstrapSources
 from drawstring.timeline.timeline import Timeline
 
 
 class MetadataReader(Protocol):
-    """Reads what instants say; the timeline store is one."""
+    """Reads what instants and a bootstrap's index say; the timeline store is one."""
+
+    sources: BootstrapSources
 
     def commit_metadata(self, instant: Instant) -> CommitMetadata:
         """Return the metadata of a completed write."""
@@ -160,8 +163,10 @@ class FileGroupView:
     ) -> list[FileSlice]:
         if self._config.layout == 1:
             pending = self.pending_compactions().get((partition, file_id)) if files.logs else None
-            return slices_by_name(partition, file_id, files, visible, pending)
-        return slices_by_completion(partition, file_id, files, visible)
+            slices = slices_by_name(partition, file_id, files, visible, pending)
+        else:
+            slices = slices_by_completion(partition, file_id, files, visible)
+        return self._reader.sources.on(slices)
 
     def _planned(
         self, action: Action, groups_of: Callable[[bytes], list[tuple[str, str]]]

@@ -163,7 +163,7 @@ def _operation_record(operation: CompactionOperation) -> dict[str, Any]:
             **{name: float(value) for name, value in operation.metrics.items()},
             **({LOGS_ONLY_METRIC: 1.0} if operation.logs_only else {}),
         },
-        "bootstrapFilePath": None,
+        "bootstrapFilePath": operation.source,
     }
 
 
@@ -200,6 +200,7 @@ def _operation_of(record: dict[str, Any]) -> CompactionOperation:
         log_files=all_inside(record.get("deltaFilePaths") or ()),
         metrics=metrics,
         logs_only=logs_only,
+        source=record.get("bootstrapFilePath"),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _FIXED_BYTES = {_FIXED64: 8, _FIXED32: 4}
@@ -60,3 +60,28 @@ def part(data: bytes, at: int, size: int) -> bytes:
     if size > len(data) - at:
         raise ValueError("a message is longer than what holds it")
     return data[at : at + size]
+
+
+def encode_message(fields: Iterable[tuple[int, int | bytes]]) -> bytes:
+    """Return a message.
+
+    Args:
+        fields: number and value of each, in order; numbers are not negative.
+    """
+    out = bytearray()
+    for number, value in fields:
+        if isinstance(value, bytes):
+            out += encode_varint(number << 3 | _BYTES) + encode_varint(len(value)) + value
+        else:
+            out += encode_varint(number << 3 | _VARINT) + encode_varint(value)
+    return bytes(out)
+
+
+def encode_varint(value: int) -> bytes:
+    """Return a number that is not negative, seven bits a byte, lowest first."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append((value & 0x7F) | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, join_path
 
@@ -34,6 +34,7 @@ class ClusteringSlice:
             file_slice.file_id,
             file_slice.base.status.name if file_slice.base else "",
             tuple(log.status.name for log in file_slice.logs),
+            (file_slice.base.source or "") if file_slice.base else "",
         )
 
     def located(self, files: Mapping[str, FileStatus]) -> FileSlice:
@@ -48,6 +49,8 @@ class ClusteringSlice:
             return files.get(path) or FileStatus(path, 0)
 
         base = BaseFile.parse(status(self.base_file)) if self.base_file else None
+        if base and self.bootstrap_file:
+            base = replace(base, source=self.bootstrap_file)
         logs = [log for name in self.log_files if (log := LogFile.parse(status(name))) is not None]
         instant = base.instant if base else min((log.instant for log in logs), default="")
         return FileSlice(

@@ -18,6 +18,12 @@ _LOG = re.compile(r"\.([^._]+)_([^.]*)\.log\.(\d+)(?:_(\d+-\d+-\d+)(\.cdc)?)?")
 BASE_EXTENSIONS = (".parquet", ".orc", ".hfile", ".lance")
 """Endings of base files."""
 
+METADATA_BOOTSTRAP = "00000000000001"
+"""The instant of base files that hold meta columns only and stand for files of another folder."""
+
+FULL_BOOTSTRAP = "00000000000002"
+"""The instant of base files that a bootstrap wrote with all their columns."""
+
 PARTITION_METADATA = ".hoodie_partition_metadata"
 HOODIE_FOLDER = ".hoodie"
 
@@ -43,12 +49,22 @@ class FileStatus:
 
 @dataclass(frozen=True, slots=True)
 class BaseFile:
-    """A base file: all records of a file group as of an instant."""
+    """A base file: all records of a file group as of an instant.
+
+    Attributes:
+        status: the file.
+        file_id: the file group.
+        write_token: of the task that wrote it.
+        instant: of the write.
+        source: address of the file that holds its records' own columns, row by row, where a bootstrap made
+            the base file with meta columns only; None where it holds all.
+    """
 
     status: FileStatus
     file_id: str
     write_token: str
     instant: str
+    source: str | None = None
 
     @staticmethod
     def parse(status: FileStatus) -> BaseFile | None:

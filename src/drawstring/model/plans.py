@@ -18,6 +18,7 @@ class CompactionOperation:
         log_files: names of its log files, ascending.
         metrics: sizes by Hudi's metric names (`TOTAL_LOG_FILES`, ...).
         logs_only: whether its log files become one log file, rather than a base file with the old one.
+        source: address of the file that the base file stands for, as `BaseFile.source`.
     """
 
     partition: str
@@ -27,6 +28,7 @@ class CompactionOperation:
     log_files: tuple[str, ...]
     metrics: Mapping[str, float] = field(default_factory=dict)
     logs_only: bool = False
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,8 @@ class ChangeSlices:
             before = self._until(self._whole(instant, known[0]), earlier)
         if not stat.path or (stat.num_writes == 0 and stat.path not in self._files.of(partition)):
             return Around(before, None)
-        base = BaseFile.parse(self.listed(instant, partition, stat.path))
+        sources = self._facts.store.sources
+        base = sources.told(BaseFile.parse(self.listed(instant, partition, stat.path)))
         return Around(before, FileSlice(partition, file_id, instant.requested, base))
 
     def earlier(self, instant: Instant) -> frozenset[str]:
@@ -124,8 +125,10 @@ class ChangeSlices:
         visible = Visibility(partial(_completed_before, self._facts.timeline, before))
         if self._facts.config.layout == 1:
             pending = self._facts.view.pending_compactions().get((partition, file_id))
-            return slices_by_name(partition, file_id, files, visible, pending)
-        return slices_by_completion(partition, file_id, files, visible)
+            slices = slices_by_name(partition, file_id, files, visible, pending)
+        else:
+            slices = slices_by_completion(partition, file_id, files, visible)
+        return self._facts.store.sources.on(slices)
 
     def _whole(self, instant: Instant, piece: FileSlice) -> FileSlice:
         """Check that a slice that began with a base file still has it."""

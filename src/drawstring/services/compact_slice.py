@@ -78,10 +78,11 @@ def slice_of(operation: CompactionOperation, files: dict[str, FileStatus]) -> Fi
         return files.get(path) or FileStatus(path, 0)
 
     logs = [LogFile.parse(status(name)) for name in operation.log_files]
+    base = BaseFile.parse(status(operation.base_file)) if operation.base_file else None
     return FileSlice(
         partition=operation.partition,
         file_id=operation.file_id,
         base_instant=operation.base_instant,
-        base=BaseFile.parse(status(operation.base_file)) if operation.base_file else None,
+        base=replace(base, source=operation.source) if base else None,
         logs=tuple(sorted((log for log in logs if log), key=lambda log: log.order)),
     )

@@ -287,8 +287,9 @@ def _without_replaced(session: Session, plan: CompactionPlan) -> list[tuple[int,
     """Return the operations of a plan, numbered, without those on file groups that were replaced."""
     lookup = SliceLookup(session.state.storage.spec, session.config, session.store.load())
     replaced = lookup.view().replaced_groups()
+    sources = session.store.sources
     return [
-        (number, operation)
+        (number, replace(operation, source=sources.of(operation.partition, operation.base_file)))
         for number, operation in enumerate(plan.operations)
         if (operation.partition, operation.file_id) not in replaced
     ]

@@ -47,6 +47,7 @@ def plan_compaction(slices: Iterable[FileSlice]) -> CompactionPlan:
                 base_instant=s.base_instant,
                 base_file=s.base.status.name if s.base else None,
                 log_files=tuple(log.status.name for log in s.logs),
+                source=s.base.source if s.base else None,
                 metrics=slice_metrics(s),
             )
             for s in slices

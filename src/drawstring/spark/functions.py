@@ -126,7 +126,8 @@ def write(
         df: the rows; of a classic session.
         path: the table's root.
         operation: `upsert`, `insert`, `bulk_insert`, `append`, `delete`, `insert_overwrite`,
-            `insert_overwrite_table` or `delete_partition`; by default what the options say, else `upsert`.
+            `insert_overwrite_table`, `delete_partition` or `bootstrap`, for which the rows are those of the
+            folder that the options name; by default what the options say, else `upsert`.
         options: Hudi's write options.
         mode: what to do about a table that is there: `append` to it, `overwrite` it (put a new one
             in its place, except for the `insert_overwrite` operations), `errorifexists`, `ignore`.
@@ -149,6 +150,8 @@ def write(
         return None
     if found and asked == "error":
         raise InvalidError("there is a table already: use mode append or overwrite", table=path)
+    if parsed.operation == "bootstrap":
+        return target.bootstrap(parsed, options)
     rows = SparkRows.of(df)
     if found and asked == "overwrite" and not parsed.operation.startswith("insert_overwrite"):
         return target.replace(df, rows, parsed, options)

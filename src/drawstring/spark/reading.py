@@ -183,7 +183,7 @@ def _native_paths(spark: SparkSession, tasks: Sequence[ReadTask], reading: Slice
 def _is_plain(task: ReadTask) -> bool:
     """Tell whether a slice is one Parquet file that holds all of the rows' values."""
     base, logs = task.file_slice.base, task.file_slice.logs
-    is_plain_file = base is not None and is_parquet(base.status.path)
+    is_plain_file = base is not None and base.source is None and is_parquet(base.status.path)
     return (
         is_plain_file
         and not logs

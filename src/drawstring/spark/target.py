@@ -10,8 +10,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from drawstring.base.errors import InvalidError
+from drawstring.bootstrapping import Place, bootstrapped
 from drawstring.config.options import WriteOptions, table_scope
-from drawstring.entry import create
+from drawstring.entry import TableShape, create
 from drawstring.entry import open as open_table
 from drawstring.model.files import HOODIE_FOLDER
 from drawstring.model.result import CommitResult
@@ -57,6 +58,17 @@ class Target:
         """
         self._check_description(asked)
         return self._create(self.path, schema, asked, options)
+
+    def bootstrap(self, asked: WriteOptions, options: Mapping[str, Any]) -> CommitResult:
+        """Make a table of the folder that the options name.
+
+        Raises:
+            InvalidError: there is a table already, or the options or the folder do not describe one.
+        """
+        table_type, version = asked.table_type or "COPY_ON_WRITE", asked.table_version or _NEWEST_VERSION
+        shape = TableShape(table_type, version, asked.record_key, asked.partition_path, asked.ordering)
+        place = Place(self.path, self.storage_options, self.engine)
+        return bootstrapped(place, asked.table_name, shape, options)
 
     def replace(
         self, df: DataFrame, rows: SparkRows, asked: WriteOptions, options: Mapping[str, Any]

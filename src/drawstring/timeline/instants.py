@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from math import inf
 
 from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.model.files import FULL_BOOTSTRAP, METADATA_BOOTSTRAP
 
 EARLIEST = "000"
 """A time before every instant."""
@@ -42,7 +43,8 @@ def as_instant_time(value: object, timezone: str = "UTC") -> str:
     if text.lower() == "earliest" or _ZEROS.fullmatch(text):
         return EARLIEST
     if _DIGITS.fullmatch(text):
-        _check_digits(text)
+        if text not in (METADATA_BOOTSTRAP, FULL_BOOTSTRAP):
+            _check_digits(text)
         return text
     return _text(_to_zone(_parse_iso(text), timezone))
 

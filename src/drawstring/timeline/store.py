@@ -22,6 +22,7 @@ from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import join_path
 from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.bootstrapped import BootstrapSources
 from drawstring.timeline.instants import instant_time, next_time
 from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, file_name, parse_instant
 from drawstring.timeline.timeline import Timeline
@@ -49,6 +50,7 @@ class TimelineStore:
         self._last_time: str | None = None
         self._commits: dict[Instant, CommitMetadata] = {}
         self._instants: dict[str, Instant | None] = {}
+        self.sources = BootstrapSources(storage, config)
 
     def load(self) -> Timeline:
         """List the timeline's folder; files that are no instants are passed over.

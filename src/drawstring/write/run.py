@@ -100,12 +100,7 @@ def write_feed(
         with begin(session, verb.action(session.config), facts.time, requested) as transaction:
             lookup = lookup_of(session, facts.timeline, options)
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
-            try:
-                stats = _place(bound, plan, verb, sizer)
-            finally:
-                bound.release()
-            if isinstance(plan.index, ConsistentIndex):
-                plan.index.save_rings(state.storage, (stat.partition for stat in stats))
+            stats = placed(bound, plan, verb, sizer)
             metadata = CommitMetadata(
                 stats=tuple(stats),
                 operation=verb.operation,
@@ -118,6 +113,24 @@ def write_feed(
     result = CommitResult.of(completed, asked.name, stats, watch.seconds())
     look_after(state, session.config, options)
     return result
+
+
+def placed(feed: BoundFeed, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
+    """Write the files of a feed, which is let go of then, and the rings that they are in.
+
+    Args:
+        feed: what is written.
+        plan: of the write.
+        verb: its rules.
+        sizer: divides new records among files.
+    """
+    try:
+        stats = _place(feed, plan, verb, sizer)
+    finally:
+        feed.release()
+    if isinstance(plan.index, ConsistentIndex):
+        plan.index.save_rings(sizer.facts.session.state.storage, (stat.partition for stat in stats))
+    return stats
 
 
 def _planned(

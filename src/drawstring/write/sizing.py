@@ -208,6 +208,6 @@ def _average(stats: Sequence[WriteStat]) -> float:
 
 def _is_small(file_slice: FileSlice, limit_bytes: int, *, with_logs: bool) -> bool:
     base = file_slice.base
-    if base is not None and not base.status.name.endswith(".parquet"):
+    if base is not None and (base.source is not None or not base.status.name.endswith(".parquet")):
         return False
     return (with_logs or (base is not None and not file_slice.logs)) and file_slice.size_bytes < limit_bytes

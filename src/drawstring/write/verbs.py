@@ -80,6 +80,7 @@ VERBS: Final = {
 
 UPDATE: Final = Verb(WriteOperation.UPSERT, looks_up=True, called="update")
 MERGE: Final = Verb(WriteOperation.UPSERT, looks_up=True, called="merge")
+BOOTSTRAP: Final = Verb(WriteOperation.BOOTSTRAP, arranges=True)
 
 
 def verb_of(operation: str) -> Verb:
@@ -88,6 +89,8 @@ def verb_of(operation: str) -> Verb:
     Raises:
         InvalidError: there is no such operation.
     """
+    if operation.lower() == BOOTSTRAP.name:
+        raise InvalidError("a bootstrap makes a table: call drawstring.bootstrap with the path of a new one")
     try:
         return VERBS[operation.lower()]
     except KeyError:

@@ -2,5 +2,6 @@
 
 from drawstring.formats.hfile.reader import HFileReader
 from drawstring.formats.hfile.records import read_hfile_records
+from drawstring.formats.hfile.writer import encode_hfile
 
-__all__ = ["HFileReader", "read_hfile_records"]
+__all__ = ["HFileReader", "encode_hfile", "read_hfile_records"]

@@ -31,6 +31,8 @@ META: Final = b"METABLKc"
 FILE_INFO: Final = b"FILEINF2"
 
 _HEAD = struct.Struct(">8siiqBii")
+_CHUNK_BYTES: Final = 16384
+_CHECKSUM_BYTES: Final = 4
 HEAD_BYTES: Final = _HEAD.size
 _GZIP_WINDOW: Final = 31
 
@@ -96,6 +98,20 @@ class BlockSource:
         if len(data) != size:
             raise EOFError(f"the file ends at byte {offset + len(data)}")
         return data
+
+
+def encode_block(magic: bytes, payload: bytes) -> bytes:
+    """Return a block that is not compressed and has no checksums, but zeros in their place.
+
+    Args:
+        magic: what it holds.
+        payload: its content.
+    """
+    end = HEAD_BYTES + len(payload)
+    sums = bytes(_CHECKSUM_BYTES * -(-end // _CHUNK_BYTES))
+    return (
+        _HEAD.pack(magic, len(payload) + len(sums), len(payload), -1, 0, _CHUNK_BYTES, end) + payload + sums
+    )
 
 
 def _plain(stored: bytes, size: int, codec: Codec) -> bytes:

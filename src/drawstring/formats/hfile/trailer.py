@@ -13,17 +13,20 @@ Payload of the file information: "PBUF", varint length, then (field 1) messages 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.formats.hfile.blocks import Codec
-from drawstring.formats.protobuf import message_fields, part, varint
+from drawstring.formats.protobuf import encode_message, encode_varint, message_fields, part, varint
 
 TRAILER_BYTES: Final = 4096
 _MAGIC: Final = b'TRABLK"$'
 _MAJOR: Final = 3
 _INFO_MAGIC: Final = b"PBUF"
+_VERSION: Final = struct.Struct(">i")
+_VINT_BYTE_MAX: Final = 127
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,24 @@ def decode_trailer(data: bytes) -> Trailer:
     )
 
 
+def encode_trailer(fields: Mapping[int, int | bytes]) -> bytes:
+    """Return the trailer.
+
+    Args:
+        fields: values by number, as the message has them.
+    """
+    message = encode_message(fields.items())
+    data = _MAGIC + encode_varint(len(message)) + message
+    return data.ljust(TRAILER_BYTES - _VERSION.size, b"\0") + _VERSION.pack(_MAJOR)
+
+
+def encode_info(info: Mapping[bytes, bytes]) -> bytes:
+    """Return the payload of the block with the file information."""
+    pairs = [(1, encode_message(((1, key), (2, info[key])))) for key in sorted(info)]
+    message = encode_message(pairs)
+    return _INFO_MAGIC + encode_varint(len(message)) + message
+
+
 def decode_info(data: bytes) -> dict[bytes, bytes]:
     """Return the file information.
 
@@ -117,3 +138,11 @@ def vint(data: bytes, at: int) -> tuple[int, int]:
     size = -112 - first if first >= -120 else -120 - first
     value = int.from_bytes(part(data, at + 1, size), "big")
     return (value if first >= -120 else ~value), at + 1 + size
+
+
+def encode_vint(value: int) -> bytes:
+    """Return a number that is not negative as Hadoop's WritableUtils writes it; see `vint`."""
+    if value <= _VINT_BYTE_MAX:
+        return bytes((value,))
+    magnitude = value.to_bytes((value.bit_length() + 7) // 8, "big")
+    return struct.pack(">b", -112 - len(magnitude)) + magnitude

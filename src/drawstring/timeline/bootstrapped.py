@@ -1,0 +1,80 @@
+"""Base files that a bootstrap left without rows of their own: which file each of them stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from drawstring.base.errors import CorruptTableError, DrawstringError
+from drawstring.config.table import TableConfig
+from drawstring.formats.bootstrap_index import BY_PARTITION, read_bootstrap_index, source_files
+from drawstring.model.files import METADATA_BOOTSTRAP, BaseFile, FileSlice, FileStatus, join_path
+from drawstring.storage.protocol import Storage
+
+
+class BootstrapSources:
+    """The bootstrap index of a table, read when it is first asked.
+
+    Args:
+        storage: the table's files.
+        config: the table.
+    """
+
+    def __init__(self, storage: Storage, config: TableConfig) -> None:
+        self._storage = storage
+        self._is_bootstrapped = config.is_bootstrapped
+        self._entries: Mapping[str, bytes] | None = None
+        self._known: dict[str, Mapping[str, str]] = {}
+
+    def told(self, base: BaseFile | None) -> BaseFile | None:
+        """Return a base file with the address of the file that it stands for, if it stands for one.
+
+        Raises:
+            CorruptTableError: the index is missing or damaged.
+        """
+        if base is None or base.instant != METADATA_BOOTSTRAP or not self._is_bootstrapped:
+            return base
+        uri = self._sources(base.status.folder).get(base.file_id)
+        return base if uri is None else replace(base, source=uri)
+
+    def of(self, partition: str, base_file: str | None) -> str | None:
+        """Return the address of the file that a base file stands for; None where it stands for none.
+
+        Args:
+            partition: partition path.
+            base_file: name of the file; None for none.
+        """
+        base = BaseFile.parse(FileStatus(join_path(partition, base_file), 0)) if base_file else None
+        told = self.told(base)
+        return told.source if told else None
+
+    def on(self, slices: Iterable[FileSlice]) -> list[FileSlice]:
+        """Return slices whose base files know what they stand for.
+
+        Raises:
+            CorruptTableError: the index is missing or damaged.
+        """
+        if not self._is_bootstrapped:
+            return list(slices)
+        return [replace(each, base=self.told(each.base)) for each in slices]
+
+    def _sources(self, partition: str) -> Mapping[str, str]:
+        if partition not in self._known:
+            if self._entries is None:
+                self._entries = self._load()
+            entry = self._entries.get(partition)
+            self._known[partition] = {} if entry is None else source_files(entry)
+        return self._known[partition]
+
+    def _load(self) -> Mapping[str, bytes]:
+        try:
+            with self._storage.open(BY_PARTITION) as file:
+                return read_bootstrap_index(file, file.size())
+        except FileNotFoundError as error:
+            raise CorruptTableError(
+                "the table was bootstrapped, and the index of the files that hold its rows is missing:"
+                " restore it from a backup",
+                path=BY_PARTITION,
+            ) from error
+        except DrawstringError as error:
+            raise error.at(path=BY_PARTITION) from error.__cause__
