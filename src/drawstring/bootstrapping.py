@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from drawstring.base.clock import SystemClock
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.bootstrap_keys import BASE_PATH, BootstrapMode, bootstrap_properties
+from drawstring.config.index_keys import EXPRESSIONS
 from drawstring.config.options import OPERATION_KEY, WriteOptions, check_call, table_scope
 from drawstring.config.table import TableType
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
-from drawstring.entry import TableShape, described
+from drawstring.entry import TableShape, described, make_table
 from drawstring.model.result import CommitResult
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.properties_store import PROPERTIES_PATH, create_table, load_config
+from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config
 from drawstring.txn.state import TableState
 from drawstring.write.bootstrap import bootstrap as fill
 from drawstring.write.bootstrap_source import Source, look_at_source
@@ -142,11 +142,11 @@ def _make(storage: Storage, properties: Mapping[str, str]) -> bool:
         InvalidError: something else is there already.
     """
     if not storage.list_files("") and not storage.list_folders(""):
-        create_table(storage, properties, SystemClock())
+        make_table(storage, properties)
         return True
     if storage.exists(PROPERTIES_PATH):
         left = load_config(storage).properties
-        if all(left.get(key) == value for key, value in properties.items()):
+        if all(left.get(key) == value for key, value in properties.items() if key != EXPRESSIONS):
             return False
         raise InvalidError("there is a table already: choose another path, or delete the table first")
     raise InvalidError("the folder for the table is not empty: choose another path")

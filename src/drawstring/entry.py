@@ -13,13 +13,15 @@ import pyarrow as pa
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.creation import new_table_properties
+from drawstring.config.index_keys import EXPRESSIONS
 from drawstring.config.key_generators import registered_key_generator
 from drawstring.config.kinds import typed_columns
 from drawstring.config.leaner_files import DROPPED
-from drawstring.config.options import table_scope
+from drawstring.config.options import DEFAULT_BUCKET_COUNT, table_scope
 from drawstring.config.table import KeyGeneratorType, TableType, table_config
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
+from drawstring.index.bucket_counts import BucketCounts, encode_counts
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.texts import java_text
 from drawstring.schema.avro import arrow_to_avro
@@ -28,8 +30,9 @@ from drawstring.schema.meta import without_meta
 from drawstring.schema.names import record_name
 from drawstring.schema.normal import normalise
 from drawstring.storage import open_storage
+from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.timeline.properties_store import create_table
+from drawstring.timeline.properties_store import PROPERTIES_PATH, create_table
 from drawstring.txn.state import TableState
 
 
@@ -113,12 +116,30 @@ def create(
             TableShape(table_type, version, _names(record_key), _names(partition_by), _names(ordering)),
             table_scope(properties or {}, strict=True),
         )
-        create_table(storage, stored, SystemClock())
+        make_table(storage, stored)
         return Table(TableState(storage, engine or LocalEngine()))
     except DrawstringError as error:
         raise error.at(table=root) from error.__cause__
     except FileNotFoundError as error:
         raise InvalidError("there can be no folder here: choose another path", table=root) from error
+
+
+def make_table(storage: Storage, properties: Mapping[str, str]) -> None:
+    """Make an empty table.
+
+    Args:
+        storage: its files.
+        properties: as `described` returns them; rules of buckets go to a file of their own.
+
+    Raises:
+        InvalidError: a table is there already.
+    """
+    rules = properties.get(EXPRESSIONS, "")
+    stored = {key: value for key, value in properties.items() if key != EXPRESSIONS}
+    if rules and not storage.exists(PROPERTIES_PATH):
+        count = table_config(stored).bucket_count or DEFAULT_BUCKET_COUNT
+        storage.put_if_absent(*encode_counts(BucketCounts(count, rules)))
+    create_table(storage, stored, SystemClock())
 
 
 def _columns_of(schema: Any) -> pa.Schema:
@@ -172,7 +193,22 @@ def described(name: str, columns: pa.Schema, shape: TableShape, extra: Mapping[s
         extra=extra,
     )
     _check_key_types(properties, shape, columns)
+    _check_buckets(properties)
     return properties
+
+
+def _check_buckets(properties: Mapping[str, str]) -> None:
+    """Check rules of buckets."""
+    config = table_config(properties)
+    rules = properties.get(EXPRESSIONS)
+    if not rules:
+        return
+    if config.index_type != "BUCKET" or config.bucket_engine != "SIMPLE" or not config.partition_fields:
+        raise InvalidError(
+            f"{EXPRESSIONS} is for tables with partitions, hoodie.index.type=BUCKET and"
+            " hoodie.index.bucket.engine=SIMPLE: leave it out"
+        )
+    BucketCounts(config.bucket_count or DEFAULT_BUCKET_COUNT, rules).check()
 
 
 def _check_key_types(properties: Mapping[str, str], shape: TableShape, columns: pa.Schema) -> None:

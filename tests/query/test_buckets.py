@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,12 @@ import pyarrow as pa
 import pytest
 
 import drawstring
+from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.config.table import KeyGeneratorType, TableConfig, TableType
-from drawstring.query.buckets import buckets_to_read
+from drawstring.filegroups.tasks import InstantRange
+from drawstring.query.buckets import BucketFacts, bucket_pruning
 from drawstring.query.predicate import parse_where
+from drawstring.storage.memory import MemoryStorage
 
 SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("n", pa.int64()), ("x", pa.float64())])
 COUNT = 8
@@ -107,5 +111,55 @@ def test_keys_that_may_hold_more_than_the_column_lead_nowhere(generator: str, bu
         bucket_count=COUNT,
         bucket_hash_fields=("id",),
     )
-    found = buckets_to_read(parse_where("id = '7'", SCHEMA), config, SCHEMA)
-    assert (None if found is None else len(found)) == buckets
+    facts = BucketFacts(MemoryStorage("memory://empty"), config, InstantRange(frozenset()))
+    found = bucket_pruning(parse_where("id = '7'", SCHEMA), SCHEMA, facts)
+    assert (None if found is None else len(found.among(COUNT))) == buckets
+
+
+RULES = "hoodie.bucket.index.partition.expressions"
+
+
+def test_partitions_have_the_buckets_that_their_rules_say(tmp_path: Path) -> None:
+    made = table(tmp_path / "t", **{RULES: r"^b\d,2; c ,3"})
+    cities = ("a", "b1", "c")
+    for number, city in enumerate(cities[1:], start=1):
+        rows = rides(100, pa.string()).set_column(1, "city", pa.array([city] * 100))
+        made.upsert(rows.set_column(2, "n", pa.array([number * 1_000 + n for n in range(100)])))
+    assert [len(made.scan(where=f"city = '{city}'").tasks()) for city in cities] == [COUNT, 2, 3]
+    for key in range(0, 100, 9):
+        scan = made.scan(columns=["n"], where=f"id = '{key}'")
+        assert sorted(scan.to_arrow()["n"].to_pylist()) == [key, 1_000 + key, 2_000 + key]
+        assert len(scan.tasks()) == 3
+    again = drawstring.open(tmp_path / "t")
+    again.upsert(rides(100, pa.string()), **{RULES: r"^b\d,2; c ,3"})
+    assert again.scan().to_arrow().num_rows == 300
+    with pytest.raises(InvalidError, match="the table has"):
+        again.upsert(rides(1, pa.string()), **{RULES: "b,4"})
+
+
+@pytest.mark.parametrize("rules", ["b", "b,x", "b,0", "(,2", "b,1,2"])
+def test_rules_that_make_no_sense_are_refused(tmp_path: Path, rules: str) -> None:
+    with pytest.raises(InvalidError, match="expressions"):
+        table(tmp_path / "t", **{RULES: rules})
+    assert not list(tmp_path.iterdir())
+
+
+def test_rules_go_with_buckets_that_are_fixed_in_partitions(tmp_path: Path) -> None:
+    for more in ({"hoodie.index.type": "SIMPLE"}, {"hoodie.index.bucket.engine": "CONSISTENT_HASHING"}):
+        with pytest.raises(InvalidError):
+            table(tmp_path / "t", **{RULES: "b,2", **more})
+    made = table(tmp_path / "t")
+    with pytest.raises(InvalidError, match="the table has none"):
+        made.upsert(rides(1, pa.string()), **{RULES: "b,4"})
+
+
+def test_counts_of_a_rescaling_count_once_it_is_done(tmp_path: Path) -> None:
+    made = table(tmp_path / "t", **{RULES: "a,4"})
+    folder = tmp_path / "t/.hoodie/.bucket_index/partition_bucket_index_meta/configs"
+    (first,) = folder.iterdir()
+    later = json.loads(first.read_text()) | {"expressions": "a,1", "instant": "99990101000000000"}
+    (folder / "99990101000000000.hashing_config").write_text(json.dumps(later))
+    assert len(made.scan(where="id = '7'").tasks()) == 1
+    first.write_text("{}")
+    with pytest.raises(CorruptTableError, match="bucket counts"):
+        made.scan(where="id = '7'").tasks()

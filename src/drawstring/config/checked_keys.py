@@ -70,7 +70,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _never("hoodie.avro.schema", "Schema of the incoming rows."),
     _never("hoodie.precommit.validators", "Classes that check a commit."),
     _never("hoodie.prewrite.validators", "Classes that check a write."),
-    _never("hoodie.bucket.index.partition.expressions", "Bucket counts by partition."),
     *CHECKED_BOOTSTRAP_OPTIONS,
     _only("PAYLOAD_COMBINE", "hoodie.datasource.merge.type", "Whether logs are merged.", scope=Scope.READ),
     _only(

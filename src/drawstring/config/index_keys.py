@@ -10,6 +10,7 @@ _INDEXES: Final = (
     "SIMPLE", "BUCKET", "BLOOM", "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "INMEMORY", "RECORD_INDEX",
     "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX", "FLINK_STATE", "HBASE",
 )  # fmt: skip
+EXPRESSIONS: Final = "hoodie.bucket.index.partition.expressions"
 SUPPORTED_INDEXES: Final = _INDEXES[:5]
 
 INDEX_OPTIONS: Final[tuple[Option, ...]] = (
@@ -29,6 +30,19 @@ INDEX_OPTIONS: Final[tuple[Option, ...]] = (
         kind=Kind.NUMBER,
         field="bucket_count",
         stored_as="hoodie.bucket.index.num.buckets",
+    ),
+    Option(
+        EXPRESSIONS,
+        "Buckets by partition, as pattern,count;pattern,count: the first regular expression that is found in "
+        "the partition path counts, hoodie.bucket.index.num.buckets where none is. A new table keeps them.",
+        field="bucket_expressions",
+        stored_as=EXPRESSIONS,
+    ),
+    Option(
+        "hoodie.bucket.index.partition.rule.type",
+        "What the patterns are.",
+        default="regex",
+        choices=("regex",),
     ),
     Option(
         "hoodie.bucket.index.hash.field",

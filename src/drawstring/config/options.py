@@ -13,6 +13,7 @@ from drawstring.config.bulk_keys import BULK_OPTIONS, BulkInsert
 from drawstring.config.clean_keys import CLEAN_OPTIONS, Cleaning
 from drawstring.config.clustering_keys import Clustering
 from drawstring.config.compaction_keys import CompactionSettings
+from drawstring.config.index_keys import EXPRESSIONS
 from drawstring.config.key_settings import KEY_SETTINGS
 from drawstring.config.kinds import (
     KeyGeneratorType,
@@ -66,7 +67,7 @@ class WriteOptions:
         populate_meta_fields, drop_partition_columns: what files of a new table hold.
         merge_mode, payload_class: how versions of a record merge.
         index_type: `SIMPLE`, `BLOOM`, `GLOBAL_SIMPLE`, `GLOBAL_BLOOM` or `BUCKET`.
-        bucket_count, bucket_hash_fields, bucket_engine: of the bucket index.
+        bucket_count, bucket_expressions, bucket_hash_fields, bucket_engine: of the bucket index.
         simple_index_moves, bloom_index_moves: whether records change their partition with a global index.
         bloom_prunes_by_ranges: whether bloom indexes look at key ranges.
         log_index, log_index_clique_files: whether log files carry an index, and how many tell of it together.
@@ -107,6 +108,7 @@ class WriteOptions:
     payload_class: str | None
     index_type: str | None
     bucket_count: int | None
+    bucket_expressions: str | None
     bucket_hash_fields: tuple[str, ...]
     bucket_engine: str | None
     simple_index_moves: bool
@@ -353,6 +355,8 @@ def _check_write(options: WriteOptions) -> None:
         raise InvalidError(
             "hoodie.bucket.index.num.buckets needs hoodie.index.type=BUCKET: set it, or leave out the buckets"
         )
+    if options.bucket_expressions and (options.index_type or "BUCKET") != "BUCKET":
+        raise InvalidError(f"{EXPRESSIONS} needs hoodie.index.type=BUCKET: set it, or leave out the buckets")
     if stray := set(options.bucket_hash_fields) - set(options.record_key or options.bucket_hash_fields):
         raise InvalidError(
             f"hoodie.bucket.index.hash.field has {', '.join(sorted(stray))}, which is no column of the "

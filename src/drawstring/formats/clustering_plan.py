@@ -89,10 +89,6 @@ def _group_of(record: dict[str, Any]) -> ClusteringGroup:
 
 
 def _slice_of(record: dict[str, Any]) -> ClusteringSlice:
-    if record.get("bootstrapFilePath"):
-        raise UnsupportedError(
-            "A clustering of bootstrapped files is not supported; run it with the engine that scheduled it."
-        )
     return ClusteringSlice(
         partition=inside(record["partitionPath"] or ""),
         file_id=record["fileId"],

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +21,13 @@ import pyarrow.compute as pc
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError
 from drawstring.base.javahash import string_hash
+from drawstring.index.bucket_counts import BucketCounts
 from drawstring.index.families import Hashing
 from drawstring.model.files import FileSlice
 
 _BUCKET_FILE_ID = re.compile(r"(\d{8})-")
 NULL, EMPTY = "__null__", "__empty__"
+Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 Combine = Callable[[list[pa.Array]], "np.ndarray[Any, np.dtype[np.int64]]"]
 
 
@@ -36,15 +38,23 @@ class BucketIndex(Hashing):
     Attributes:
         bucket_count: buckets in each partition; every writer of the table has to agree.
         hash_fields: the fields of a compound key that are hashed.
+        expressions: rules of partitions with another number of buckets.
     """
 
     bucket_count: int
     hash_fields: tuple[str, ...]
+    expressions: str = ""
+
+    @property
+    def counts(self) -> BucketCounts:
+        """The numbers of buckets by partition."""
+        return BucketCounts(self.bucket_count, self.expressions)
 
     def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
         """Return bucket numbers as text of eight digits."""
-        numbers = bucket_numbers(keys, self.bucket_count, self.hash_fields)
-        names = pa.array([f"{number:08d}" for number in range(self.bucket_count)])
+        counts = self.counts
+        numbers = bucket_numbers(keys, counts.of_each(partitions), self.hash_fields)
+        names = pa.array([f"{number:08d}" for number in range(counts.most)])
         return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), names)
 
     def find(self, route: str | None, slices: Sequence[FileSlice]) -> FileSlice | None:
@@ -60,9 +70,10 @@ class BucketIndex(Hashing):
 
     def _check(self, file_slice: FileSlice) -> None:
         bucket = bucket_of(file_slice.file_id)
-        if bucket is None or bucket >= self.bucket_count:
+        count = self.counts.of(file_slice.partition)
+        if bucket is None or bucket >= count:
             raise InvalidError(
-                f"file group {file_slice.file_id} is not one of {self.bucket_count} buckets: the table was"
+                f"file group {file_slice.file_id} is not one of {count} buckets: the table was"
                 " written with another index or another hoodie.bucket.index.num.buckets; write with the"
                 " same index settings as before",
                 path=file_slice.partition,
@@ -80,13 +91,13 @@ def bucket_of(file_id: str) -> int | None:
 
 
 def bucket_numbers(
-    keys: pa.Array, bucket_count: int, hash_fields: Sequence[str]
+    keys: pa.Array, bucket_count: int | Numbers, hash_fields: Sequence[str]
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Return the bucket of every record key.
 
     Args:
         keys: record keys, text.
-        bucket_count: buckets in a partition.
+        bucket_count: buckets in a partition, or of each key's.
         hash_fields: fields of a compound key that count.
 
     Returns:

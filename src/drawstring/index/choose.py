@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.index_keys import EXPRESSIONS
 from drawstring.config.log_index_keys import check_log_index, log_index_cliques
 from drawstring.config.options import DEFAULT_BUCKET_COUNT, WriteOptions
 from drawstring.config.table import TableConfig
 from drawstring.index.bloom import BloomPruning
 from drawstring.index.bucket import BucketIndex
+from drawstring.index.bucket_counts import BucketCounts, stored_counts
 from drawstring.index.consistent import ConsistentIndex
 from drawstring.index.everywhere import GlobalIndex
 from drawstring.index.protocol import Index
 from drawstring.index.simple import SimpleIndex
+from drawstring.model.instant import Action
+from drawstring.storage import open_spec
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
 
@@ -51,15 +55,15 @@ def choose_index(
     pruning = BloomPruning(options.bloom_prunes_by_ranges, is_global, by_log_index=has_log_index)
     match kind:
         case "BUCKET":
-            count = options.bucket_count or config.bucket_count or DEFAULT_BUCKET_COUNT
             fields = options.bucket_hash_fields or config.bucket_hash_fields or config.record_key_fields
+            counts = _counts(options, config, storage, timeline)
             if (options.bucket_engine or config.bucket_engine) != CONSISTENT:
-                return BucketIndex(count, fields)
+                return BucketIndex(counts.default, fields, counts.expressions)
             if not config.is_merge_on_read:
                 raise InvalidError(
                     f"hoodie.index.bucket.engine={CONSISTENT} needs a MERGE_ON_READ table: use SIMPLE"
                 )
-            return ConsistentIndex(count, fields, storage, timeline)
+            return ConsistentIndex(counts.default, fields, storage, timeline)
         case "SIMPLE" | "GLOBAL_SIMPLE":
             return GlobalIndex(moves=options.simple_index_moves) if is_global else SimpleIndex()
         case "BLOOM" if not config.populate_meta_fields:
@@ -69,3 +73,33 @@ def choose_index(
     raise UnsupportedError(
         f"index type {kind} is not available yet: use SIMPLE, BLOOM, GLOBAL_SIMPLE, GLOBAL_BLOOM or BUCKET"
     )
+
+
+def _counts(
+    options: WriteOptions, config: TableConfig, storage: StorageSpec, timeline: Timeline
+) -> BucketCounts:
+    """Return how many buckets partitions have: as the table says, else as the write does.
+
+    Raises:
+        InvalidError: the two differ, or the rules of partitions make no sense.
+    """
+    rules = options.bucket_expressions or ""
+    pending = {instant.requested for instant in timeline.pending_of(Action.REPLACE_COMMIT)}
+    stored = stored_counts(open_spec(storage), lambda time: time not in pending)
+    if stored is None:
+        count = options.bucket_count or config.bucket_count or DEFAULT_BUCKET_COUNT
+        if rules and (options.bucket_engine or config.bucket_engine) == CONSISTENT:
+            raise InvalidError(f"{EXPRESSIONS} does not go with consistent hashing: leave it out")
+        if not (rules and config.bucket_count):
+            return BucketCounts(count, rules).check()
+        stored = BucketCounts(config.bucket_count)
+    for what, asked, actual in (
+        ("hoodie.bucket.index.num.buckets", options.bucket_count, stored.default),
+        (EXPRESSIONS, rules, stored.expressions),
+    ):
+        if asked and asked != actual:
+            raise InvalidError(
+                f"the options say {what}={asked} but the table has {actual or 'none'}: leave the option out,"
+                " or write to another table"
+            )
+    return stored

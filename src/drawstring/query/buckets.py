@@ -8,6 +8,7 @@ can be true where something is known: so the keys are those literals between whi
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
@@ -15,10 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.config.table import KeyGeneratorType, TableConfig
+from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.partition_match import ranges_that_match
 from drawstring.index.bucket import bucket_numbers, bucket_of
+from drawstring.index.bucket_counts import BucketCounts, stored_counts
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.model.files import FileSlice
+from drawstring.storage.protocol import Storage
 
 KEYS_MAX: Final = 64
 """Literals of a condition up to which its keys are looked for."""
@@ -32,46 +36,85 @@ _TEXT: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _NUMBER: Final = re.compile(r"(?<![\w.])-?\d+(?![\w.])")
 
 
-def buckets_to_read(
-    where: pc.Expression | None, config: TableConfig, schema: pa.Schema
-) -> frozenset[int] | None:
+@dataclass(frozen=True, slots=True)
+class BucketFacts:
+    """What the buckets of a table follow from.
+
+    Attributes:
+        storage: its files.
+        config: its properties.
+        instants: which instants count.
+    """
+
+    storage: Storage
+    config: TableConfig
+    instants: InstantRange
+
+
+class BucketPruning:
+    """The buckets that may hold the records that a query finds.
+
+    Args:
+        keys: record keys of the records.
+        counts: buckets by partition.
+        fields: columns that are hashed.
+    """
+
+    def __init__(self, keys: pa.Array, counts: BucketCounts, fields: tuple[str, ...]) -> None:
+        self._keys = keys
+        self._counts = counts
+        self._fields = fields
+        self._known: dict[int, frozenset[int]] = {}
+
+    def may_hold(self, file_slice: FileSlice) -> bool:
+        """Tell whether a slice may have one of the records; one that is in none of the index's buckets may.
+
+        Args:
+            file_slice: the slice.
+        """
+        count, bucket = self._counts.of(file_slice.partition), bucket_of(file_slice.file_id)
+        return bucket is None or bucket >= count or bucket in self.among(count)
+
+    def among(self, count: int) -> frozenset[int]:
+        """Return which ones of so many buckets they are."""
+        if count not in self._known:
+            self._known[count] = frozenset(bucket_numbers(self._keys, count, self._fields).tolist())
+        return self._known[count]
+
+
+def bucket_pruning(
+    where: pc.Expression | None, schema: pa.Schema, table: BucketFacts
+) -> BucketPruning | None:
     """Return the buckets that may hold rows of a query, None for all.
 
     Args:
         where: the condition; None for all rows.
-        config: the table, which says its index if it was created with one.
-        schema: its columns.
+        schema: the columns.
+        table: the table, which says its index if it was created with one, or has counts by partition.
     """
-    fields = config.record_key_fields
-    if where is None or config.index_type != "BUCKET" or not config.bucket_count or len(fields) != 1:
+    config = table.config
+    texts = None if where is None else _key_texts(where, config, schema)
+    if texts is None:
         return None
-    if (
-        config.bucket_engine != "SIMPLE"
-        or config.bucket_hash_fields != fields
-        or fields[0] not in schema.names
-    ):
+    count = config.bucket_count if config.index_type == "BUCKET" else None
+    fixed = BucketCounts(count) if count else None
+    counts = stored_counts(table.storage, table.instants.admits, fixed)
+    return None if counts is None else BucketPruning(texts, counts, config.record_key_fields)
+
+
+def _key_texts(where: pc.Expression, config: TableConfig, schema: pa.Schema) -> pa.Array | None:
+    """Return the only record keys that a condition can be true for, None when they are not known."""
+    fields = config.record_key_fields
+    if config.index_type not in (None, "BUCKET") or config.bucket_engine != "SIMPLE" or len(fields) != 1:
+        return None
+    if config.bucket_hash_fields != fields or fields[0] not in schema.names:
         return None
     if config.key_generator not in _FROM_KEY_COLUMNS:
         return None
     keys = _keys(where, schema, fields[0])
     if keys is None:
         return None
-    texts = KeyGenerator(config).record_keys(pa.record_batch([keys], names=list(fields)))
-    return frozenset(bucket_numbers(texts, config.bucket_count, fields).tolist())
-
-
-def is_among(file_slice: FileSlice, buckets: frozenset[int] | None, config: TableConfig) -> bool:
-    """Tell whether a slice may be in one of some buckets; those that are in none of the index's may.
-
-    Args:
-        file_slice: the slice.
-        buckets: the buckets, None for all.
-        config: the table.
-    """
-    if buckets is None:
-        return True
-    bucket = bucket_of(file_slice.file_id)
-    return bucket is None or bucket >= (config.bucket_count or 0) or bucket in buckets
+    return KeyGenerator(config).record_keys(pa.record_batch([keys], names=list(fields)))
 
 
 def _keys(where: pc.Expression, schema: pa.Schema, name: str) -> pa.Array | None:

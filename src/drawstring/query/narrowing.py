@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 
 from drawstring.filegroups.tasks import ReadTask
 from drawstring.formats.partition_match import partitions_that_match
-from drawstring.query.buckets import buckets_to_read, is_among
+from drawstring.query.buckets import BucketFacts, bucket_pruning
 from drawstring.query.scan import Task
+from drawstring.storage import open_spec
 
 
 def narrowed(tasks: Sequence[Task], columns: Sequence[str], where: pc.Expression | None) -> list[Task]:
@@ -29,13 +30,14 @@ def narrowed(tasks: Sequence[Task], columns: Sequence[str], where: pc.Expression
 
 
 def _that_match(tasks: Sequence[ReadTask], where: pc.Expression) -> list[ReadTask]:
-    config, schema = tasks[0].config, tasks[0].schema
-    buckets = buckets_to_read(where, config, schema)
+    first, schema = tasks[0], tasks[0].schema
+    table = BucketFacts(open_spec(first.storage), first.config, first.instants)
+    buckets = bucket_pruning(where, schema, table)
     kept = partitions_that_match(where, schema, [task.partition_values for task in tasks])
     return [
         task
         for task, keep in zip(tasks, kept, strict=True)
-        if keep and is_among(task.file_slice, buckets, config)
+        if keep and (buckets is None or buckets.may_hold(task.file_slice))
     ]
 
 

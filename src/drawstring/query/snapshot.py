@@ -18,7 +18,7 @@ from drawstring.merge.choose import check_mergeable
 from drawstring.model.clean import CleanMetadata, CleanPolicy
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action, Instant
-from drawstring.query.buckets import buckets_to_read, is_among
+from drawstring.query.buckets import BucketFacts, bucket_pruning
 from drawstring.query.facts import TableFacts
 from drawstring.query.names import check_columns
 from drawstring.query.predicate import Where, parse_where
@@ -128,12 +128,13 @@ def query_of(
 def snapshot_tasks(query: Query, *, read_optimized: bool = False) -> list[ReadTask]:
     """Return the tasks of a snapshot query: one for each file slice that may hold rows of it."""
     facts = query.facts
-    buckets = buckets_to_read(query.where, facts.config, query.schema)
+    table = BucketFacts(facts.storage, facts.config, query.instants)
+    buckets = bucket_pruning(query.where, query.schema, table)
     found = []
     for partition in partitions_to_read(facts.view.partitions(), facts.config, query.schema, query.where):
         for file_slice in facts.view.slices(partition.path, query.instants.as_of):
             wanted = replace(file_slice, logs=()) if read_optimized else file_slice
-            if (wanted.base or wanted.logs) and is_among(wanted, buckets, facts.config):
+            if (wanted.base or wanted.logs) and (buckets is None or buckets.may_hold(wanted)):
                 found.append(task_of(query, partition, wanted))
     return found
 

@@ -29,7 +29,7 @@ from drawstring.formats.bootstrap_index import BY_FILE_ID, BY_PARTITION, SourceF
 from drawstring.formats.parquet import ParquetQuery, read_parquet
 from drawstring.index.protocol import KEY, PARTITION
 from drawstring.keygen.keys import KeyGenerator
-from drawstring.model.commit import CommitMetadata, WriteStat
+from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.files import FULL_BOOTSTRAP, METADATA_BOOTSTRAP, FileStatus, join_path
 from drawstring.model.result import CommitResult
 from drawstring.schema.avro import arrow_to_avro
@@ -49,6 +49,11 @@ from drawstring.write.sizing import Sizer
 from drawstring.write.verbs import BOOTSTRAP
 
 _INSTANTS = {BootstrapMode.METADATA_ONLY: METADATA_BOOTSTRAP, BootstrapMode.FULL_RECORD: FULL_BOOTSTRAP}
+
+_OPERATIONS = {
+    BootstrapMode.METADATA_ONLY: WriteOperation.BOOTSTRAP,
+    BootstrapMode.FULL_RECORD: WriteOperation.BULK_INSERT,
+}
 
 
 def bootstrap(state: TableState, source: Source, options: WriteOptions) -> CommitResult:
@@ -77,7 +82,7 @@ def bootstrap(state: TableState, source: Source, options: WriteOptions) -> Commi
             written = {mode: work.written(mode, plans[mode]) for mode in modes}
             for mode in modes:
                 extra = {"schema": plans[mode].schema_json}
-                metadata = CommitMetadata(tuple(written[mode]), BOOTSTRAP.operation, extra)
+                metadata = CommitMetadata(tuple(written[mode]), _OPERATIONS[mode], extra)
                 completed = begun[mode].commit(metadata)
     stats = [stat for some in written.values() for stat in some]
     return CommitResult.of(completed, BOOTSTRAP.name, stats, watch.seconds())
