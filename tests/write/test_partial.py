@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import uuid
 from typing import Any
 
@@ -154,3 +155,66 @@ def test_an_empty_table_takes_partial_rows_whole() -> None:
     table.delete(where="true")
     table.upsert(some("id city ts note", ("a", "rome", 6, "m")), **PARTIAL)
     assert held(table) == [("a", "rome", 6, None, "m", None)]
+
+
+def blocks(table: Table) -> list[tuple[bool, set[str]]]:
+    """Return of each block in the newest log files whether it is partial, and its columns."""
+    found = []
+    for each in table.file_slices():
+        for log in each.logs:
+            with table.state.storage.open(log.status.path) as file:
+                for block in scan_blocks(file, file.size()):
+                    names = {
+                        field["name"] for field in json.loads(block.schema_json or '{"fields": []}')["fields"]
+                    }
+                    found.append((block.is_partial, {name for name in names if not name.startswith("_")}))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("version", "index", "log_format"),
+    pairwise(list(itertools.product((8, 9), ("SIMPLE", "BUCKET"), ("parquet", "avro")))),
+)
+def test_merges_log_the_columns_that_updates_set_and_new_rows_whole(
+    version: int, index: str, log_format: str
+) -> None:
+    outcomes = []
+    for partial in (True, False):
+        table = filled(MOR, version, index)
+        options = {
+            "hoodie.logfile.data.block.format": log_format,
+            "hoodie.spark.sql.merge.into.partial.updates": partial,
+        }
+        rows = some("id city ts fare", ("a", "rome", 6, 10.0), ("c", "pisa", 1, 9.0), ("n", "rome", 1, 8.0))
+        (
+            table.merge(rows, "target.id = source.id", **options)
+            .when_matched_delete("target.id = 'c'")
+            .when_matched_update({"fare": "source.fare + target.fare", "note": None})
+            .when_not_matched_insert({name: f"source.{name}" for name in ("id", "city", "ts", "fare")})
+            .execute()
+        )
+        table.update("id = 'b'", {"fare": "fare * 2"}, **options)
+        changed = [names for is_partial, names in blocks(table) if is_partial]
+        assert sorted(map(sorted, changed)) == ([["fare", "note", "ts"], ["fare", "ts"]] if partial else [])
+        outcomes.append((held(table), table.compact() is not None, held(table)))
+    expected = [
+        ("a", "rome", 5, 11.0, None, ["x"]),
+        ("b", "rome", 5, 4.0, "n2", []),
+        ("n", "rome", 1, 8.0, None, None),
+    ]
+    assert outcomes == [(expected, True, expected)] * 2
+
+
+@pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 6)])
+def test_merges_write_whole_rows_where_readers_know_nothing_else(table_type: str, version: int) -> None:
+    table = filled(table_type, version)
+    table.update("id = 'b'", {"fare": "fare * 2"})
+    assert not any(is_partial for is_partial, _ in blocks(table))
+    assert held(table)[1] == ("b", "rome", 5, 4.0, "n2", [])
+
+
+def test_an_update_of_all_columns_writes_whole_rows() -> None:
+    table = filled(MOR)
+    table.update("id = 'b'", {"ts": 6, "fare": 1.0, "note": "'m'", "stops": None})
+    assert [is_partial for is_partial, _ in blocks(table)] == [False]
+    assert held(table)[1] == ("b", "rome", 6, 1.0, "m", None)

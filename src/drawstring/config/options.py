@@ -81,6 +81,7 @@ class WriteOptions:
         archiving: how many instants stay on the active timeline.
         bootstrap: what a bootstrap makes a table of, and how.
         partial_update: whether upsert leaves columns alone that the rows lack.
+        partial_merges: whether updates and merges write the columns alone that they set.
         combine_before_insert, combine_before_upsert: whether one record of a key is kept.
         insert_duplicates: `none`, `drop` or `fail`: what insert does with keys that are there.
         drop_duplicates: whether insert drops them, and keeps one record of a key.
@@ -126,6 +127,7 @@ class WriteOptions:
     archiving: Archiving
     bootstrap: Bootstrap
     partial_update: bool
+    partial_merges: bool
     combine_before_insert: bool
     insert_duplicates: str
     drop_duplicates: bool

@@ -208,6 +208,14 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         field="partial_update",
     ),
     Option(
+        "hoodie.spark.sql.merge.into.partial.updates",
+        "Whether updates and merges write log blocks with the columns that they set alone, in MERGE_ON_READ"
+        " tables of version 8 and later.",
+        kind=Kind.FLAG,
+        default=True,
+        field="partial_merges",
+    ),
+    Option(
         "hoodie.combine.before.insert",
         "Whether insert and bulk_insert keep one record of a key.",
         kind=Kind.FLAG,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from drawstring.base.clock import Stopwatch
 from drawstring.engine.protocol import TaskContext
+from drawstring.filegroups.actions import ACTION, RowAction
 from drawstring.filegroups.changes import Changes
 from drawstring.filegroups.cliques import next_index
 from drawstring.filegroups.markers import Markers
@@ -149,23 +152,35 @@ def _blocks(
     """
     header = {HeaderKey.INSTANT_TIME: settings.instant, HeaderKey.SCHEMA: settings.avro_schema}
     records = changes.records.sort_by(RECORD_KEY) if settings.clique_files else changes.records
-    names = settings.log_schema.names
-    data = [stamp.apply(each, target.file_id).select(names) for each in records.to_batches() if each.num_rows]
+    data = [
+        (
+            part,
+            [stamp.apply(each, target.file_id).select(part.log_schema.names) for each in rows.to_batches()],
+        )
+        for part, rows in _parts(settings, records)
+        if rows.num_rows
+    ]
     deletes = []
     if len(changes.delete_keys):
         ordering = ordering_values(changes.delete_ordering)
         content = encode_deletes(changes.delete_keys, target.partition, ordering)
         deletes.append(encode_block(BlockType.DELETE, header, content))
-    data_header = _data_header(settings)
     if entries is None:
-        return [*([data_block(settings, data_header, data)] if data else []), *deletes]
-    if settings.log_format == "avro" and data:
-        return [
-            *deletes,
-            data_block(settings, data_header, data),
-            _parquet_block(settings, data_header, [], entries),
-        ]
-    return [*deletes, _parquet_block(settings, data_header, data, entries)]
+        return [*(data_block(part, _data_header(part), batches) for part, batches in data), *deletes]
+    last: tuple[FileSettings, list[pa.RecordBatch]] = (settings, [])
+    if data and settings.log_format != "avro":
+        last = data.pop()
+    blocks = [data_block(part, _data_header(part), batches) for part, batches in data]
+    return [*deletes, *blocks, _parquet_block(last[0], _data_header(last[0]), last[1], entries)]
+
+
+def _parts(settings: FileSettings, records: pa.Table) -> list[tuple[FileSettings, pa.Table]]:
+    """Return the records of each block: of updates that set some columns only these, of new records all."""
+    if not settings.partial or ACTION not in records.column_names:
+        return [(settings, records)]
+    is_new = pc.equal(records.column(ACTION), RowAction.INSERT)
+    whole = replace(settings, partial=())
+    return [(settings, records.filter(pc.invert(is_new))), (whole, records.filter(is_new))]
 
 
 def _data_header(settings: FileSettings) -> Header:

@@ -37,6 +37,11 @@ class BoundFeed(Protocol):
         """Columns that the rows bring."""
         ...
 
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The only columns that updates set, while others stay; none where rows say all."""
+        ...
+
     def acts_as(self, verb: Verb, config: TableConfig) -> Verb:
         """Return what an operation comes to with these rows on a table."""
         ...
@@ -64,6 +69,11 @@ class Arriving:
     def schema(self) -> pa.Schema:
         """Columns that the rows bring."""
         return self.rows.schema
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """None: rows say all."""
+        return ()
 
     def bind(self, session: Session) -> Arriving:
         """Return the rows: they are what they are, whatever the table."""

@@ -128,6 +128,11 @@ class BoundFound:
         """The table's columns; no new ones come this way."""
         return self.query.facts.schema
 
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The columns that are set."""
+        return tuple(self.changes or ())
+
     def acts_as(self, verb: Verb, config: TableConfig) -> Verb:
         """Return the operation: rows of a table know their keys."""
         return verb

@@ -109,6 +109,12 @@ class BoundMerge:
         """The table's columns; a merge adds none."""
         return self.sides.target
 
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The columns that any clause sets of rows that are there."""
+        updates = [clause.values for clause in self.clauses if clause.action is RowAction.UPDATE]
+        return () if self.is_upsert else tuple(dict.fromkeys(name for values in updates for name in values))
+
     def acts_as(self, verb: Verb, config: TableConfig) -> Verb:
         """Return the operation: rows of a table know their keys."""
         return verb

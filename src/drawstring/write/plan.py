@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -142,6 +142,25 @@ def _partial(
         # New records may go to log files too, and have to say there who they are.
         return tuple(without_meta(incoming).names)
     return partial
+
+
+def setting_only(plan: WritePlan, sets: tuple[str, ...], options: WriteOptions) -> WritePlan:
+    """Return a plan by which updates write the columns that they set and no others, where readers know it.
+
+    Args:
+        plan: of a write that reads the records which it updates.
+        sets: the columns; none for a write of whole records.
+        options: the caller's options.
+    """
+    settings = plan.settings
+    config = settings.config
+    if not (sets and options.partial_merges) or plan.index.is_global:
+        return plan
+    columns = tuple(name for name in settings.schema.names if name in (*sets, *config.ordering_fields))
+    said = {*columns, *config.record_key_fields, *config.partition_fields}
+    if said >= {*settings.schema.names} or not partial_columns(settings.schema, config):
+        return plan
+    return replace(plan, settings=replace(settings, partial=columns))
 
 
 def partial_columns(incoming: pa.Schema, config: TableConfig) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from drawstring.base.clock import Stopwatch
 from drawstring.config.options import WriteOptions
 from drawstring.engine.protocol import Rows
+from drawstring.filegroups.actions import ACTION
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.metadata import encode_requested_replace
@@ -37,7 +38,7 @@ from drawstring.write.feed import Arriving, BoundFeed, Feed
 from drawstring.write.merge_batches import HOME, AtHome
 from drawstring.write.partial import PartialRows
 from drawstring.write.place import PlaceGroups, PlaceNew
-from drawstring.write.plan import WritePlan, plan_write
+from drawstring.write.plan import WritePlan, plan_write, setting_only
 from drawstring.write.replaced import replaced_groups
 from drawstring.write.sizing import Sizer
 from drawstring.write.verbs import Verb, verb_of
@@ -91,11 +92,11 @@ def write_feed(
     with exclusive(state, options.lock_wait_ms) as found:
         bound = feed.bind(found)
         verb = bound.acts_as(asked, found.config)
-        facts, plan = _planned(found, bound.schema, verb, options)
+        facts, plan = _planned(found, bound, verb, options)
         session = clear(found, facts.timeline)
         if session is not found:
             bound = feed.bind(session)
-            facts, plan = _planned(session, bound.schema, verb, options)
+            facts, plan = _planned(session, bound, verb, options)
         requested = encode_requested_replace(verb.operation) if verb.replaces else b""
         with begin(session, verb.action(session.config), facts.time, requested) as transaction:
             lookup = lookup_of(session, facts.timeline, options)
@@ -134,12 +135,12 @@ def placed(feed: BoundFeed, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[W
 
 
 def _planned(
-    session: Session, incoming: pa.Schema, verb: Verb, options: WriteOptions
+    session: Session, feed: BoundFeed, verb: Verb, options: WriteOptions
 ) -> tuple[WriteFacts, WritePlan]:
     """Check the call against the table as it is and fix what does not depend on the rows."""
     timeline = session.store.load()
     facts = WriteFacts(session, timeline, session.store.new_time(timeline))
-    plan = plan_write(facts, incoming, verb, options)
+    plan = setting_only(plan_write(facts, feed.schema, verb, options), feed.sets, options)
     check_buckets(facts, plan.index, options)
     return facts, plan
 
@@ -178,7 +179,9 @@ def _place_prepared(prepared: Rows, plan: WritePlan, verb: Verb, sizer: Sizer) -
         if HOME in located.schema.names:
             home = AtHome(pa.schema([each for each in located.schema if each.name != HOME]))
             located = located.map_batches(home, home.schema)
-        if verb.is_delete or plan.settings.partial:  # a file written anew needs whole records
+        if plan.settings.partial:  # a file written anew needs whole records
+            sizer = sizer.without_small_files()
+        if verb.is_delete or (plan.settings.partial and ACTION not in located.schema.names):
             return _run(located, task)
         with sizer.sized(kept, located) as (routed, filled):
             return _run(routed, replace(task, filled=filled))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import pyarrow as pa
@@ -64,6 +64,10 @@ class Sizer:
         """
         may_fill = self.sizing.small_file_limit_bytes > 0 and self.facts.timeline.latest_write() is not None
         return combine or may_fill
+
+    def without_small_files(self) -> Sizer:
+        """Return what brings new records to new file groups only."""
+        return replace(self, sizing=replace(self.sizing, small_file_limit_bytes=0))
 
     @contextmanager
     def sized(self, kept: Rows, located: Rows) -> Iterator[tuple[Rows, Groups]]:
