@@ -19,7 +19,7 @@ from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.filegroups.stitched import side_by_side
 from drawstring.services import transaction
 from drawstring.storage.local import LocalStorage
-from tests.write.model import pairwise
+from tests.pairs import pairwise
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 KEYS = {"record_key": "id", "partition_by": "city", "ordering": "ts"}

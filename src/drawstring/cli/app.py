@@ -51,7 +51,7 @@ def build() -> App:
     """Return the application with all its commands."""
     app = App(
         name="drawstring",
-        help="Look at Apache Hudi tables, keep them in shape, and make them of folders, without Spark or Java.",
+        help="Look at Apache Hudi tables, keep them in shape, make them of folders; without Spark or Java.",
         version=_version,
         result_action="return_value",
         error_console=Console(stderr=True),

@@ -75,13 +75,11 @@ class WriteOptions:
         compression: codec of Parquet data.
         bloom_enabled: whether base files carry a bloom filter.
         sizing: how large base files are to be.
-        bulk: how a bulk insert orders rows.
+        bulk, bootstrap: how a bulk insert orders rows, and what a bootstrap makes a table of.
         clustering: what clustering brings together, and when.
         cleaning: which old versions of files go.
         archiving: how many instants stay on the active timeline.
-        bootstrap: what a bootstrap makes a table of, and how.
-        partial_update: whether upsert leaves columns alone that the rows lack.
-        partial_merges: whether updates and merges write the columns alone that they set.
+        partial_update, partial_merges: whether upsert, and updates and merges, write some columns alone.
         combine_before_insert, combine_before_upsert: whether one record of a key is kept.
         insert_duplicates: `none`, `drop` or `fail`: what insert does with keys that are there.
         drop_duplicates: whether insert drops them, and keeps one record of a key.

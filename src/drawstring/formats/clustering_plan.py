@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from drawstring.base.errors import UnsupportedError
 from drawstring.formats import schemas
 from drawstring.formats.avro_container import encode_container
 from drawstring.formats.records import inside, one_record, read_as
