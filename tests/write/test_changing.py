@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import pickle
 import uuid
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +14,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.engine.local import LocalEngine
 from drawstring.table import Table
 from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
 
@@ -228,3 +231,17 @@ def test_a_table_without_partition_columns_in_its_files_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="lack the partition columns"):
         table.update("fare >= 2", {"fare": "1.0"})
     assert len(table.timeline.instants) == 1
+
+
+def test_what_reads_rows_to_change_them_goes_to_other_processes() -> None:
+    table = filled()
+    sent = []
+
+    class Sending(LocalEngine):
+        def read(self, sources: Any, read: Any, schema: pa.Schema) -> Any:
+            sent.append(pickle.loads(pickle.dumps(read)))
+            return super().read(sources, sent[-1], schema)
+
+    Table(replace(table.state, engine=Sending())).update("id = 'a'", {"fare": 5.0})
+    assert len(sent) == 1
+    assert held(table)[0] == ("a", "rome", 1, 5.0)

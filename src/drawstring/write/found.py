@@ -140,7 +140,7 @@ class BoundFound:
     def prepared(self, plan: WritePlan) -> Rows:
         """Return the rows as they are to be written, each with its file group."""
         columns = plan.prepare.schema
-        read = ReadForChange(columns, self.query, plan.index)
+        read = ReadForChange(columns, self.query.facts.config, plan.index)
         rows = self.state.engine.read(slices_for_change(self.query), read, read.schema)
         return rows if not self.changes else rows.map_batches(Assign(self.changes, columns), read.schema)
 
@@ -154,12 +154,12 @@ class ReadForChange:
 
     Attributes:
         columns: columns of the rows.
-        query: which rows.
+        config: the table.
         index: routes them; by their file group if it does not hash.
     """
 
     columns: pa.Schema
-    query: Query
+    config: TableConfig
     index: Index
 
     @property
@@ -170,7 +170,7 @@ class ReadForChange:
     def __call__(self, task: ReadTask) -> Iterator[pa.RecordBatch]:
         """Read one slice."""
         for batch in read_slice(task):
-            keys = record_keys(batch, self.query.facts.config)
+            keys = record_keys(batch, self.config)
             paths = pa.repeat(task.file_slice.partition, batch.num_rows)
             routes = self.index.routes(keys, paths)
             columns = [
