@@ -131,6 +131,7 @@ def test_partitions_have_the_buckets_that_their_rules_say(tmp_path: Path) -> Non
         assert sorted(scan.to_arrow()["n"].to_pylist()) == [key, 1_000 + key, 2_000 + key]
         assert len(scan.tasks()) == 3
     again = drawstring.open(tmp_path / "t")
+    assert not again.validate().findings
     again.upsert(rides(100, pa.string()), **{RULES: r"^b\d,2; c ,3"})
     assert again.scan().to_arrow().num_rows == 300
     with pytest.raises(InvalidError, match="the table has"):

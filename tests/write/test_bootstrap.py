@@ -99,6 +99,7 @@ def test_a_bootstrapped_table_goes_on_like_any_other(
         assert set(held(table, read_optimized=True)) >= {f"r{number:03}" for number in range(40)}
         assert table.compact() is not None
         assert held(table, read_optimized=True) == model
+    assert not table.validate().findings
     assert table.changes("earliest").to_arrow().num_rows >= 46
     assert held(drawstring.open(path)) == model
     assert digest(source) == before
@@ -149,6 +150,24 @@ def test_files_with_fewer_columns_and_narrower_types_make_one_table(tmp_path: Pa
     assert held(table) == {"r001": (1, 1, "oslo"), "r002": (5, 1, None)}
     table.upsert(rides(2, fare=6))
     assert held(table)["r002"] == (6, 1, None)
+
+
+def test_clustering_brings_the_rows_of_a_source_into_the_table(tmp_path: Path, source: Path) -> None:
+    drawstring.bootstrap(tmp_path / "table", source, **KEYS)
+    table = drawstring.open(tmp_path / "table")
+    assert table.cluster() is not None
+    assert held(table) == rows_of(rides(*range(40)))
+    assert table.compact_base_files() is None or held(table) == rows_of(rides(*range(40)))
+    assert all(each.base and each.base.source is None for each in table.file_slices())
+
+
+def test_small_files_that_stand_for_others_come_together_with_their_rows(
+    tmp_path: Path, source: Path
+) -> None:
+    drawstring.bootstrap(tmp_path / "table", source, **KEYS)
+    table = drawstring.open(tmp_path / "table")
+    assert table.compact_base_files() is not None
+    assert held(table) == rows_of(rides(*range(40)))
 
 
 def test_new_rows_do_not_make_files_of_a_source_move_into_the_table(tmp_path: Path, source: Path) -> None:

@@ -19,6 +19,7 @@ from drawstring.base.javahash import string_hash
 from drawstring.engine.protocol import Engine
 from drawstring.filegroups.keys import ReadKeys
 from drawstring.index.bucket import bucket_numbers, bucket_of
+from drawstring.index.bucket_counts import BucketCounts
 from drawstring.index.consistent import ConsistentIndex
 from drawstring.index.xxhash import xxhash32
 from drawstring.merge.versions import flat
@@ -56,10 +57,12 @@ class ReadContent:
     Attributes:
         keys: reads them.
         ring: where keys belong with consistent hashing; None for another index.
+        counts: buckets by partition with the simple bucket index; None for another one.
     """
 
     keys: ReadKeys
     ring: ConsistentIndex | None
+    counts: BucketCounts | None
 
     def __call__(self, file_slice: FileSlice) -> SliceContent:
         """Read one slice."""
@@ -73,9 +76,9 @@ class ReadContent:
         return SliceContent(len(keys), key_bits(keys), _repeated(keys), tuple(misplaced[:_SHOWN].to_pylist()))
 
     def _is_placed(self, file_slice: FileSlice, keys: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        config = self.keys.config
-        if config.index_type == "BUCKET" and config.bucket_engine == "SIMPLE" and config.bucket_count:
-            numbers = bucket_numbers(keys, config.bucket_count, config.bucket_hash_fields)
+        if self.counts is not None:
+            count = self.counts.of(file_slice.partition)
+            numbers = bucket_numbers(keys, count, self.keys.config.bucket_hash_fields)
             return np.asarray(numbers == bucket_of(file_slice.file_id))
         if self.ring is not None and len(keys):
             places = pa.repeat(file_slice.partition, len(keys))

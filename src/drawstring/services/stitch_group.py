@@ -59,9 +59,13 @@ def stitched(
 
 def _base_files(slices: Sequence[FileSlice]) -> list[BaseFile] | None:
     files = [each.base for each in slices if each.base is not None and not each.logs]
-    if len(files) < len(slices) or any(file_extension(each.status.name) != ".parquet" for each in files):
+    if len(files) < len(slices) or not all(_is_whole(each) for each in files):
         return None
     return files
+
+
+def _is_whole(base: BaseFile) -> bool:
+    return base.source is None and file_extension(base.status.name) == ".parquet"
 
 
 def _files_of(sources: Sequence[tuple[StitchSource, int]], bytes_max: int) -> Iterator[list[StitchSource]]:

@@ -13,6 +13,7 @@ from drawstring.base.errors import DrawstringError
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.keys import ReadKeys
 from drawstring.filegroups.tasks import InstantRange
+from drawstring.index.bucket_counts import BucketCounts, stored_counts
 from drawstring.index.consistent import ConsistentIndex
 from drawstring.model.files import FileSlice
 from drawstring.model.validation import Finding, Remedy, Severity, Validation
@@ -79,11 +80,15 @@ def _task(state: TableState, inventory: Inventory, config: TableConfig) -> ReadC
     schema = with_meta(table_schema(state.storage, inventory.store, timeline, config))
     instants = InstantRange.of(timeline)
     keys = ReadKeys(state.storage.spec, config, schema, instants, _KEYS_OF_SLICE)
-    ring = None
-    if config.index_type == "BUCKET" and config.bucket_engine == "CONSISTENT_HASHING" and config.bucket_count:
-        fields = config.bucket_hash_fields
-        ring = ConsistentIndex(config.bucket_count, fields, state.storage.spec, timeline)
-    return ReadContent(keys, ring)
+    ring = counts = None
+    if config.index_type == "BUCKET" and config.bucket_count:
+        if config.bucket_engine == "CONSISTENT_HASHING":
+            ring = ConsistentIndex(
+                config.bucket_count, config.bucket_hash_fields, state.storage.spec, timeline
+            )
+        else:
+            counts = stored_counts(state.storage, instants.admits, BucketCounts(config.bucket_count))
+    return ReadContent(keys, ring, counts)
 
 
 def properties_findings(state: TableState) -> list[Finding]:
