@@ -117,3 +117,69 @@ def test_hudi_goes_on_with_base_files_that_drawstring_put_together(
         options = hudi_options(case)
         assert referee.service(history.path, "clustering", options, instant=planned) == planned
     assert_both_read(referee, history)
+
+
+RING = {
+    "hoodie.index.type": "BUCKET",
+    "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
+    "hoodie.bucket.index.num.buckets": "2",
+}
+SPLIT = {
+    "hoodie.parquet.max.file.size": "2000",
+    "hoodie.bucket.index.split.threshold": "1.0",
+    "hoodie.bucket.index.max.num.buckets": "8",
+}
+_HUDI = "org.apache.hudi.client.clustering."
+THEIRS = {
+    "hoodie.clustering.plan.strategy.class": (
+        f"{_HUDI}plan.strategy.SparkConsistentBucketClusteringPlanStrategy"
+    ),
+    "hoodie.clustering.execution.strategy.class": (
+        f"{_HUDI}run.strategy.SparkConsistentBucketClusteringExecutionStrategy"
+    ),
+    "hoodie.clustering.updates.strategy": (
+        f"{_HUDI}update.strategy.SparkConsistentBucketDuplicateUpdateStrategy"
+    ),
+}
+
+
+@pytest.mark.parametrize("version", [pytest.param(6, marks=pytest.mark.long), 9])
+def test_both_split_buckets_and_go_on_with_the_ring(referee: Referee, tmp_path: Path, version: int) -> None:
+    case, path = Case(version, "MERGE_ON_READ", "avro"), str(tmp_path / "rides")
+    table = drawstring.create(
+        path,
+        table_of([]).schema,
+        name="rides",
+        table_type=case.table_type,
+        version=version,
+        record_key="id",
+        partition_by="city",
+        ordering="ts",
+        properties=RING,
+    )
+    history = History(table, path, case, Model("ts"))
+    history.upsert([row(number, 100) for number in range(60)])
+    table.compact()
+    result = table.cluster(**SPLIT)
+    assert result is not None and result.files == 12
+    assert_both_read(referee, history)
+
+    hudi_writes(referee, history, "upsert", [row(number, 200) for number in range(0, 70, 3)], **RING)
+    assert_both_read(referee, history)
+    assert groups(path) == 12
+
+    history.table = drawstring.open(path)
+    history.upsert([row(number, 300) for number in range(0, 75, 5)])
+    history.table.compact()
+    assert_both_read(referee, history)
+
+    options = {**hudi_options(case), **RING, **SPLIT, **THEIRS, "hoodie.bucket.index.max.num.buckets": "6"}
+    planned = referee.service(
+        path, "clustering", {**options, "hoodie.parquet.max.file.size": "3000"}, run=False
+    )
+    assert planned is not None
+    history.table = drawstring.open(path)
+    assert history.table.cluster(instant=planned) is not None
+    assert_both_read(referee, history)
+    hudi_writes(referee, history, "upsert", [row(number, 400) for number in range(0, 80, 7)], **RING)
+    assert_both_read(referee, history)

@@ -65,6 +65,10 @@ class Clustering:
         cluster_by: columns that the rows of a group are sorted by.
         layout: how these order rows.
         curve_method: `DIRECT` takes a curve through values, `SAMPLE` through their ranks.
+        split_threshold, merge_threshold: sizes, as shares of the size that base files aim at, above which a
+            bucket of a ring is split, and below which buckets are merged.
+        buckets_max, buckets_min: how many buckets a partition may have; None for as many as it began with.
+        split_policy: `MIDDLE` of the stretch of hashes, or `EVEN` by the hashes that are there.
         updates_strategy: what becomes of writes to file groups in a pending clustering; None for what suits
             the index.
         rolls_back_on_conflict: whether such a write takes the pending clustering off the timeline.
@@ -91,6 +95,11 @@ class Clustering:
     cluster_by: tuple[str, ...]
     layout: str
     curve_method: str
+    split_threshold: float
+    merge_threshold: float
+    buckets_max: int | None
+    buckets_min: int | None
+    split_policy: str
     updates_strategy: str | None
     rolls_back_on_conflict: bool
 
@@ -263,6 +272,39 @@ CLUSTERING_OPTIONS: Final[tuple[Option, ...]] = (
         default="DIRECT",
         choices=("DIRECT", "SAMPLE"),
         field="clustering_curve_method",
+    ),
+    Option(
+        "hoodie.bucket.index.split.threshold",
+        "Share of hoodie.parquet.max.file.size above which clustering splits a bucket of a ring.",
+        kind=Kind.FRACTION,
+        default=2.0,
+        field="clustering_split_threshold",
+    ),
+    Option(
+        "hoodie.bucket.index.merge.threshold",
+        "Share of hoodie.parquet.max.file.size below which clustering merges buckets of a ring.",
+        kind=Kind.FRACTION,
+        default=0.2,
+        field="clustering_merge_threshold",
+    ),
+    Option(
+        "hoodie.bucket.index.max.num.buckets",
+        "Most buckets that a partition may be split into; those that it began with when not given.",
+        kind=Kind.NUMBER,
+        field="clustering_buckets_max",
+    ),
+    Option(
+        "hoodie.bucket.index.min.num.buckets",
+        "Fewest buckets that a partition may be merged into; those that it began with when not given.",
+        kind=Kind.NUMBER,
+        field="clustering_buckets_min",
+    ),
+    Option(
+        "drawstring.bucket.split.policy",
+        "Where a bucket is split: in the middle of its hashes, or so that as many records go to either side.",
+        default="MIDDLE",
+        choices=("MIDDLE", "EVEN"),
+        field="clustering_split_policy",
     ),
     Option(
         "hoodie.clustering.updates.strategy",

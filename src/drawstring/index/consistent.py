@@ -88,7 +88,7 @@ class ConsistentIndex(Hashing):
     def save_rings(self, storage: Storage, partitions: Iterable[str]) -> None:
         """Put the first ring of partitions that have none."""
         for partition in sorted(set(partitions)):
-            if load_ring(storage, partition, self._is_completed) is None:
+            if load_ring(storage, partition, self._is_completed, confirms=True) is None:
                 save_first_ring(storage, partition, self.bucket_count)
 
     def _ring(self, partition: str) -> Ring:

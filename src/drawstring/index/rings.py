@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ import pyarrow as pa
 from drawstring.base.errors import CorruptTableError
 from drawstring.index.xxhash import Hashes
 from drawstring.model.files import join_path
+from drawstring.model.hashing import NodeChange
 from drawstring.storage.protocol import Storage
 
 FOLDERS: Final = (".hoodie/.bucket_index/consistent_hashing_metadata", ".hoodie/.hashing_meta")
@@ -38,9 +39,9 @@ _NODE = """{{
 _FILE = """{{
   "version" : 0,
   "partitionPath" : {path},
-  "instant" : "00000000000000",
+  "instant" : "{instant}",
   "numBuckets" : {count},
-  "seqNo" : 0,
+  "seqNo" : {sequence},
   "nodes" : [ {nodes} ]
 }}"""
 
@@ -52,10 +53,14 @@ class Ring:
     Attributes:
         values: largest hash of each node, ascending.
         prefixes: what the ids of their file groups begin with.
+        buckets: how many nodes it began with.
+        sequence: how many resizings it went through.
     """
 
     values: tuple[int, ...]
     prefixes: tuple[str, ...]
+    buckets: int = 0
+    sequence: int = 0
 
     @staticmethod
     def first(partition: str, buckets: int) -> Ring:
@@ -63,7 +68,32 @@ class Ring:
         step = (HASH_MASK + buckets - 1) // buckets
         ends = [min(step * number, HASH_MASK) for number in range(1, buckets + 1)]
         starts = [0, *ends[:-1]]
-        return Ring(tuple(ends), tuple(map(_prefix, [partition] * buckets, starts, ends)))
+        return Ring(tuple(ends), tuple(map(_prefix, [partition] * buckets, starts, ends)), buckets)
+
+    @staticmethod
+    def of(nodes: Iterable[NodeChange]) -> Ring:
+        """Return the ring of some nodes alone."""
+        pairs = sorted((node.value, node.prefix) for node in nodes if node.prefix is not None)
+        return Ring(tuple(value for value, _ in pairs), tuple(prefix for _, prefix in pairs))
+
+    def changed(self, nodes: Iterable[NodeChange]) -> Ring:
+        """Return the ring after a resizing."""
+        ring = dict(zip(self.values, self.prefixes, strict=True))
+        for node in nodes:
+            if node.prefix is None:
+                ring.pop(node.value, None)
+            else:
+                ring[node.value] = node.prefix
+        pairs = sorted(ring.items())
+        values, prefixes = (tuple(each) for each in zip(*pairs, strict=True))
+        return Ring(values, prefixes, self.buckets, self.sequence + 1)
+
+    def middle(self, prefix: str) -> int | None:
+        """Return the hash in the middle of a node's stretch; None for one that cannot be divided."""
+        number = self.prefixes.index(prefix)
+        former, value = self.values[number - 1], self.values[number]
+        length = (value - former) % (HASH_MASK + 1) or HASH_MASK + 1
+        return (former + length // 2) % (HASH_MASK + 1) if length > 1 else None
 
     def routes(self, hashes: Hashes) -> pa.Array:
         """Return the prefix of every hash, dictionary-encoded."""
@@ -71,14 +101,22 @@ class Ring:
         places[places == len(self.values)] = 0
         return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), pa.array(self.prefixes))
 
-    def encode(self, partition: str) -> bytes:
-        """Return the file of a partition's first ring."""
+    def encode(self, partition: str, instant: str = FIRST) -> bytes:
+        """Return the file of a partition's ring.
+
+        Args:
+            partition: partition path.
+            instant: of the resizing that it comes from.
+        """
         nodes = ", ".join(
             _NODE.format(value=value, prefix=prefix)
             for value, prefix in zip(self.values, self.prefixes, strict=True)
         )
         path = json.dumps(partition, ensure_ascii=False)
-        return _FILE.format(path=path, count=len(self.values), nodes=nodes).encode()
+        text = _FILE.format(
+            path=path, instant=instant, count=self.buckets, sequence=self.sequence, nodes=nodes
+        )
+        return text.encode()
 
     @staticmethod
     def decode(data: bytes) -> Ring:
@@ -88,22 +126,27 @@ class Ring:
             CorruptTableError: it is none.
         """
         try:
-            nodes: list[dict[str, Any]] = json.loads(data)["nodes"]
+            content = json.loads(data)
+            nodes: list[dict[str, Any]] = content["nodes"]
+            numbers = (int(content.get("numBuckets") or len(nodes)), int(content.get("seqNo") or 0))
             pairs = sorted((int(node["value"]), str(node["fileIdPrefix"])) for node in nodes)
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptTableError(f"the hashing metadata of a partition is damaged: {error}") from error
         if not pairs:
             raise CorruptTableError("the hashing metadata of a partition has no nodes: restore it")
-        return Ring(tuple(value for value, _ in pairs), tuple(prefix for _, prefix in pairs))
+        return Ring(tuple(value for value, _ in pairs), tuple(prefix for _, prefix in pairs), *numbers)
 
 
-def load_ring(storage: Storage, partition: str, is_completed: Callable[[str], bool]) -> Ring | None:
+def load_ring(
+    storage: Storage, partition: str, is_completed: Callable[[str], bool], *, confirms: bool = False
+) -> Ring | None:
     """Return the newest ring of a partition that counts, None where it has none yet.
 
     Args:
         storage: the table's.
         partition: partition path.
         is_completed: tells whether the resizing of an instant completed.
+        confirms: whether it is noted beside the ring that it counts, where only the timeline says so.
 
     Raises:
         CorruptTableError: the ring is damaged.
@@ -113,7 +156,10 @@ def load_ring(storage: Storage, partition: str, is_completed: Callable[[str], bo
         times = {name.removesuffix(_RING) for name in names if name.endswith(_RING)}
         counting = [time for time in times if time == FIRST or time + _COMMIT in names or is_completed(time)]
         if counting:
-            path = join_path(folder, join_path(partition, max(counting) + _RING))
+            newest = max(counting)
+            path = join_path(folder, join_path(partition, newest + _RING))
+            if confirms and newest != FIRST and newest + _COMMIT not in names:
+                confirm_ring(storage, partition, newest)
             try:
                 return Ring.decode(storage.read(path))
             except CorruptTableError as error:
@@ -128,8 +174,42 @@ def has_rings(storage: Storage) -> bool:
 
 def save_first_ring(storage: Storage, partition: str, buckets: int) -> None:
     """Put the ring that a partition begins with, unless it has one."""
-    path = join_path(FOLDERS[0], join_path(partition, FIRST + _RING))
-    storage.put_if_absent(path, Ring.first(partition, buckets).encode(partition))
+    storage.put_if_absent(_path(partition, FIRST + _RING), Ring.first(partition, buckets).encode(partition))
+
+
+def save_ring(storage: Storage, partition: str, ring: Ring, instant: str) -> None:
+    """Put the ring that a resizing leads to; it counts once the resizing completed."""
+    storage.put(_path(partition, instant + _RING), ring.encode(partition, instant))
+
+
+def confirm_ring(storage: Storage, partition: str, instant: str) -> None:
+    """Note that the resizing of a ring completed, for when the timeline does not tell any more."""
+    storage.put_if_absent(_path(partition, instant + _COMMIT), b"")
+
+
+def sweep_rings(storage: Storage, partition: str, start: str) -> None:
+    """Delete rings that nobody goes back to: those before the last one of the archived timeline.
+
+    Args:
+        storage: the table's.
+        partition: partition path.
+        start: where the active timeline begins.
+    """
+    files = storage.list_files(join_path(FOLDERS[0], partition))
+    counting = {status.name.removesuffix(_COMMIT) for status in files if status.name.endswith(_COMMIT)}
+    last = max((time for time in counting if time < start), default=FIRST)
+    old = [status.path for status in files if status.name.partition(".")[0] < last]
+    storage.delete(old)
+
+
+def drop_rings(storage: Storage, instant: str) -> None:
+    """Delete the rings of a resizing that did not complete."""
+    found = (status for folder in FOLDERS for status in storage.list_tree(folder))
+    storage.delete([status.path for status in found if status.name == instant + _RING])
+
+
+def _path(partition: str, name: str) -> str:
+    return join_path(FOLDERS[0], join_path(partition, name))
 
 
 def _prefix(partition: str, start: int, end: int) -> str:

@@ -50,21 +50,23 @@ class ClusterGroup:
         """Write the base files of one group."""
         number, group = numbered
         storage = open_spec(self.settings.storage)
-        slices, context = located(group, storage), self._context(number)
+        slices, context = located(group, storage), self.context(number)
         if self.keeps_commit_times and not self.order.columns:
             copied = stitched(self.settings, storage, slices, context.write_token, self.ids)
             if copied is not None:
                 return copied
         names = tuple(self.settings.full_schema.names)
-        cuts = self.order.sample(self._rows(slices, self.order.columns)) if self.order.needs_sample else {}
+        cuts = self.order.sample(self.read(slices, self.order.columns)) if self.order.needs_sample else {}
         schema = nullable(self.settings.full_schema, names)
-        rows = self.order.sorted(self._rows(slices, names), schema, cuts)
+        rows = self.order.sorted(self.read(slices, names), schema, cuts)
         return self._write(storage, group.partition, rows, context)
 
-    def _context(self, number: int) -> TaskContext:
+    def context(self, number: int) -> TaskContext:
+        """Return the attempt that works on a group, by its number."""
         return TaskContext(number, 0, int(self.ids.uuid()[:6], 16))
 
-    def _rows(self, slices: Iterable[FileSlice], columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    def read(self, slices: Iterable[FileSlice], columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        """Yield the merged rows of some slices, one slice after the other."""
         settings = self.settings
         for each in slices:
             task = ReadTask(

@@ -18,6 +18,7 @@ from typing import Final
 
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
+from drawstring.config.clustering_keys import RESIZING, bare
 from drawstring.config.options import WriteOptions
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.filegroups.settings import FileSettings
@@ -40,6 +41,15 @@ from drawstring.services.clustering_plan import (
 )
 from drawstring.services.heartbeats import refuse_live_writers
 from drawstring.services.progress import Progress, watched
+from drawstring.services.resizing import (
+    ResizeGroup,
+    confirm_rings,
+    is_resizing,
+    is_written_twice,
+    plan_rings,
+    save_rings,
+)
+from drawstring.services.resizing_plan import RESIZE
 from drawstring.services.rollback import cancel_clustering, rollback_instant
 from drawstring.services.row_order import RowOrder
 from drawstring.services.service_files import file_settings
@@ -52,7 +62,7 @@ from drawstring.txn.state import TableState
 
 _RUNNABLE: Final = frozenset(
     name.rpartition(".")[2].removeprefix("Spark").removeprefix("Java")
-    for name in (SORT_AND_SIZE, SINGLE_FILE_SORT, BINARY_COPY)
+    for name in (SORT_AND_SIZE, SINGLE_FILE_SORT, BINARY_COPY, RESIZE)
 )
 _BYTES_MAX: Final = 1 << 62
 _log = logging.getLogger("drawstring")
@@ -148,12 +158,18 @@ def run_clustering(
 
 
 def _check_index(session: Session, options: WriteOptions) -> None:
-    kind = options.index_type or session.config.index_type
-    if kind == "BUCKET" or has_rings(session.state.storage):
+    """Refuse a plan that would bring keys to file groups where their index does not look for them."""
+    kind, asked = options.index_type or session.config.index_type, bare(options.clustering.plan_strategy)
+    table, rings = session.state.storage.spec.uri, has_rings(session.state.storage)
+    if rings and asked not in ("", RESIZING):
+        raise InvalidError(f"{asked} does not go with a consistent hashing index: leave it out", table=table)
+    if asked == RESIZING and not rings:
+        raise InvalidError(f"{asked} needs a consistent hashing index: leave it out", table=table)
+    if kind == "BUCKET" and not rings:
         raise UnsupportedError(
-            "a table with a bucket index cannot be clustered yet: the key says which file group a record is"
-            " in; compact it instead",
-            table=session.state.storage.spec.uri,
+            "a table with a simple bucket index cannot be clustered: the key says which file group a record"
+            " is in; compact it instead",
+            table=table,
         )
 
 
@@ -162,6 +178,8 @@ def _planned(session: Session, timeline: Timeline, options: WriteOptions) -> Clu
     lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
     view = lookup.view()
     taken = {**view.pending_clusterings(), **view.pending_compactions(), **view.pending_log_compactions()}
+    if has_rings(session.state.storage):
+        return plan_rings(session, lookup, timeline, lookup.partitions(), options)
     hour = datetime.fromtimestamp(session.state.clock.now_ms() / 1000, UTC).hour
     slices = {
         partition: [each for each in lookup.slices(partition) if (partition, each.file_id) not in taken]
@@ -201,7 +219,7 @@ class _Attempt:
 
     instant: Instant
     plan: ClusteringPlan
-    task: ClusterGroup
+    task: ClusterGroup | ResizeGroup
     schema_json: str
 
 
@@ -241,7 +259,6 @@ def _claim(state: TableState, requested: str, options: WriteOptions) -> _Attempt
             return None
         settings, schema_json = file_settings(session, timeline, requested, options)
         task = _task(session, plan, options, settings)
-        task.order.check(settings.schema)
         if instant.state is State.INFLIGHT:
             rollback_instant(session.rollback_context(), instant)
         inflight = session.store.start(Instant(requested, Action.CLUSTERING, State.REQUESTED))
@@ -251,6 +268,8 @@ def _claim(state: TableState, requested: str, options: WriteOptions) -> _Attempt
 def written_since(session: Session, timeline: Timeline, time: str, plan: ClusteringPlan) -> bool:
     """Tell whether a file group of a plan was written to or replaced after the plan was made."""
     later = (each for each in timeline.writes() if max(each.requested, each.completed or "") > time)
+    if is_resizing(plan):
+        return not all(is_written_twice(session.store.commit_metadata(each), plan) for each in later)
     return any(session.store.commit_metadata(each).touched & plan.inputs for each in later)
 
 
@@ -266,16 +285,22 @@ def _check_runnable(plan: ClusteringPlan, instant: Instant) -> None:
 
 def _task(
     session: Session, plan: ClusteringPlan, options: WriteOptions, settings: FileSettings
-) -> ClusterGroup:
-    asked = options.clustering
+) -> ClusterGroup | ResizeGroup:
+    asked, config = options.clustering, session.config
     one_file = plan.strategy == SINGLE_FILE_SORT
-    return ClusterGroup(
+    order = RowOrder.of(plan.parameters, asked)
+    order.check(settings.schema)
+    task = ClusterGroup(
         replace(settings, base_file_bytes_max=_BYTES_MAX if one_file else asked.target_file_bytes),
         InstantRange.of(session.store.load()),
-        RowOrder.of(plan.parameters, asked),
+        order,
         plan.keeps_commit_times,
         session.state.ids,
     )
+    if not is_resizing(plan):
+        return task
+    fields = options.bucket_hash_fields or config.bucket_hash_fields or config.record_key_fields
+    return ResizeGroup(task, fields)
 
 
 def _metadata(plan: ClusteringPlan, stats: list[WriteStat], schema_json: str) -> CommitMetadata:
@@ -299,13 +324,18 @@ def _complete(
     with exclusive(state, options.lock_wait_ms) as found:
         session = clear(found)
         lease.check()
-        if written_since(session, session.store.load(), requested, attempt.plan):
+        timeline = session.store.load()
+        if written_since(session, timeline, requested, attempt.plan):
             cancel_clustering(session.rollback_context(), attempt.instant)
             raise ConflictError(
                 "file groups of this clustering were written to while it ran: cluster the table again",
                 instant=requested,
             )
         check_marked(state.storage, requested, stats)
+        if is_resizing(attempt.plan):
+            save_rings(session, attempt.plan, timeline, requested)
         completed = session.finish(attempt.instant, _metadata(attempt.plan, stats, attempt.schema_json))
+        if is_resizing(attempt.plan):
+            confirm_rings(state.storage, attempt.plan, timeline, requested)
         lease.forget()
         return completed

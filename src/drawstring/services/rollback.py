@@ -23,6 +23,7 @@ from drawstring.formats.log_inline.blocks import (
     scan_blocks,
 )
 from drawstring.formats.rollback_metadata import decode_rollback_plan, encode_rollback, encode_rollback_plan
+from drawstring.index.rings import drop_rings
 from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, State
 from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
@@ -246,6 +247,8 @@ def _clear_attempt(context: RollbackContext, instant: Instant) -> None:
     marked = _marked(context, instant)
     doomed = files_of_attempt(context.storage, instant.requested, data_files(context.storage), marked)
     context.storage.delete(doomed)
+    if instant.action is Action.CLUSTERING:
+        drop_rings(context.storage, instant.requested)
     context.store.stop(instant)
     Markers(context.storage, instant.requested).remove()
 

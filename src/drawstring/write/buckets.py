@@ -67,8 +67,8 @@ def _refuse_resizing(facts: WriteFacts) -> None:
     for instant in facts.timeline.pending():
         if instant.action is Action.CLUSTERING:
             raise ConflictError(
-                "buckets of the table are being split or merged: run that clustering or roll it back with the"
-                " engine that requested it, then write again",
+                "buckets of the table are being split or merged: run that clustering (table.cluster(),"
+                " drawstring cluster), then write again",
                 instant=instant.requested,
             )
 

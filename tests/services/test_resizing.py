@@ -1,0 +1,253 @@
+"""Buckets of consistent hashing rings are split and merged: every key stays where its ring says."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drawstring.base.clock import SystemIds
+from drawstring.base.errors import ConflictError, DrawstringError, InvalidError
+from drawstring.config.options import WriteOptions
+from drawstring.formats.clustering_plan import decode_clustering_plan
+from drawstring.index.consistent import key_hashes
+from drawstring.index.rings import FOLDERS, HASH_MASK, Ring, load_ring
+from drawstring.model.files import BaseFile, FileSlice, FileStatus
+from drawstring.model.hashing import decode_nodes, encode_nodes
+from drawstring.model.instant import Action
+from drawstring.services.resizing import nodes_of
+from drawstring.services.resizing_plan import middle_of_range, plan_resizing
+from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.protocol import Storage
+from drawstring.table import Table
+from drawstring.timeline.store import TimelineStore
+from tests.index.test_consistent import golden
+from tests.write.test_faults import HOUR_MS, START_MS, STEPS_MAX, Prepared, leftovers, opened, orphans
+from tests.write.test_operations import MOR, create, held, rides
+
+versions = pytest.mark.parametrize("version", (6, 8, 9))
+INDEX = {
+    "hoodie.index.type": "BUCKET",
+    "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
+    "hoodie.bucket.index.num.buckets": "2",
+}
+SPLIT = {"hoodie.parquet.max.file.size": "1000", "hoodie.bucket.index.split.threshold": "1.0"}
+MORE = {**SPLIT, "hoodie.bucket.index.max.num.buckets": "8"}
+FEWER = {"hoodie.bucket.index.min.num.buckets": "1", "hoodie.bucket.index.max.num.buckets": "8"}
+ROWS = [(f"k{number:03}", "rome", number, number / 4) for number in range(40)]
+
+
+def table_of(version: int = 9, **how: Any) -> Table:
+    table = create(table_type=MOR, version=version, properties=INDEX, **how)
+    table.upsert(rides(*ROWS))
+    table.upsert(rides(("k003", "rome", 99, 99.0)))
+    table.compact()
+    return table
+
+
+def ring_of(table: Table, partition: str = "rome") -> Ring:
+    timeline = table.timeline
+    ring = load_ring(table.state.storage, partition, lambda at: timeline.completion_of(at) is not None)
+    assert ring is not None
+    return ring
+
+
+def check_places(table: Table) -> None:
+    """Make sure that every record is in the file group that its ring says, and is there once."""
+    rows = table.scan(columns=["_hoodie_record_key", "_hoodie_file_name"]).to_arrow()
+    keys = rows.column(0).combine_chunks()
+    routes = ring_of(table).routes(key_hashes(keys, ("id",))).to_pylist()
+    assert all(
+        name.startswith(f"{route}-0") for name, route in zip(rows.column(1).to_pylist(), routes, strict=True)
+    )
+    assert len(set(keys.to_pylist())) == len(keys)
+
+
+@versions
+def test_large_buckets_are_split_and_small_ones_merged(version: int) -> None:
+    table = table_of(version)
+    before = held(table)
+    result = table.cluster(**MORE)
+    assert result is not None and (result.files, result.records_written) == (4, 40)
+    ring = ring_of(table)
+    assert (len(ring.values), ring.buckets, ring.sequence) == (4, 2, 1)
+    assert held(table) == before
+    check_places(table)
+    table.upsert(rides(("k003", "rome", 100, 1.0), ("new", "rome", 1, 1.0)))
+    assert len(held(table)) == 41
+    table.compact()
+    check_places(table)
+    before = held(table)
+    result = table.cluster(**FEWER)
+    assert result is not None and result.files == 1
+    ring = ring_of(table)
+    assert (len(ring.values), ring.sequence, ring.values[-1]) == (1, 2, HASH_MASK)
+    assert held(table) == before
+    table.delete(rides(("k007", "rome", 200, 0.0)))
+    assert len(held(table)) == 40
+    assert (orphans(table), leftovers(table)) == ([], [])
+
+
+def test_how_many_buckets_there_may_be_is_bounded() -> None:
+    table = table_of()
+    assert table.cluster(**SPLIT) is None
+    result = table.cluster(**SPLIT, **{"hoodie.bucket.index.max.num.buckets": 3})
+    assert result is not None and result.files == 2
+    assert len(ring_of(table).values) == 3
+    assert table.cluster(**{"hoodie.bucket.index.min.num.buckets": 3}) is None
+
+
+def test_buckets_with_log_files_are_compacted_first() -> None:
+    table = table_of()
+    table.upsert(rides(*((key, city, ts + 100, fare) for key, city, ts, fare in ROWS)))
+    assert table.cluster(**MORE) is None
+    table.compact()
+    assert table.cluster(**MORE) is not None
+
+
+def test_an_even_split_puts_half_of_the_records_on_either_side() -> None:
+    table = create(table_type=MOR, properties={**INDEX, "hoodie.bucket.index.num.buckets": "1"})
+    table.upsert(rides(*((f"key{number}", "rome", 1, 1.0) for number in range(2000))))
+    table.compact()
+    table.cluster(**MORE, **{"drawstring.bucket.split.policy": "EVEN"})
+    counts = [
+        table.scan(columns=["_hoodie_file_name"])
+        .to_arrow()
+        .column(0)
+        .to_pylist()
+        .count(each.base.status.name)
+        for each in table.file_slices()
+        if each.base
+    ]
+    assert len(counts) == 2 and abs(counts[0] - counts[1]) <= 2
+    check_places(table)
+
+
+def test_neighbours_merge_as_long_as_they_are_small_together() -> None:
+    ring = Ring.first("p", 8)
+    sizes = [10, 30, 30, 50, 200, 20, 20, 70]
+    slices = [slice_of(ring.prefixes[number], size) for number, size in enumerate(sizes)]
+    options = WriteOptions.parse(
+        {
+            "hoodie.parquet.max.file.size": 100,
+            "hoodie.bucket.index.merge.threshold": 0.7,
+            "hoodie.bucket.index.split.threshold": 5,
+            "hoodie.bucket.index.min.num.buckets": 2,
+        }
+    )
+    groups = plan_resizing(ring, slices[::-1], options, middle_of_range, SystemIds())
+    merged = [[each.file_id[:-2] for each in group.slices] for group in groups]
+    assert merged == [list(ring.prefixes[:3]), list(ring.prefixes[5:7])]
+    after = ring.changed(node for group in groups for node in nodes_of(group))
+    assert after.values == (*ring.values[2:5], *ring.values[6:])
+
+
+def slice_of(prefix: str, size: int) -> FileSlice:
+    base = BaseFile.parse(FileStatus(f"p/{prefix}-0_1-0-1_20240101000000000.parquet", size))
+    assert base is not None
+    return FileSlice("p", base.file_id, base.instant, base)
+
+
+@pytest.mark.parametrize(
+    "name", ["v6_idx_consistent_split", "v8_idx_consistent_split", "v9_idx_consistent_merge"]
+)
+def test_rings_and_nodes_are_written_as_real_hudi_writes_them(name: str, tmp_path: Path) -> None:
+    table = golden(name, tmp_path)
+    storage, store = table.state.storage, TimelineStore(table.state.storage, table.config, table.state.clock)
+    for instant in table.timeline.writes():
+        if instant.action is not Action.REPLACE_COMMIT:
+            continue
+        plan = decode_clustering_plan(store.read_requested(instant))
+        for partition in {group.partition for group in plan.groups}:
+            folder = f"{FOLDERS[0]}/{partition}".rstrip("/")
+            times = [
+                each.name.partition(".")[0] for each in storage.list_files(folder) if "meta" in each.name
+            ]
+            former = max(time for time in times if time < instant.requested)
+            ring = Ring.decode(storage.read(f"{folder}/{former}.hashing_meta"))
+            groups = [group for group in plan.groups if group.partition == partition]
+            for group in groups:
+                text = (group.extra or {})["clustering.group.child.node"]
+                assert encode_nodes(decode_nodes(text)) == text
+            after = ring.changed(node for group in groups for node in nodes_of(group))
+            stored = storage.read(f"{folder}/{instant.requested}.hashing_meta")
+            assert after.encode(partition, instant.requested) == stored
+
+
+@pytest.mark.parametrize("name", ["v6_idx_consistent_split", "v9_idx_consistent_split"])
+def test_a_split_cuts_where_real_hudi_cuts(name: str, tmp_path: Path) -> None:
+    ring = Ring.decode(golden(name, tmp_path).state.storage.read(f"{FOLDERS[0]}/00000000000000.hashing_meta"))
+    assert [ring.middle(prefix) for prefix in ring.prefixes] == [536870911, 1610612735]
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_resizing_that_real_hudi_wrote_twice_for_is_run(version: int, tmp_path: Path) -> None:
+    table = golden(f"v{version}_idx_consistent_dual_write", tmp_path)
+    (pending,) = table.timeline.pending_of(Action.CLUSTERING)
+    before = sorted(
+        map(
+            str,
+            table.scan().to_arrow().drop_columns(["_hoodie_file_name", "_hoodie_commit_seqno"]).to_pylist(),
+        )
+    )
+    result = table.cluster(instant=pending.requested, **INDEX)
+    assert result is not None and result.files == 4
+    after = sorted(
+        map(
+            str,
+            table.scan().to_arrow().drop_columns(["_hoodie_file_name", "_hoodie_commit_seqno"]).to_pylist(),
+        )
+    )
+    assert after == before
+    assert len(ring_of(table, "").values) == 4
+    rows = table.scan().to_arrow().slice(0, 3)
+    table.upsert(rows, **INDEX)
+    assert table.scan().to_arrow().num_rows == len(before)
+
+
+def test_writes_wait_for_a_pending_resizing_and_another_kind_of_clustering_is_refused() -> None:
+    table = table_of()
+    scheduled = table.schedule_clustering(**MORE)
+    with pytest.raises(ConflictError, match="being split or merged"):
+        table.upsert(rides(ROWS[0]))
+    assert table.schedule_clustering(**MORE) is None
+    table.cluster(instant=scheduled)
+    table.upsert(rides(ROWS[0]))
+    strategy = "hoodie.clustering.plan.strategy.class"
+    with pytest.raises(InvalidError, match="does not go with a consistent hashing index"):
+        table.cluster(**{strategy: "SparkSizeBasedClusteringPlanStrategy"})
+    with pytest.raises(InvalidError, match="needs a consistent hashing index"):
+        create().cluster(**{strategy: "SparkConsistentBucketClusteringPlanStrategy"})
+
+
+def rings(storage: Storage) -> list[str]:
+    return [status.name for folder in FOLDERS for status in storage.list_tree(folder)]
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_resizing_that_dies_at_any_step_is_finished_by_the_next(version: int) -> None:
+    table = table_of(version)
+    storage = table.state.storage
+    files = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+    start = Prepared(files, held(table), held(table))
+    for steps in range(STEPS_MAX):
+        storage, step = start.copy(), f"after {steps} changes"
+        faulty = FaultyStorage(storage, steps)
+        with suppress(DrawstringError):
+            opened(faulty, START_MS).cluster(**MORE)
+        table = opened(storage, START_MS + HOUR_MS)
+        assert held(table) == start.before, step
+        table.cluster(**{**MORE, "hoodie.bucket.index.max.num.buckets": 4})
+        assert held(table) == start.before, step
+        assert len(ring_of(table).values) == 4, step
+        check_places(table)
+        table.upsert(rides(("k003", "rome", 1000, 1.0)))
+        assert len(held(table)) == 40, step
+        assert (orphans(table), leftovers(table)) == ([], []), step
+        assert len(rings(storage)) == 3, (step, rings(storage))
+        if faulty.changes < steps:
+            assert steps > 5
+            return
+    raise AssertionError(f"still failing after {STEPS_MAX} changes")
