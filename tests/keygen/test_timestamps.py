@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -15,9 +16,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
 from drawstring.config.key_settings import TIMEBASED, timestamp_settings
+from drawstring.keygen import date_parsing
+from drawstring.keygen.date_parsing import parse_dates
+from drawstring.keygen.date_patterns import READ, parse_pattern
 from drawstring.keygen.timestamps import TimestampTexts
 
 KNOWN = json.loads((Path(__file__).parent / "data/timestamps.json").read_text())
@@ -111,3 +117,63 @@ def test_what_makes_no_sense_says_why(
         maker(**{"timestamp_type": "SCALAR", "output_dateformat": "yyyy"} | settings).texts(
             pa.array([value]), "p"
         )
+
+
+ASCII = st.characters(max_codepoint=126)
+PATTERNS = (
+    "yyyy-MM-dd'T'HH:mm:ss.SSSZ",
+    "yyyy-MM-dd HH:mm:ss",
+    "yyyyMMddHHmmss",
+    "dd.MM.yyyy",
+    "yyyy-DDD",
+    "d/M/yyyy h:mm",
+    "HH:mm:ss.SSSSSS",
+    "yyyy-MM-ddZ",
+)
+
+
+@given(st.sampled_from(PATTERNS), st.data())
+def test_texts_are_read_alike_by_the_places_of_their_digits_and_by_an_expression(
+    pattern: str, data: st.DataObject
+) -> None:
+    tokens = parse_pattern(pattern, READ)
+    parts = {
+        "y": "2024",
+        "M": "0?[1-9]|1[0-2]",
+        "d": "0?[1-9]|1[0-9]",
+        "D": "[01][0-9]{2}",
+        "S": "[0-9]{1,6}",
+    }
+    parts |= {
+        "Z": "[Zz]|[+-]0[0-9](:?30)?",
+        "h": "0?[1-9]",
+        "H": "[01]?[0-9]",
+        "m": "[0-5]?[0-9]",
+        "s": "[0-5]?[0-9]",
+    }
+    regex = "".join(f"({parts[each.letter]})" if each.letter else re.escape(each.text) for each in tokens)
+    texts = pa.array(
+        data.draw(st.lists(st.from_regex(f"\\A{regex}\\Z", alphabet=ASCII), min_size=1, max_size=20)),
+        pa.string(),
+    )
+
+    def read() -> Any:
+        try:
+            found = parse_dates(texts, [tokens], None)
+        except InvalidError as error:
+            return str(error)
+        return found.utc.tolist(), found.local.tolist()
+
+    by_places = read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(date_parsing, "layout_of", lambda _: None)
+        assert read() == by_places
+
+
+def test_texts_of_one_batch_may_stand_in_several_ways() -> None:
+    (tokens,) = [parse_pattern("yyyy-MM-dd HH:mm", READ)]
+    texts = pa.array(["x", "2024-01-31 10:05", "2024-1-31 10:5", "2024-01-31 10:06"]).slice(1)
+    minutes = [moment // 60_000 % 60 for moment in parse_dates(texts, [tokens], None).utc.tolist()]
+    assert minutes == [5, 5, 6]
+    with pytest.raises(InvalidError, match=r"2024-13-31 10:05.*no date"):
+        parse_dates(pa.array(["2024-01-31 10:05", "2024-13-31 10:05"]), [tokens], None)

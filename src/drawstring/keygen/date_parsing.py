@@ -1,4 +1,4 @@
-"""Texts as moments by date patterns: columns of digits, taken out by one regular expression a pattern.
+"""Texts as moments by date patterns: columns of digits, where they stand or by a regular expression.
 
 Joda-Time reads as many digits as a field may have and never goes back, so of fields without anything
 between them all but the last one have all their digits. A text goes to the first pattern that it fits.
@@ -7,18 +7,23 @@ between them all but the last one have all their digits. A text goes to the firs
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError
+from drawstring.keygen.date_layouts import OFFSET, layout_of, read_layout
 from drawstring.keygen.date_patterns import HALVES, MONTHS, Token
 from drawstring.keygen.date_texts import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from drawstring.keygen.zones import UTC, Numbers, Zone
+
+Flags: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
+Parts: TypeAlias = "Mapping[str, pa.Array | Numbers]"
+Way: TypeAlias = "Callable[[pa.Array, tuple[Token, ...]], tuple[Flags, Parts]]"
 
 _DIGITS: Final = {"D": 3, **dict.fromkeys("dHkhKmsM", 2)}
 _YEAR_DIGITS: Final = 9
@@ -28,7 +33,6 @@ _RANGES: Final = {
 }  # fmt: skip
 _YEAR_OF_TIMES: Final = 1970
 _YEAR_OF_DAYS: Final = 2000
-_OFFSET: Final = r"[Zz]|[+-][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2})?)?"
 _OFFSET_PARTS: Final = r"^(?P<s>[+-])(?P<h>..):?(?P<m>..)?:?(?P<x>..)?$"
 
 
@@ -58,20 +62,45 @@ def parse_dates(texts: pa.Array, patterns: Sequence[tuple[Token, ...]], zone: Zo
     """
     utc, local = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.int64)
     left = np.arange(len(texts))
-    for pattern in patterns:
-        fields = pc.extract_regex(texts.take(pa.array(left)), _expression(pattern))
-        fits = fields.is_valid().to_numpy(zero_copy_only=False)
-        found = _Reading(fields.filter(pa.array(fits)), pattern, texts.take(pa.array(left[fits])))
-        utc[left[fits]], local[left[fits]] = found.moments(zone)
-        left = left[~fits]
+    for read, pattern in _ways(patterns):
         if not len(left):
             break
+        rest = texts if len(left) == len(texts) else texts.take(pa.array(left))
+        fits, parts = read(rest, pattern)
+        if fits.any():
+            found = _Reading(parts, pattern, rest.filter(pa.array(fits)))
+            utc[left[fits]], local[left[fits]] = found.moments(zone)
+            left = left[~fits]
     if len(left):
         raise InvalidError(
             f"{texts[int(left[0])].as_py()!r} in a partition column is no date of the table's"
             " hoodie.keygen.timebased.input.dateformat: correct the rows, or the format"
         )
     return Parsed(utc, local)
+
+
+def _ways(patterns: Sequence[tuple[Token, ...]]) -> Iterator[tuple[Way, tuple[Token, ...]]]:
+    """Yield what to try: each pattern by the places of its fields, and then by an expression."""
+    for pattern in patterns:
+        yield _by_places, pattern
+        yield _by_expression, pattern
+
+
+def _by_places(texts: pa.Array, pattern: tuple[Token, ...]) -> tuple[Flags, Parts]:
+    layout = layout_of(pattern)
+    if layout is None:
+        return np.zeros(len(texts), bool), {}
+    found = read_layout(texts, layout)
+    offsets = {} if found.offsets is None else {"Z": found.offsets}
+    return found.fits, {**found.fields, **offsets}
+
+
+def _by_expression(texts: pa.Array, pattern: tuple[Token, ...]) -> tuple[Flags, Parts]:
+    fields = pc.extract_regex(texts, _expression(pattern))
+    fits = fields.is_valid().to_numpy(zero_copy_only=False)
+    found = fields.filter(pa.array(fits))
+    names = [field.name for field in fields.type]
+    return fits, dict(zip(names, found.flatten(), strict=True))
 
 
 def _expression(tokens: tuple[Token, ...]) -> str:
@@ -87,7 +116,7 @@ def _expression(tokens: tuple[Token, ...]) -> str:
 
 def _digits(token: Token, is_before_number: bool) -> str:
     if token.letter == "Z":
-        return _OFFSET
+        return OFFSET
     if token.letter == "a":
         return "|".join(HALVES)
     if not token.is_number:
@@ -104,16 +133,15 @@ class _Reading:
     """Texts that fit a pattern.
 
     Args:
-        fields: text of each field, a struct.
+        parts: text of each field, or its number, by letter.
         pattern: its parts.
         texts: as they were given, for errors.
     """
 
-    def __init__(self, fields: pa.StructArray, pattern: tuple[Token, ...], texts: pa.Array) -> None:
+    def __init__(self, parts: Parts, pattern: tuple[Token, ...], texts: pa.Array) -> None:
         self._texts = texts
         self._tokens = {token.letter: token for token in pattern if token.letter}
-        names = [field.name for field in fields.type]
-        self._parts = dict(zip(names, fields.flatten(), strict=True))
+        self._parts = parts
 
     def moments(self, zone: Zone | None) -> tuple[Numbers, Numbers]:
         """Return the moments in UTC and on the clock where they were written."""
@@ -153,6 +181,9 @@ class _Reading:
         texts = self._parts.get("S")
         if texts is None:
             return 0
+        if isinstance(texts, np.ndarray):
+            digits = self._tokens["S"].length
+            return np.asarray(texts * 10 ** max(0, 3 - digits) // 10 ** max(0, digits - 3))
         padded = pc.utf8_rpad(texts, _MILLISECOND_DIGITS, "0")
         return np.asarray(pc.utf8_slice_codeunits(padded, 0, _MILLISECOND_DIGITS).cast(pa.int64()))
 
@@ -160,11 +191,15 @@ class _Reading:
         texts = self._parts.get(letter)
         if texts is None:
             return np.full(len(self._texts), default, np.int64)
+        if isinstance(texts, np.ndarray):
+            return self._in_range(letter, texts)
         if letter == "M" and not self._tokens["M"].is_number:
             short = pc.utf8_slice_codeunits(pc.ascii_lower(texts), 0, 3)
             names = pa.array([name[:3].lower() for name in MONTHS])
             return np.asarray(pc.index_in(short, value_set=names).cast(pa.int64())) + 1
-        numbers = np.asarray(pc.utf8_ltrim(texts, "+").cast(pa.int64()))
+        return self._in_range(letter, np.asarray(pc.utf8_ltrim(texts, "+").cast(pa.int64())))
+
+    def _in_range(self, letter: str, numbers: Numbers) -> Numbers:
         if letter in _RANGES:
             self._check(numbers, _RANGES[letter])
         return numbers
@@ -183,6 +218,8 @@ def _first_day(months: Numbers) -> Numbers:
 
 def _offset_ms(texts: pa.Array) -> Numbers:
     """Return the milliseconds of offsets such as `+02:00` and `Z`."""
+    if pa.types.is_dictionary(texts.type):
+        return np.asarray(_offset_ms(texts.dictionary)[texts.indices.to_numpy(zero_copy_only=False)])
     plain = pc.if_else(pc.equal(pc.ascii_upper(texts), "Z"), "+00:00", texts)
     parts = pc.extract_regex(plain, _OFFSET_PARTS)
     sign, *digits = parts.flatten()
