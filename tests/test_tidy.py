@@ -27,17 +27,21 @@ PUBLIC_NAMES = [
     "ConflictError",
     "CorruptTableError",
     "DrawstringError",
+    "Event",
     "InternalError",
     "InvalidError",
+    "MeterListener",
     "Scan",
     "Table",
     "UnavailableError",
     "UnsupportedError",
+    "add_listener",
     "bootstrap",
     "create",
     "open",
     "register_key_generator",
     "register_merger",
+    "remove_listener",
 ]
 
 ONLY_IN = {

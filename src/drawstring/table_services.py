@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from drawstring.config.options import WriteOptions, check_call
@@ -13,6 +14,7 @@ from drawstring.model.validation import Finding, Validation
 from drawstring.query.table_queries import TableQueries
 from drawstring.services.archive import archive, planned_instants
 from drawstring.services.clean import clean, plan_clean
+from drawstring.services.duties import Done, run_duties
 from drawstring.services.progress import Progress
 from drawstring.services.repair import remedies_of, repair
 from drawstring.services.savepoint import delete_savepoint, planned_restore, restore, savepoint
@@ -69,6 +71,21 @@ class TableServices(TableQueries):
         with self._about():
             check_call(options)
             return planned_instants(self._state, WriteOptions.parse(options))
+
+    def run_services(
+        self, progress: Callable[[str], Progress] | None = None, **options: Any
+    ) -> Iterator[Done]:
+        """Do what is due, and run what others planned: compact, cluster, clean, archive.
+
+        Args:
+            progress: returns, for the name of a service, what is told of its progress.
+            **options: Hudi's options of services.
+
+        Yields:
+            Each service that did something or failed, once it is over.
+        """
+        check_call(options)
+        yield from run_duties(self._state, WriteOptions.parse(options), progress)
 
     def validate(self, *, contents: bool = True, progress: Progress | None = None) -> Validation:
         """Check the invariants of the table: files and sizes, timeline, orphans, keys, buckets.

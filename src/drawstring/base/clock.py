@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import time
 import uuid
+from collections.abc import Mapping
 from typing import Protocol
 
 
@@ -77,7 +78,19 @@ class Stopwatch:
     """Seconds since it was made, for statistics; nothing that is stored depends on it."""
 
     def __init__(self) -> None:
-        self._started = time.perf_counter()
+        self._started = self._lap_began = time.perf_counter()
+        self._laps: dict[str, float] = {}
+
+    @property
+    def laps(self) -> Mapping[str, float]:
+        """Seconds by the name of the lap, in the order in which they ended."""
+        return self._laps
+
+    def lap(self, name: str) -> None:
+        """End a lap, which began with the one before or with the watch."""
+        now = time.perf_counter()
+        self._laps[name] = now - self._lap_began
+        self._lap_began = now
 
     def seconds(self) -> float:
         """Return the seconds that have passed."""

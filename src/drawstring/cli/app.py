@@ -23,6 +23,7 @@ from drawstring.cli.files import files
 from drawstring.cli.head import head
 from drawstring.cli.restore import restore
 from drawstring.cli.savepoint import savepoint
+from drawstring.cli.services import services
 from drawstring.cli.show import show
 from drawstring.cli.timeline import timeline
 from drawstring.cli.validate import repair, validate
@@ -39,6 +40,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cluster,
     clean,
     archive,
+    services,
     validate,
     repair,
     savepoint,

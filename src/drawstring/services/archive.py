@@ -17,6 +17,7 @@ from drawstring.model.result import ArchiveResult
 from drawstring.services.archiving import ArchiveFacts, plan_archive
 from drawstring.services.clean import cutoff_of, last_clean
 from drawstring.services.cleaning import earliest_retained
+from drawstring.services.events import told_archiving
 from drawstring.services.transaction import Session, clear, exclusive
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive_writer import archive_instants
@@ -66,7 +67,9 @@ def archive_table(session: Session, options: WriteOptions, timeline: Timeline) -
     session.lock.check()
     archive_instants(session.state.storage, session.config, options.archiving, chosen)
     _sweep_markers(session.state.storage, chosen)
-    return ArchiveResult(len(chosen), chosen[0].requested, chosen[-1].requested, round(watch.seconds(), 3))
+    seconds = round(watch.seconds(), 3)
+    result = ArchiveResult(len(chosen), chosen[0].requested, chosen[-1].requested, seconds)
+    return told_archiving(session.state, session.config, result)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from drawstring.services.cleaning import (
     is_empty_after,
     writes_between,
 )
+from drawstring.services.events import told_clean
 from drawstring.services.transaction import Session, clear, exclusive
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
@@ -140,7 +141,7 @@ def _run(session: Session, instant: Instant, plan: CleanPlan) -> CleanResult:
         savepoints=plan.savepoints,
     )
     completed = store.complete(inflight, encode_clean(metadata))
-    return CleanResult(
+    result = CleanResult(
         instant=completed.requested,
         completed=completed.completed,
         files=plan.file_count,
@@ -149,6 +150,7 @@ def _run(session: Session, instant: Instant, plan: CleanPlan) -> CleanResult:
         earliest_retained=metadata.earliest,
         seconds=round(watch.seconds(), 3),
     )
+    return told_clean(state, session.config, result)
 
 
 def _delete(state: TableState, paths: list[str]) -> None:

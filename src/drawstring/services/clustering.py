@@ -39,6 +39,7 @@ from drawstring.services.clustering_plan import (
     partitions_to_cluster,
     plan_clustering,
 )
+from drawstring.services.events import told_commit
 from drawstring.services.heartbeats import refuse_live_writers
 from drawstring.services.progress import Progress, watched
 from drawstring.services.resizing import (
@@ -234,10 +235,15 @@ def _run(
     attempt = _claim(state, requested, options)
     if attempt is None:
         return None
+    watch.lap("plan")
     groups = list(enumerate(attempt.plan.groups))
     stats = [stat for each in watched(state.engine, attempt.task, groups, progress) for stat in each]
+    watch.lap("write")
     completed = _complete(state, attempt, stats, lease, options)
-    return CommitResult.of(completed, "cluster", stats, watch.seconds())
+    watch.lap("commit")
+    result = CommitResult.of(completed, "cluster", stats, watch.seconds())
+    task = attempt.task.rows if isinstance(attempt.task, ResizeGroup) else attempt.task
+    return told_commit(state, task.settings.config, result, watch.laps)
 
 
 def _claim(state: TableState, requested: str, options: WriteOptions) -> _Attempt | None:

@@ -30,6 +30,7 @@ from drawstring.model.result import CommitResult
 from drawstring.services.compact_slice import CompactSlice
 from drawstring.services.compaction_plan import compaction_plan, log_compaction_plan
 from drawstring.services.compaction_strategies import is_due
+from drawstring.services.events import told_commit
 from drawstring.services.progress import Progress, watched
 from drawstring.services.rollback import rollback_instant
 from drawstring.services.service_files import file_settings
@@ -258,10 +259,14 @@ def _run(
     attempt = _claim(state, requested, options)
     if attempt is None:
         return None
+    watch.lap("plan")
     stats = watched(state.engine, attempt.task, attempt.operations, progress)
+    watch.lap("write")
     completed = _complete(state, attempt, stats, lease, options)
+    watch.lap("commit")
     name = "log_compact" if attempt.instant.action is Action.LOG_COMPACTION else "compact"
-    return CommitResult.of(completed, name, stats, watch.seconds())
+    result = CommitResult.of(completed, name, stats, watch.seconds())
+    return told_commit(state, attempt.task.settings.config, result, watch.laps)
 
 
 def _complete(

@@ -36,6 +36,7 @@ from drawstring.schema.avro import arrow_to_avro
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import with_meta_fields
 from drawstring.schema.names import record_name
+from drawstring.services.events import told_commit
 from drawstring.services.transaction import Session, begin, clear, exclusive
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import StorageSpec
@@ -85,7 +86,8 @@ def bootstrap(state: TableState, source: Source, options: WriteOptions) -> Commi
                 metadata = CommitMetadata(tuple(written[mode]), _OPERATIONS[mode], extra)
                 completed = begun[mode].commit(metadata)
     stats = [stat for some in written.values() for stat in some]
-    return CommitResult.of(completed, BOOTSTRAP.name, stats, watch.seconds())
+    result = CommitResult.of(completed, BOOTSTRAP.name, stats, watch.seconds())
+    return told_commit(state, session.config, result, watch.laps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from drawstring.model.commit import CommitMetadata, WriteOperation
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
 from drawstring.services.clustering_conflicts import lookup_of, make_way
+from drawstring.services.events import told_commit
 from drawstring.services.transaction import Session, begin, clear, exclusive
 from drawstring.services.upkeep import tidy
 from drawstring.timeline.table_schema import table_schema_json
@@ -69,8 +70,10 @@ def delete_partitions(
             )
             make_way(session, options, metadata)
             completed = transaction.commit(metadata)
+        result = CommitResult.of(completed, DELETE_PARTITION, (), watch.seconds())
+        told_commit(state, session.config, result, watch.laps)
         tidy(session, options)
-    return CommitResult.of(completed, DELETE_PARTITION, (), watch.seconds())
+    return result
 
 
 def matching(asked: Iterable[str], partitions: Sequence[str]) -> list[str]:

@@ -26,6 +26,7 @@ from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.services.after_write import look_after
 from drawstring.services.clustering_conflicts import lookup_of, make_way
+from drawstring.services.events import told_commit
 from drawstring.services.transaction import Session, begin, clear, exclusive
 from drawstring.services.upkeep import tidy
 from drawstring.txn.state import TableState
@@ -98,10 +99,12 @@ def write_feed(
             bound = feed.bind(session)
             facts, plan = _planned(session, bound, verb, options)
         requested = encode_requested_replace(verb.operation) if verb.replaces else b""
+        watch.lap("plan")
         with begin(session, verb.action(session.config), facts.time, requested) as transaction:
             lookup = lookup_of(session, facts.timeline, options)
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             stats = placed(bound, plan, verb, sizer)
+            watch.lap("write")
             metadata = CommitMetadata(
                 stats=tuple(stats),
                 operation=verb.operation,
@@ -110,8 +113,10 @@ def write_feed(
             )
             make_way(session, options, metadata)
             completed = transaction.commit(metadata)
+        watch.lap("commit")
+        done = CommitResult.of(completed, asked.name, stats, watch.seconds())
+        result = told_commit(state, session.config, done, watch.laps)
         tidy(session, options)
-    result = CommitResult.of(completed, asked.name, stats, watch.seconds())
     look_after(state, session.config, options)
     return result
 

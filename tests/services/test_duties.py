@@ -1,0 +1,120 @@
+"""A process that looks after tables does what is due on each, and one that fails holds up no other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import drawstring
+from drawstring.base.errors import CorruptTableError
+from drawstring.cli import app, services
+from drawstring.model.instant import Action
+from drawstring.model.result import CleanResult
+from drawstring.table import Table
+from tests.services.test_compaction import FIRST, MERGED, NEWER, logs
+from tests.write.test_operations import COW, MOR, create, held, rides
+
+DUE = {"hoodie.compact.inline.max.delta.commits": "1"}
+
+
+def on_disk(path: Path, table_type: str = MOR) -> Table:
+    table = drawstring.create(
+        path, rides().schema, record_key="id", partition_by="city", ordering="ts", table_type=table_type
+    )
+    table.upsert(rides(*FIRST))
+    table.upsert(rides(*NEWER))
+    return table
+
+
+def did(table: Table, **options: Any) -> list[str]:
+    return [each.duty for each in table.run_services(**options)]
+
+
+def test_what_is_planned_is_run_and_what_is_due_is_planned() -> None:
+    table = create(table_type=MOR)
+    table.upsert(rides(*FIRST))
+    table.upsert(rides(*NEWER))
+    assert did(table) == [], "two delta commits are not five"
+    table.schedule_compaction()
+    assert did(table) == ["compaction"]
+    assert (held(table), logs(table), table.timeline.pending()) == (MERGED, 0, ())
+    table.upsert(rides(("a", "rome", 8, 8.0)))
+    assert did(table, **DUE) == ["compaction"]
+    assert (logs(table), did(table, **DUE)) == (0, [])
+
+
+def test_old_files_and_instants_go_and_logs_become_one() -> None:
+    table = create(table_type=MOR)
+    by_hand = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+    for turn in range(8):
+        table.upsert(rides(("a", "rome", turn, float(turn))), **by_hand)
+        if turn % 2:
+            table.compact()
+    table.upsert(rides(("a", "rome", 9, 9.0)), **by_hand)
+    table.upsert(rides(("a", "rome", 10, 10.0)), **by_hand)
+    options = {
+        "hoodie.clean.commits.retained": 1,
+        "hoodie.keep.min.commits": 2,
+        "hoodie.keep.max.commits": 3,
+        "hoodie.log.compaction.inline": "true",
+        "hoodie.log.compaction.blocks.threshold": 2,
+    }
+    assert did(table, **options) == ["log compaction", "clean", "archive"]
+    assert held(table) == [("a", "rome", 10, 10.0)]
+    assert table.validate().is_sound
+
+
+def test_a_service_that_fails_is_told_and_the_others_are_done() -> None:
+    table = create(table_type=MOR)
+    table.upsert(rides(*FIRST))
+    for turn in range(4):
+        table.insert_overwrite(rides(("a", "oslo", turn, 1.0)), **{"hoodie.clean.automatic": "false"})
+    table.upsert(rides(("a", "rome", 9, 9.0)), **{"hoodie.clean.automatic": "false"})
+    table.schedule_compaction()
+    log = next(log.status.path for each in table.file_slices() for log in each.logs)
+    table.state.storage.put(log, b"#HUDI# and nothing more")
+    done = {each.duty: each for each in table.run_services(**{"hoodie.clean.commits.retained": 1})}
+    assert isinstance(done["compaction"].error, CorruptTableError)
+    assert isinstance(done["clean"].result, CleanResult)
+    assert len(table.timeline.pending_of(Action.COMPACTION)) == 1
+
+
+def test_the_command_looks_after_many_tables_and_says_what_it_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = on_disk(tmp_path / "one"), on_disk(tmp_path / "other", COW)
+    option = ("--hoodie", "hoodie.compact.inline.max.delta.commits=1")
+    assert app.run(["services", one.uri, other.uri, *option]) == 0
+    assert capsys.readouterr().out.startswith(f"{one.uri}: compaction: 6 rows in 2 files (")
+    one.upsert(rides(("a", "rome", 8, 8.0)))
+    assert app.run(["services", str(tmp_path / "nothing"), one.uri, *option]) == 2
+    captured = capsys.readouterr()
+    assert "not a Hudi table" in captured.out
+    assert f"{one.uri}: compaction: 3 rows in 1 files" in captured.out
+    assert "1 services failed" in captured.err
+    one.upsert(rides(("a", "rome", 9, 9.0)))
+    assert app.run(["services", one.uri, *option, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["result"]["operation"] == "compact"
+
+
+def test_the_loop_goes_round_until_it_is_interrupted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = on_disk(tmp_path / "rides")
+    pauses = []
+
+    class Clock:
+        def sleep(self, seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) == 3:
+                raise KeyboardInterrupt
+            table.upsert(rides(("a", "rome", 10 + len(pauses), 1.0)))
+
+    monkeypatch.setattr(services, "SystemClock", Clock)
+    option = ("--hoodie", "hoodie.compact.inline.max.delta.commits=1")
+    assert app.run(["services", table.uri, "--watch", "--every", "5", *option]) == 0
+    assert pauses == [5.0, 5.0, 5.0]
+    assert capsys.readouterr().out.count("compaction: ") == 3
