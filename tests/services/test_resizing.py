@@ -207,6 +207,50 @@ def test_a_resizing_that_real_hudi_wrote_twice_for_is_run(version: int, tmp_path
     assert table.scan().to_arrow().num_rows == len(before)
 
 
+ALLOW = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
+
+
+@versions
+def test_a_write_that_does_not_wait_gives_the_resizing_up(version: int) -> None:
+    table = table_of(version)
+    table.schedule_clustering(**MORE)
+    table.upsert(rides(("k003", "rome", 500, 5.0), ("new", "rome", 1, 1.0)), **ALLOW)
+    assert table.timeline.pending() == ()
+    assert len(ring_of(table).values) == 2
+    assert ("k003", "rome", 500, 5.0) in held(table) and len(held(table)) == 41
+    table.compact()
+    table.cluster(**MORE)
+    check_places(table)
+    assert ("k003", "rome", 500, 5.0) in held(table) and len(held(table)) == 41
+    assert orphans(table) == []
+
+
+def test_a_resizing_that_a_write_gave_up_while_it_ran_leaves_nothing() -> None:
+    table = table_of()
+
+    def meanwhile(done: int, total: int) -> None:
+        if done == total:
+            table.upsert(rides(("k003", "rome", 500, 5.0)), **ALLOW)
+
+    with pytest.raises(ConflictError):
+        table.cluster(meanwhile, **MORE)
+    assert (len(ring_of(table).values), len(held(table))) == (2, 40)
+    table.upsert(rides(("k004", "rome", 501, 5.0)))
+    assert (orphans(table), leftovers(table)) == ([], [])
+
+
+def test_a_resizing_that_real_hudi_wrote_twice_for_is_not_given_up(tmp_path: Path) -> None:
+    table = golden("v9_idx_consistent_dual_write", tmp_path)
+    rows, instants = table.scan().to_arrow(), table.timeline.pending()
+    with pytest.raises(ConflictError, match="run the clustering"):
+        table.upsert(rows.slice(0, 5), **INDEX, **ALLOW)
+    assert table.timeline.pending() == instants
+    assert table.scan().to_arrow().num_rows == rows.num_rows
+    table.cluster(instant=instants[0].requested, **INDEX)
+    table.upsert(rows.slice(0, 5), **INDEX)
+    assert table.scan().to_arrow().num_rows == rows.num_rows
+
+
 def test_writes_wait_for_a_pending_resizing_and_another_kind_of_clustering_is_refused() -> None:
     table = table_of()
     scheduled = table.schedule_clustering(**MORE)

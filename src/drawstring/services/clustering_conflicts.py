@@ -7,6 +7,7 @@ from drawstring.filegroups.lookup import SliceLookup
 from drawstring.formats.clustering_plan import decode_clustering_plan
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import Action
+from drawstring.services.resizing import is_resizing
 from drawstring.services.rollback import cancel_clustering
 from drawstring.services.transaction import Session
 from drawstring.timeline.timeline import Timeline
@@ -21,7 +22,8 @@ def lookup_of(session: Session, timeline: Timeline, options: WriteOptions) -> Sl
 def make_way(session: Session, options: WriteOptions, metadata: CommitMetadata) -> None:
     """Take the pending clusterings off the timeline whose file groups a write changed, if it was told to.
 
-    Otherwise they stay, and whoever runs one here finds out that it is out of date.
+    Otherwise they stay, and whoever runs one here finds out that it is out of date. A resizing of buckets
+    goes in any case: records of this write are in the old buckets only, and another engine would lose them.
 
     Args:
         session: the table, locked.
@@ -29,10 +31,10 @@ def make_way(session: Session, options: WriteOptions, metadata: CommitMetadata) 
         metadata: what it is about to commit.
     """
     asked = options.clustering
-    if not (asked.allows_updates and asked.rolls_back_on_conflict):
+    if not asked.allows_updates:
         return
     changed = metadata.touched
     for instant in session.store.load().pending_of(Action.CLUSTERING):
         plan = decode_clustering_plan(session.store.read_requested(instant))
-        if changed & plan.inputs:
+        if changed & plan.inputs and (asked.rolls_back_on_conflict or is_resizing(plan)):
             cancel_clustering(session.rollback_context(), instant)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from drawstring.base.clock import Clock
-from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.markers import MARKER_ROOT, Markers
 from drawstring.formats.log_inline.blocks import (
@@ -142,9 +142,15 @@ def cancel_clustering(context: RollbackContext, instant: Instant) -> None:
     """Take a pending clustering off the timeline, with all files that bear its time.
 
     Raises:
-        ConflictError: another engine is running it.
+        ConflictError: another engine is running it, or wrote to its new file groups already.
     """
     refuse_live_writers(context.storage, context.clock, (instant,))
+    logs = (LogFile.parse(status) for status in data_files(context.storage))
+    if any(log is not None and log.instant == instant.requested for log in logs):
+        raise ConflictError(
+            "Another engine wrote to file groups that this clustering is going to make; run the clustering.",
+            instant=instant.requested,
+        )
     _clear_attempt(context, instant)
     _roll_back(context, Instant(instant.requested, Action.CLUSTERING, State.REQUESTED))
 

@@ -47,7 +47,8 @@ def check_buckets(facts: WriteFacts, index: Index, options: WriteOptions) -> Non
     if latest is None:
         return
     if isinstance(index, ConsistentIndex):
-        _refuse_resizing(facts)
+        if not options.clustering.allows_updates:
+            _refuse_resizing(facts)
         _refuse_replaced(facts, index)
         return
     if has_rings(facts.session.state.storage):
@@ -68,7 +69,8 @@ def _refuse_resizing(facts: WriteFacts) -> None:
         if instant.action is Action.CLUSTERING:
             raise ConflictError(
                 "buckets of the table are being split or merged: run that clustering (table.cluster(),"
-                " drawstring cluster), then write again",
+                " drawstring cluster), then write again; or give it up for this write, with"
+                " hoodie.clustering.updates.strategy=SparkAllowUpdateStrategy",
                 instant=instant.requested,
             )
 
