@@ -218,3 +218,24 @@ def test_an_update_of_all_columns_writes_whole_rows() -> None:
     table.update("id = 'b'", {"ts": 6, "fare": 1.0, "note": "'m'", "stops": None})
     assert [is_partial for is_partial, _ in blocks(table)] == [False]
     assert held(table)[1] == ("b", "rome", 6, 1.0, "m", None)
+
+
+@pytest.mark.parametrize("log_format", ["parquet", "avro"])
+def test_an_update_leaves_structs_with_required_fields_alone(log_format: str) -> None:
+    inner = pa.struct([pa.field("at", pa.int64(), nullable=False), ("by", pa.string())])
+    schema = pa.schema([*SCHEMA, ("last", inner)])
+    table = drawstring.create(
+        f"memory://{uuid.uuid4()}", schema, record_key="id", partition_by="city", table_type=MOR
+    )
+    row = {"id": "a", "city": "rome", "ts": 5, "fare": 1.0, "note": "n", "stops": None}
+    last = {"at": 1, "by": None}
+    table.upsert(pa.Table.from_pylist([{**row, "last": last}, {**row, "id": "b", "last": None}], schema))
+    table.update(None, {"fare": "fare + 1"}, **{"hoodie.logfile.data.block.format": log_format})
+    table.update("id = 'a'", {"note": "'m'"}, **{"hoodie.logfile.data.block.format": log_format})
+    for _ in ("logs", "base files"):
+        found = table.scan(["id", "fare", "note", "last"]).to_arrow().to_pylist()
+        assert sorted(found, key=lambda each: str(each["id"])) == [
+            {"id": "a", "fare": 2.0, "note": "m", "last": last},
+            {"id": "b", "fare": 2.0, "note": "n", "last": None},
+        ]
+        table.compact()

@@ -57,7 +57,7 @@ class Versions:
         names = self.rows.column_names
         nothing, more = np.zeros(len(self.keys), dtype=bool), np.zeros(len(newer.keys), dtype=bool)
         return Versions(
-            pa.concat_tables([self.rows, newer.rows.select(names).cast(self.rows.schema)]),
+            pa.concat_tables([self.rows, _typed(newer.rows.select(names), self.rows.schema)]),
             pa.concat_arrays([self.keys, newer.keys]),
             tuple(
                 pa.concat_arrays([old.cast(new.type), new])
@@ -130,3 +130,15 @@ def _sequence(column: pa.Array) -> tuple[pa.Array, ...]:
     """Take `<binlog file>.<position>` apart into numbers; what is none of these is null."""
     parts: Sequence[pa.Array] = pc.extract_regex(column, _SEQUENCE).flatten()
     return tuple(part.cast(pa.int64()) for part in parts)
+
+
+def _typed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return rows with the types of a schema; a column that has its type is left as it is.
+
+    Arrow casts no null struct whose fields must not be null, not even to its own type.
+    """
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(rows.columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
