@@ -20,16 +20,8 @@ from drawstring.table import Table
 from drawstring.timeline.properties_store import BACKUP_PATH, PROPERTIES_PATH
 from drawstring.timeline.store import TimelineStore
 from tests.services.test_compaction import FIRST, NEWER, logged, versions
-from tests.timeline.support import golden
 from tests.write.test_faults import HOUR_MS, START_MS, opened, prepared
 from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
-
-GOLDEN = [
-    "v6_mor_log_compaction",
-    "v8_cow_clustering_pending",
-    "v9_mor_compacted",
-    "v6_mor_compaction_pending",
-]
 
 
 def found(table: Table, **how: Any) -> list[tuple[str, str, str | None]]:
@@ -59,14 +51,6 @@ def test_a_table_in_use_is_sound(version: int, table_type: str, index: dict[str,
     assert (result.findings, result.is_sound) == ((), True)
     assert (result.partitions, result.records) == (2, len(held(table)))
     assert table.repair() == ()
-
-
-@pytest.mark.parametrize("name", GOLDEN)
-def test_tables_of_real_hudi_are_sound(name: str, tmp_path: Path) -> None:
-    storage, _ = golden(name, tmp_path)
-    result = drawstring.open(storage.spec.uri).validate()
-    assert {each.severity for each in result.findings} <= {Severity.NOTE}
-    assert result.records
 
 
 @versions

@@ -16,6 +16,7 @@ from drawstring.filegroups.tasks import InstantRange
 from drawstring.index.bucket_counts import BucketCounts, stored_counts
 from drawstring.index.consistent import ConsistentIndex
 from drawstring.model.files import FileSlice
+from drawstring.model.instant import Action
 from drawstring.model.validation import Finding, Remedy, Severity, Validation
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY, with_meta
 from drawstring.services import table_checks
@@ -82,12 +83,12 @@ def _task(state: TableState, inventory: Inventory, config: TableConfig) -> ReadC
     keys = ReadKeys(state.storage.spec, config, schema, instants, _KEYS_OF_SLICE)
     ring = counts = None
     if config.index_type == "BUCKET" and config.bucket_count:
-        if config.bucket_engine == "CONSISTENT_HASHING":
-            ring = ConsistentIndex(
-                config.bucket_count, config.bucket_hash_fields, state.storage.spec, timeline
-            )
-        else:
+        if config.bucket_engine != "CONSISTENT_HASHING":
             counts = stored_counts(state.storage, instants.admits, BucketCounts(config.bucket_count))
+        elif not timeline.pending_of(Action.CLUSTERING):
+            # While a resizing is pending, rows are in buckets that are on no ring yet.
+            fields = config.bucket_hash_fields
+            ring = ConsistentIndex(config.bucket_count, fields, state.storage.spec, timeline)
     return ReadContent(keys, ring, counts)
 
 

@@ -1,0 +1,19 @@
+"""Every table that real Hudi wrote is sound: what validate calls an error is none of Hudi's ways."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import drawstring
+from drawstring.model.validation import Severity
+from tests.golden.cases import NAMES
+from tests.timeline.support import golden
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_table_of_real_hudi_is_sound(name: str, tmp_path: Path) -> None:
+    storage, _ = golden(name, tmp_path)
+    result = drawstring.open(storage.spec.uri).validate()
+    assert [each for each in result.findings if each.severity is not Severity.NOTE] == []
