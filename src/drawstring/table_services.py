@@ -8,7 +8,7 @@ from typing import Any
 from drawstring.config.options import WriteOptions, check_call
 from drawstring.model.clean import CleanPlan
 from drawstring.model.instant import Instant
-from drawstring.model.result import ArchiveResult, CleanResult, RestoreResult
+from drawstring.model.result import ArchiveResult, CleanResult, CommitResult, RestoreResult
 from drawstring.model.savepoint import RestorePlan
 from drawstring.model.validation import Finding, Validation
 from drawstring.query.table_queries import TableQueries
@@ -19,6 +19,7 @@ from drawstring.services.progress import Progress
 from drawstring.services.repair import remedies_of, repair
 from drawstring.services.savepoint import delete_savepoint, planned_restore, restore, savepoint
 from drawstring.services.validate import validate
+from drawstring.write.expire import expire_partitions, planned_expiry
 
 
 class TableServices(TableQueries):
@@ -47,6 +48,29 @@ class TableServices(TableQueries):
         with self._about():
             check_call(options)
             return plan_clean(self._state, WriteOptions.parse(options))
+
+    def expire_partitions(self, **options: Any) -> CommitResult | None:
+        """Drop the partitions whose time is over, at once and as one commit.
+
+        Args:
+            **options: Hudi's options; `hoodie.partition.ttl.strategy.days.retain` says how many days it is.
+
+        Returns:
+            The commit, None when the time of none was over.
+
+        Raises:
+            InvalidError: nothing says how long they live.
+            ConflictError: another writer holds the table.
+        """
+        with self._about():
+            check_call(options)
+            return expire_partitions(self._state, WriteOptions.parse(options))
+
+    def plan_expiry(self, **options: Any) -> list[str]:
+        """Return the partitions that `expire_partitions` would drop now; the table stays as it is."""
+        with self._about():
+            check_call(options)
+            return planned_expiry(self._state, WriteOptions.parse(options))
 
     def archive(self, **options: Any) -> ArchiveResult | None:
         """Move old instants from the active timeline into the archived one.

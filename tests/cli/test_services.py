@@ -92,3 +92,11 @@ def test_savepoint_and_restore_show_what_they_do(
     assert "--instant" in capsys.readouterr().err
     assert text("savepoint", table.uri, "--delete", "--instant", times[1]).startswith("deleted")
     assert json.loads(text("savepoint", table.uri, "--json")) == {"instant": times[1]}
+
+
+def test_expire_shows_and_drops_partitions_whose_time_is_over(text: Any, table: drawstring.Table) -> None:
+    assert text("expire", table.uri, "--days", "3") == "no partition is that old\n"
+    assert json.loads(text("expire", table.uri, "--days", "0", "--dry-run", "--json")) == ["rome"]
+    assert "1 partitions; nothing was dropped" in text("expire", table.uri, "--days", "0", "--dry-run")
+    assert "dropped old partitions" in text("expire", table.uri, "--days", "0")
+    assert held(table) == []

@@ -19,6 +19,7 @@ from drawstring.cli.bootstrap import bootstrap
 from drawstring.cli.clean import clean
 from drawstring.cli.cluster import cluster
 from drawstring.cli.compact import compact
+from drawstring.cli.expire import expire
 from drawstring.cli.files import files
 from drawstring.cli.head import head
 from drawstring.cli.restore import restore
@@ -43,6 +44,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     services,
     validate,
     repair,
+    expire,
     savepoint,
     restore,
     bootstrap,

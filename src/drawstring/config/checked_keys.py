@@ -45,7 +45,7 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
         "When failed writes are rolled back.",
         "hoodie.cleaner.policy.failed.writes",
     ),
-    _only("FALSE", "hoodie.partition.ttl.inline", "Whether a write drops old partitions."),
+    _never("hoodie.partition.ttl.strategy.class", "Class that says which partitions are old."),
     _only("FALSE", "hoodie.datasource.hive_sync.enable", "Whether a write registers the table in Hive."),
     _only("FALSE", "hoodie.datasource.meta.sync.enable", "Whether a write registers the table in catalogs."),
     _only("FALSE", "hoodie.errortable.enable", "Whether bad records go to another table."),

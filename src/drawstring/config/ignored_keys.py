@@ -81,7 +81,7 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.optimistic.": _TUNING,
     "hoodie.orc.": _TUNING,
     "hoodie.parquet.": _TUNING,
-    "hoodie.partition.ttl.": _SERVICES,
+    "hoodie.partition.ttl.": "it is about other strategies",
     "hoodie.precommit.validators.": "validators are refused",
     "hoodie.record.index.": _METADATA,
     "hoodie.record.size.": _TUNING,

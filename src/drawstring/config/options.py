@@ -28,6 +28,7 @@ from drawstring.config.read_keys import READ_OPTIONS
 from drawstring.config.registry import OPTION_OF_KEY, check_names, parse_options, unknown_key
 from drawstring.config.sizing_keys import SIZING_OPTIONS, Sizing
 from drawstring.config.table import TableConfig
+from drawstring.config.ttl_keys import TTL_OPTIONS, PartitionTtl
 from drawstring.config.write_keys import IDENTITY_OPTIONS, WRITE_OPTIONS
 
 DEFAULT_BUCKET_COUNT: Final = 256
@@ -42,6 +43,7 @@ _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
     "bootstrap": (Bootstrap, BOOTSTRAP_OPTIONS),
     "cleaning": (Cleaning, CLEAN_OPTIONS),
     "archiving": (Archiving, ARCHIVE_OPTIONS),
+    "ttl": (PartitionTtl, TTL_OPTIONS),
 }
 """Options that make one field of `WriteOptions` together, and what that is."""
 
@@ -79,6 +81,7 @@ class WriteOptions:
         clustering: what clustering brings together, and when.
         cleaning: which old versions of files go.
         archiving: how many instants stay on the active timeline.
+        ttl: how long partitions live.
         partial_update, partial_merges: whether upsert, and updates and merges, write some columns alone.
         combine_before_insert, combine_before_upsert: whether one record of a key is kept.
         insert_duplicates: `none`, `drop` or `fail`: what insert does with keys that are there.
@@ -124,6 +127,7 @@ class WriteOptions:
     cleaning: Cleaning
     archiving: Archiving
     bootstrap: Bootstrap
+    ttl: PartitionTtl
     partial_update: bool
     partial_merges: bool
     combine_before_insert: bool

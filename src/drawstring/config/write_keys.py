@@ -16,6 +16,7 @@ from drawstring.config.leaner_files import LEANER_OPTIONS
 from drawstring.config.log_index_keys import LOG_INDEX_OPTIONS
 from drawstring.config.option import Kind, Option
 from drawstring.config.sizing_keys import SIZING_OPTIONS
+from drawstring.config.ttl_keys import TTL_OPTIONS
 
 _OPERATIONS: Final = (
     "upsert", "insert", "bulk_insert", "append", "delete", "insert_overwrite", "insert_overwrite_table",
@@ -246,6 +247,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     *COMPACTION_OPTIONS,
     *CLEAN_OPTIONS,
     *ARCHIVE_OPTIONS,
+    *TTL_OPTIONS,
     Option(
         "hoodie.write.lock.wait_time_ms",
         "How long a write waits for another one to end, milliseconds.",

@@ -13,6 +13,7 @@ from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import InvalidError
 from drawstring.config.options import WriteOptions
 from drawstring.engine.protocol import Rows
+from drawstring.filegroups.lookup import SliceLookup
 from drawstring.formats.metadata import encode_requested_replace
 from drawstring.index.protocol import PARTITION
 from drawstring.model.commit import CommitMetadata, WriteOperation
@@ -48,7 +49,6 @@ def delete_partitions(
         ConflictError: another writer was there first, or a pending clustering has a file group.
         InvalidError: nothing says which partitions; nothing was written.
     """
-    watch = Stopwatch()
     asked = options.partitions_to_delete
     if not asked and rows is None:
         raise InvalidError("there is no partition to delete: name one, or a pattern such as '2024/*'")
@@ -58,21 +58,41 @@ def delete_partitions(
         session = clear(found)
         timeline = session.store.load()
         lookup = lookup_of(session, timeline, options)
-        dropped = matching(asked, lookup.partitions())
-        schema = table_schema_json(state.storage, session.store, timeline, session.config)
-        requested = encode_requested_replace(WriteOperation.DELETE_PARTITION)
-        time = session.store.new_time(timeline)
-        with begin(session, Action.REPLACE_COMMIT, time, requested) as transaction:
-            metadata = CommitMetadata(
-                operation=WriteOperation.DELETE_PARTITION,
-                extra={**(extra or {}), **({"schema": schema} if schema else {})},
-                replaced=replaced_groups(dropped, lookup),
-            )
-            make_way(session, options, metadata)
-            completed = transaction.commit(metadata)
-        result = CommitResult.of(completed, DELETE_PARTITION, (), watch.seconds())
-        told_commit(state, session.config, result, watch.laps)
-        tidy(session, options)
+        return drop_listed(session, matching(asked, lookup.partitions()), lookup, options, extra)
+
+
+def drop_listed(
+    session: Session,
+    dropped: Sequence[str],
+    lookup: SliceLookup,
+    options: WriteOptions,
+    extra: Mapping[str, str] | None = None,
+) -> CommitResult:
+    """Drop partitions of a table whose lock is held, as one commit; see `delete_partitions`.
+
+    Args:
+        session: the table, locked and cleared.
+        dropped: partition paths.
+        lookup: the table as it is.
+        options: the write's options.
+        extra: what else the commit says.
+    """
+    watch = Stopwatch()
+    timeline = session.store.load()
+    schema = table_schema_json(session.state.storage, session.store, timeline, session.config)
+    requested = encode_requested_replace(WriteOperation.DELETE_PARTITION)
+    time = session.store.new_time(timeline)
+    with begin(session, Action.REPLACE_COMMIT, time, requested) as transaction:
+        metadata = CommitMetadata(
+            operation=WriteOperation.DELETE_PARTITION,
+            extra={**(extra or {}), **({"schema": schema} if schema else {})},
+            replaced=replaced_groups(dropped, lookup),
+        )
+        make_way(session, options, metadata)
+        completed = transaction.commit(metadata)
+    result = CommitResult.of(completed, DELETE_PARTITION, (), watch.seconds())
+    told_commit(session.state, session.config, result, watch.laps)
+    tidy(session, options)
     return result
 
 

@@ -34,6 +34,7 @@ from drawstring.write.arrange import Arrangement
 from drawstring.write.buckets import check_buckets
 from drawstring.write.drop import DELETE_PARTITION, delete_partitions
 from drawstring.write.duplicates import without_known
+from drawstring.write.expire import expire_inline
 from drawstring.write.facts import WriteFacts
 from drawstring.write.feed import Arriving, BoundFeed, Feed
 from drawstring.write.merge_batches import HOME, AtHome
@@ -118,6 +119,7 @@ def write_feed(
         result = told_commit(state, session.config, done, watch.laps)
         tidy(session, options)
     look_after(state, session.config, options)
+    expire_inline(state, options)
     return result
 
 

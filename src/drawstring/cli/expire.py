@@ -1,0 +1,53 @@
+"""`drawstring expire`: drop the partitions whose time is over."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from drawstring.cli import output
+from drawstring.cli.arguments import (
+    AsJson,
+    DryRun,
+    HudiOptions,
+    StorageOptions,
+    TablePath,
+    named_values,
+    open_table,
+)
+
+Days = Annotated[
+    int,
+    Parameter(name="--days", validator=Number(gte=0), help="Days that a partition lives after its last one."),
+]
+
+
+def expire(
+    path: TablePath,
+    *,
+    days: Days,
+    dry_run: DryRun = False,
+    hoodie: HudiOptions = (),
+    as_json: AsJson = False,
+    option: StorageOptions = (),
+) -> None:
+    """Drop the partitions that nobody wrote to for some days, as one commit."""
+    table = open_table(path, option)
+    given = {"hoodie.partition.ttl.strategy.days.retain": str(days), **named_values(hoodie)}
+    if dry_run:
+        partitions = table.plan_expiry(**given)
+        if as_json:
+            output.print_json(partitions)
+            return
+        output.print_grid(("partition to drop",), [(each,) for each in partitions])
+        output.console().print(f"{len(partitions)} partitions; nothing was dropped", highlight=False)
+        return
+    result = table.expire_partitions(**given)
+    if as_json:
+        output.print_json(asdict(result) if result else None)
+    else:
+        text = f"dropped old partitions at instant {result.instant}" if result else "no partition is that old"
+        output.console().print(text, highlight=False)
