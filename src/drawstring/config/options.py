@@ -24,8 +24,8 @@ from drawstring.config.kinds import (
 )
 from drawstring.config.merging import MergeMode, asked_mode
 from drawstring.config.option import Given, Option, Scope, Value, text_of
-from drawstring.config.read_keys import READ_OPTIONS
-from drawstring.config.registry import OPTION_OF_KEY, check_names, parse_options, unknown_key
+from drawstring.config.read_options import ReadOptions
+from drawstring.config.registry import OPTION_OF_KEY, check_names, fields_of, parse_options, unknown_key
 from drawstring.config.sizing_keys import SIZING_OPTIONS, Sizing
 from drawstring.config.table import TableConfig
 from drawstring.config.ttl_keys import TTL_OPTIONS, PartitionTtl
@@ -151,8 +151,8 @@ class WriteOptions:
             UnsupportedError: something that this release does not carry out.
         """
         found = parse_options(given, Scope.WRITE)
-        fields = _fields(_SINGLE, found)
-        fields |= {name: group(**_fields(options, found)) for name, (group, options) in _GROUPS.items()}
+        fields = fields_of(_SINGLE, found)
+        fields |= {name: group(**fields_of(options, found)) for name, (group, options) in _GROUPS.items()}
         table_type = fields["table_type"]
         fields |= {
             "compaction": CompactionSettings.take(fields),
@@ -166,58 +166,6 @@ class WriteOptions:
         }
         options = cls(**fields)
         _check_write(options)
-        return options
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """What a read was told.
-
-    Attributes:
-        query_type: `snapshot`, `read_optimized` or `incremental`.
-        as_of: instant, date or date-time of a time travel, None for now.
-        begin, end: of an incremental query, exclusive and inclusive.
-        include_start: whether `begin` is inclusive.
-        incremental_format: `latest_state` or `cdc`.
-        holes: `FAIL`, `BLOCK` or `USE_TRANSITION_TIME`.
-        full_scan: whether an incremental query may read the whole table.
-        start_offset: where a new stream starts.
-        max_commits, max_bytes: of a micro-batch, None for no bound.
-        on_cleaned: `fail`, `snapshot` or `earliest`.
-        columns: columns to read, None for all.
-        where: SQL predicate, None for all rows.
-    """
-
-    query_type: str
-    as_of: str | None
-    begin: str | None
-    end: str | None
-    include_start: bool
-    incremental_format: str
-    holes: str
-    full_scan: bool
-    start_offset: str
-    max_commits: int | None
-    max_bytes: int | None
-    on_cleaned: str
-    columns: tuple[str, ...] | None
-    where: str | None
-
-    @property
-    def is_cdc(self) -> bool:
-        """Whether changes are asked for, rather than rows."""
-        return self.incremental_format == "cdc"
-
-    @classmethod
-    def parse(cls, given: Given) -> Self:
-        """Return the options that texts (or Python values) under Hudi's keys say.
-
-        Raises:
-            InvalidError: an unknown key, a value that makes no sense, or a contradiction.
-            UnsupportedError: something that this release does not carry out.
-        """
-        options = cls(**_fields(READ_OPTIONS, parse_options(given, Scope.READ)))
-        _check_read(options)
         return options
 
 
@@ -310,16 +258,6 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
 _NOT_OF_TABLES: Final = frozenset(option for option in WRITE_OPTIONS if not option.stored_as)
 
 
-def _fields(options: tuple[Option, ...], found: Mapping[Option, tuple[str, Value]]) -> dict[str, Any]:
-    """Return values by field; what was given empty counts as not given."""
-    fields: dict[str, Any] = {}
-    for option in options:
-        if option.field:
-            value = found[option][1] if option in found else option.default
-            fields[option.field] = option.default if value in ("", ()) else value
-    return fields
-
-
 def _given_text(found: Mapping[Option, tuple[str, Value]], key: str) -> str | None:
     entry = found.get(OPTION_OF_KEY[key])
     return text_of(entry[1]) or None if entry else None
@@ -365,22 +303,6 @@ def _check_write(options: WriteOptions) -> None:
         raise InvalidError(
             f"hoodie.bucket.index.hash.field has {', '.join(sorted(stray))}, which is no column of the "
             f"record key ({', '.join(options.record_key)})"
-        )
-
-
-def _check_read(options: ReadOptions) -> None:
-    incremental = options.query_type == "incremental"
-    if incremental and options.as_of:
-        raise InvalidError("as.of.instant does not go with an incremental query: set its end instead")
-    if not incremental and (options.begin or options.end):
-        raise InvalidError(
-            f"begin and end times do not go with a {options.query_type} query: set "
-            "hoodie.datasource.query.type=incremental, or leave them out"
-        )
-
-    if incremental and options.is_cdc and (options.columns or options.where):
-        raise InvalidError(
-            "a change query has columns of its own: leave out drawstring.columns and drawstring.where"
         )
 
 

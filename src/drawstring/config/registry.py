@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import logging
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.checked_keys import CHECKED_OPTIONS, KNOWN_LOCK_PROVIDERS, LOCK_PROVIDER
@@ -49,6 +49,16 @@ def parse_options(given: Given, scope: Scope) -> dict[Option, tuple[str, Value]]
     if left_aside:
         _LOG.info("options left aside: %s", "; ".join(f"{key} ({why})" for key, why in left_aside.items()))
     return found
+
+
+def fields_of(options: tuple[Option, ...], found: Mapping[Option, tuple[str, Value]]) -> dict[str, Any]:
+    """Return the values of options by field; what was given empty counts as not given."""
+    fields: dict[str, Any] = {}
+    for option in options:
+        if option.field:
+            value = found[option][1] if option in found else option.default
+            fields[option.field] = option.default if value in ("", ()) else value
+    return fields
 
 
 def check_names(given: Given) -> None:
