@@ -16,6 +16,7 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from tests.histories import UNTENDED
+from tests.services import test_resizing as resizing
 from tests.timeline.support import golden
 from tests.write.test_faults import (
     HOUR_MS,
@@ -69,7 +70,7 @@ def test_a_table_goes_back_to_a_savepoint_whatever_was_done_since(table_type: st
     assert len(result.undone) == (6 if table_type == MOR else 5)
     assert held(table) == rows
     assert table.timeline.writes()[-1].requested == saved
-    assert (orphans(table), leftovers(table)) == ([], [])
+    assert (orphans(table), leftovers(table), table.validate().findings) == ([], [], ())
     assert table.restore(saved) is None
     table.upsert(rides(("a", "rome", 9, 9.0), ("new", "bern", 9, 9.0)))
     assert held(table) == sorted([("a", "rome", 9, 9.0), ("b", "oslo", 1, 1.0), ("new", "bern", 9, 9.0)])
@@ -270,6 +271,27 @@ def test_a_pending_restore_of_another_engine_is_finished() -> None:
     table.upsert(rides(("n", "oslo", 4, 4.0)), **UNTENDED)
     assert held(table) == sorted([*rows, ("n", "oslo", 4, 4.0)])
     assert table.timeline.pending() == ()
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("is_run", [True, False], ids=["run", "pending"])
+def test_a_ring_is_what_it_was_before_its_buckets_were_split(version: int, is_run: bool) -> None:
+    table = resizing.table_of(version)
+    rows, ring, saved = held(table), resizing.ring_of(table), table.savepoint()
+    if is_run:
+        assert table.cluster(**resizing.MORE)
+        table.upsert(rides(("k003", "rome", 200, 1.0), ("new", "rome", 1, 1.0)), **UNTENDED)
+        assert resizing.ring_of(table) != ring
+    else:
+        assert table.schedule_clustering(**resizing.MORE)
+    assert table.restore(saved)
+    assert (held(table), resizing.ring_of(table)) == (rows, ring)
+    table.upsert(rides(("k003", "rome", 300, 3.0), ("new", "rome", 1, 1.0)))
+    resizing.check_places(table)
+    assert len(held(table)) == len(rows) + 1
+    assert table.compact() and table.cluster(**resizing.MORE)
+    resizing.check_places(table)
+    assert table.validate().findings == ()
 
 
 def test_a_compaction_without_work_is_undone_too() -> None:
