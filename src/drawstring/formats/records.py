@@ -44,7 +44,8 @@ def inside(path: str) -> str:
     """
     if not isinstance(path, str):
         raise ValueError(f"{path!r} stands where a path belongs")
-    if path.startswith("/") or "\0" in path or any(part in (".", "..") for part in path.split("/")):
+    between = f"/{path}/"
+    if path.startswith("/") or "\0" in path or "/./" in between or "/../" in between:
         raise ValueError(f"the path {path!r} leads out of the table")
     return path
 
