@@ -8,6 +8,7 @@ import os
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -82,6 +83,25 @@ def test_kept_rows_are_read_again_from_disk_until_released(spill_folder: str) ->
     assert len(os.listdir(spill_folder)) == 1
     kept.release()
     assert os.listdir(spill_folder) == []
+
+
+def test_rows_that_are_read_for_the_last_time_go_as_they_are_read() -> None:
+    batches = batches_of([[("rome", number)] for number in range(20)])
+    alive = [weakref.ref(batch) for batch in batches]
+    kept = LocalEngine(threads=2).rows(SCHEMA, iter(batches)).persist()
+    del batches
+    assert all(ref() is not None for ref in alive)
+    seen: list[int] = []
+
+    def count(rows: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[int]:
+        for batch in rows:
+            seen.append(sum(ref() is not None for ref in alive))
+            yield batch.num_rows
+
+    same = kept.map_batches(lambda each: each, SCHEMA)
+    assert sum(same.last().run(count)) == 20
+    assert seen[-1] < 10
+    kept.release()
 
 
 def test_what_a_join_keeps_goes_with_its_result(spill_folder: str) -> None:

@@ -71,10 +71,13 @@ class LocalEngine:
 class LocalRows:
     """Record batches in this process: one stream, or streams by group after an exchange."""
 
-    def __init__(self, engine: LocalEngine, schema: pa.Schema, source: Source) -> None:
+    def __init__(
+        self, engine: LocalEngine, schema: pa.Schema, source: Source, below: SpillingGroups | None = None
+    ) -> None:
         self._engine = engine
         self._schema = schema
         self._source = source
+        self._below = below
         self._kept: SpillingGroups | None = None
         self._tallies: dict[tuple[str, ...], Tally] = {}
 
@@ -98,16 +101,22 @@ class LocalRows:
             for batches in ordered_map(apply, self._source(), self._engine.threads):
                 yield from batches
 
-        return LocalRows(self._engine, schema, mapped)
+        return LocalRows(self._engine, schema, mapped, self._below)
 
     def persist(self) -> LocalRows:
         """Read the stream to its end and keep it, on disk beyond the engine's memory."""
         kept = SpillingGroups(self._schema, self._engine.memory_bytes)
         for batch in self._source():
             kept.add(_KEPT, batch)
-        rows = LocalRows(self._engine, self._schema, lambda: kept.batches(_KEPT))
+        rows = LocalRows(self._engine, self._schema, lambda: kept.batches(_KEPT), kept)
         rows._kept = kept
         return rows
+
+    def last(self) -> LocalRows:
+        """Return the rows for their last reading: what is kept of them in memory goes as it is read."""
+        if self._below is not None:
+            self._below.drain()
+        return self
 
     def distinct(self, column: str) -> list[str]:
         """Return the distinct values of a text column, sorted."""
@@ -161,7 +170,7 @@ class LocalRows:
                     alone = wanted.unmatched(batch).select([field.name for field in columns])
                     yield with_null_left(alone, self._schema)
 
-        return LocalRows(self._engine, joined_schema, joined)
+        return LocalRows(self._engine, joined_schema, joined, left._below)
 
     def exchange(self, by: Sequence[str]) -> LocalGroups:
         """Bring rows with equal values in `by` together."""

@@ -61,6 +61,10 @@ class Rows(Protocol):
         """Keep what was computed, so that two uses see the same rows."""
         ...
 
+    def last(self) -> Rows:
+        """Return the rows for their last reading: what was kept of them may go as it is read."""
+        ...
+
     def distinct(self, column: str) -> list[str]:
         """Return the distinct values of a text column; for a few values only."""
         ...

@@ -34,6 +34,7 @@ class SpillingGroups:
         self._limit_bytes = limit_bytes
         self._held: dict[Hashable, list[pa.RecordBatch]] = defaultdict(list)
         self._held_bytes = 0
+        self._drains = False
         self._folder: str | None = None
         self._runs: list[tuple[str, dict[Hashable, list[int]]]] = []
         self._groups: dict[Hashable, None] = {}
@@ -58,7 +59,17 @@ class SpillingGroups:
                     reader = pa.ipc.open_file(source)
                     for position in index[group]:
                         yield reader.get_batch(position)
-        yield from self._held.get(group, ())
+        held = self._held.get(group, [])
+        if not self._drains:
+            yield from held
+            return
+        held.reverse()
+        while held:
+            yield held.pop()
+
+    def drain(self) -> None:
+        """Let go of batches in memory as they are read: the next reading is the last one."""
+        self._drains = True
 
     def drop(self, group: Hashable) -> None:
         """Let go of a group's batches in memory."""

@@ -145,6 +145,10 @@ class SparkRows:
         kept = self._packed(Together()).persist(StorageLevel.MEMORY_AND_DISK)
         return self._unpacked(kept)
 
+    def last(self) -> SparkRows:
+        """Return the rows: Spark lets go of what it keeps by itself."""
+        return self
+
     def distinct(self, column: str) -> list[str]:
         """Return the distinct values of a text column, sorted."""
         return sorted(value for (value,) in self.tally((column,)).rows if value is not None)

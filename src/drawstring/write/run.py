@@ -216,7 +216,7 @@ def _place_new(
 
 
 def _run(rows: Rows, task: PlaceGroups) -> list[WriteStat]:
-    return rows.exchange(task.grouping).run(task)
+    return rows.last().exchange(task.grouping).run(task)
 
 
 def _replaced(verb: Verb, stats: list[WriteStat], lookup: SliceLookup) -> dict[str, tuple[str, ...]]:
