@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import orc
 
 from drawstring.config.properties import decode_properties
 from drawstring.config.table import table_config
 from drawstring.formats.avro import decode_datums
+from drawstring.formats.base_file_compaction import base_files_of
 from drawstring.formats.base_files import Selection, base_schema, read_base
 from drawstring.formats.bloom import DYNAMIC, BloomFilter
+from drawstring.formats.clustering_plan import decode_clustering_plan
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, decode_deletes, scan_blocks
 from drawstring.formats.metadata import (
@@ -24,6 +27,7 @@ from drawstring.formats.metadata import (
     decode_rollback,
     decode_rollback_plan,
 )
+from drawstring.formats.parquet_stitch import can_stitch, stitch, stitch_source
 from drawstring.storage.memory import MemoryStorage
 from tests.formats.hfiles import NONE, Form, hfile
 
@@ -63,6 +67,22 @@ def read_bloom(data: bytes) -> None:
     bloom.contains(pa.array(["a", "id:1"]))
 
 
+def read_clustering(data: bytes) -> None:
+    """Read the plan of a clustering, which file groups it has, and what it says of buckets."""
+    clustering_groups(data)
+    plan = decode_clustering_plan(data)
+    plan.inputs, base_files_of(plan)
+
+
+def read_stitched(data: bytes) -> None:
+    """Copy the row groups of a Parquet file."""
+    storage = MemoryStorage("memory://fuzz-stitch")
+    storage.put("a.parquet", data)
+    source = stitch_source(storage, "a.parquet")
+    if source is not None and can_stitch([source]):
+        stitch(storage, [source], "b.parquet", "b.parquet", bloom=False)
+
+
 def read_kryo(data: bytes) -> None:
     """Read a delete block of version 1 or 2 with its true length."""
     decode_deletes(b"\0\0\0\x02" + len(data).to_bytes(4, "big") + data)
@@ -76,7 +96,7 @@ def seeds() -> Iterator[tuple[str, Decode, bytes]]:
         "commit": lambda data: void(decode_commit(data)),
         ".inflight": lambda data: void(decode_commit(data)),
         "compaction.requested": lambda data: void(decode_compaction_plan(data)),
-        "clustering.requested": lambda data: void(clustering_groups(data)),
+        "clustering.requested": read_clustering,
         "overwrite.requested": lambda data: void(clustering_groups(data)),
         "rollback.requested": lambda data: void(decode_rollback_plan(data, "file:///table")),
         ".rollback": lambda data: void(decode_rollback(data, "file:///table")),
@@ -112,6 +132,10 @@ def _golden_seeds() -> Iterator[tuple[str, Decode, bytes]]:
 def base_seeds() -> Iterator[tuple[str, Decode, bytes]]:
     """Yield base files of the formats that have no reader of their own in the other seeds."""
     times = pa.array([0, None, 1_700_000_000_000_000], pa.timestamp("us"))
+    sink = pa.BufferOutputStream()
+    named = pa.table({"_hoodie_file_name": ["a"] * 9, "fare": [at / 3 for at in range(9)]})
+    pq.write_table(named, sink, row_group_size=4, store_schema=False)
+    yield "row groups", read_stitched, sink.getvalue().to_pybytes()
     rows = pa.table({"id": [1, 2, 3], "name": ["a", None, "c"], "at": times, "tags": [["x"], [], None]})
     for codec in ("uncompressed", "zlib"):
         sink = pa.BufferOutputStream()

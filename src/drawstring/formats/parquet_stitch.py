@@ -221,7 +221,9 @@ class _Names:
 def _is_plain(source: StitchSource) -> bool:
     if _ENCRYPTION in source.footer or source.rows != sum(int(g[_GROUP_ROWS][1]) for g in source.row_groups):
         return False
-    return bool(source.entries is not None) and all(
+    can_stitch([source])  # entries and schema are looked at, so that damage is told here
+    _names(source, FILE_NAME)
+    return all(
         _CHUNK_FILE not in chunk and _CHUNK_META in chunk and int(group[_GROUP_ROWS][1]) > 0
         for group in source.row_groups
         for chunk in group[_COLUMNS][1][1]
@@ -231,7 +233,7 @@ def _is_plain(source: StitchSource) -> bool:
 def _names(source: StitchSource, name: str | None) -> _Names | None:
     elements: list[Struct] = source.schema[1][1]
     for element in elements:
-        if name is not None and element[_ELEMENT_NAME][1] == FILE_NAME.encode():
+        if name is not None and element.get(_ELEMENT_NAME, (BINARY, b""))[1] == FILE_NAME.encode():
             return _Names(name, is_required=element.get(_REPETITION, (0, 1))[1] == _REQUIRED)
     return None
 
