@@ -1,0 +1,87 @@
+"""A compaction that one of drawstring and real Hudi plans, the other one runs, with writes in between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import drawstring
+from drawstring.model.instant import Action
+from tests.histories import Case, row, write
+from tests.interop.client import Referee
+from tests.interop.turns import assert_both_read, hudi_options, hudi_writes
+
+EVERY_LOG = {"hoodie.compact.inline.max.delta.commits": "1"}
+FEW_BLOCKS = {"hoodie.log.compaction.blocks.threshold": "2"}
+VERSIONS = (pytest.param(6, marks=pytest.mark.long), 8, 9)
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_plans_change_hands(referee: Referee, tmp_path: Path, version: int) -> None:
+    case = Case(version, "MERGE_ON_READ")
+    history = write(str(tmp_path / "rides"), case)
+    options = {**hudi_options(case), **EVERY_LOG}
+
+    ours = history.table.schedule_compaction()
+    assert ours is not None
+    history.upsert([row(number, 600) for number in range(20, 40)])
+    assert_both_read(referee, history)
+    assert referee.service(history.path, "compaction", options, instant=ours) == ours
+    assert_both_read(referee, history)
+
+    theirs = referee.service(history.path, "compaction", options, run=False)
+    assert theirs is not None
+    hudi_writes(referee, history, "upsert", [row(number, 700) for number in range(30, 50)])
+    history.table = drawstring.open(history.path)
+    history.upsert([row(number, 800) for number in range(35, 45)])
+    history.table.compact(lambda done, of: history.upsert([row(1, 900 + done)]), instant=theirs)
+    assert history.table.timeline.write_at(theirs)
+    assert_both_read(referee, history)
+
+    hudi_writes(referee, history, "upsert", [row(number, 1000) for number in range(5)])
+    assert history.table.compact()
+    assert history.table.timeline.pending_of(Action.COMPACTION) == ()
+    assert_both_read(referee, history)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_hudi_reads_and_goes_on_with_compacted_logs(referee: Referee, tmp_path: Path, version: int) -> None:
+    case = Case(version, "MERGE_ON_READ")
+    history = write(str(tmp_path / "rides"), case)
+    history.upsert([row(number, 600) for number in range(20, 40)])
+    history.delete([row(number, 650) for number in (3, 21, 39)])
+
+    assert history.table.log_compact(**FEW_BLOCKS)
+    assert_both_read(referee, history)
+    hudi_writes(referee, history, "upsert", [row(number, 700) for number in (0, 3, 30, 50)])
+    history.table = drawstring.open(history.path)
+    history.upsert([row(number, 800) for number in (0, 21, 31)])
+    assert_both_read(referee, history)
+
+
+def test_hudi_reads_and_goes_on_with_a_table_after_hybrid_compactions(
+    referee: Referee, tmp_path: Path
+) -> None:
+    case = Case(9, "MERGE_ON_READ")
+    history = write(str(tmp_path / "rides"), case)
+    hybrid = {
+        **FEW_BLOCKS,
+        "drawstring.compaction.hybrid": "true",
+        "drawstring.compaction.hybrid.log.ratio": "9",
+    }
+
+    history.upsert([row(number, 600) for number in range(20, 40)])
+    result = history.table.compact(**hybrid)
+    assert result is not None
+    assert any(each.logs and each.base for each in history.table.file_slices())
+    assert_both_read(referee, history)
+    hudi_writes(referee, history, "upsert", [row(number, 700) for number in (0, 3, 30, 50)])
+    history.table = drawstring.open(history.path)
+    history.delete([row(number, 800) for number in (0, 21, 31)])
+    assert_both_read(referee, history)
+
+    planned = history.table.schedule_compaction(**hybrid)
+    assert planned is not None
+    assert referee.service(history.path, "compaction", hudi_options(case), instant=planned) == planned
+    assert_both_read(referee, history)
