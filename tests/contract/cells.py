@@ -82,9 +82,9 @@ NO_OPERATIONS = (
         ("insert_overwrite", "insert_overwrite_table"),
     ),
     Refusal(
-        "cluster on bucket, consistent",
-        "cannot be clustered yet",
-        lambda kind: kind.index in ("bucket", "consistent"),
+        "cluster on bucket",
+        "cannot be clustered",
+        lambda kind: kind.index == "bucket",
         ("cluster",),
     ),
     Refusal("compact on cow", "COPY_ON_WRITE", lambda kind: not kind.is_mor, ("compact",)),

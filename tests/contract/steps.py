@@ -25,6 +25,9 @@ PLACES = (("eu", "rome", 0), ("us", "new=york", 0), ("us", "rome", DAY))
 NUMBERS = 6
 DROP = {"hoodie.datasource.write.insert.drop.duplicates": "true"}
 FAIL = {"hoodie.datasource.insert.dup.policy": "fail"}
+PARTIAL_ROWS = ("partial", "update_where", "merge")
+"""Operations that may write a few columns of a row."""
+
 PARTIAL = {"drawstring.write.partial_update": "true"}
 SORTS = ("NONE", "GLOBAL_SORT", "PARTITION_SORT", "PARTITION_PATH_REPARTITION")
 
@@ -62,22 +65,33 @@ FIRST = Step("insert", tuple(Item(number, number % len(PLACES)) for number in ra
 
 @dataclass
 class Both:
-    """A table and its model, and how rows are handed to the table."""
+    """A table and its model, how rows are handed to the table, and with which options besides the kind's."""
 
     kind: Kind
     table: Table
     model: Model
     give: Callable[[pa.Table], Any] = lambda rows: rows
+    more: dict[str, str] = field(default_factory=dict)
     columns: dict[str, pa.DataType] = field(default_factory=lambda: dict(COLUMNS))
+    patched: set[Name] = field(default_factory=set)
     _highest: dict[Name, int] = field(default_factory=dict)
     _values: int = 0
+    _had_late: bool = False
 
     def take(self, step: Step) -> CommitResult | None:
-        """Carry a step out on both; None when it came to nothing."""
-        options = dict(self.kind.options)
+        """Carry a step out on both; None when it came to nothing.
+
+        Log blocks with a few columns take the others from any row that a log has of the record, from one that
+        is older than the base file's too. So no history has both late rows and such blocks.
+        """
+        options = {**self.kind.options, **self.more}
         if step.apart:
             options["hoodie.parquet.small.file.limit"] = "0"
-        return OPERATIONS[step.operation](self, step, options)
+        if self._had_late and self.kind.has_partial_blocks and step.operation in PARTIAL_ROWS:
+            return None
+        result = OPERATIONS[step.operation](self, step, options)
+        self._had_late |= bool(self.model.late)
+        return result
 
     def call(self, verb: str, rows: list[Row], step: Step, options: dict[str, str]) -> CommitResult:
         """Hand rows to a verb of the table."""
@@ -101,6 +115,13 @@ class Both:
 
     def new_rows(self, step: Step) -> list[Row]:
         return [row for row in self.rows(step) if self.model.name(row) not in self.model.state]
+
+    def patch(self, rows: Iterable[Row]) -> list[Row]:
+        """Note rows that go to the table with some of their columns only, where logs can hold these."""
+        found = self.sent(rows)
+        if self.kind.has_partial_blocks:
+            self.patched |= set(map(self.model.name, found))
+        return found
 
     def is_deleted(self, row: Row) -> bool:
         """Tell whether a record was there and is not any more."""
@@ -143,10 +164,11 @@ class Both:
         """Return a time for a row; of a record that is not there always a newer one.
 
         Only logs remember a delete, and only until they are compacted, so what happens to a row that is
-        older than the delete before it depends on more than the rows.
+        older than the delete before it depends on more than the rows. Likewise what a row fills in that is
+        older than an update whose log block has a few columns only.
         """
         there = self.model.state.get(name)
-        if there is None or pace is Pace.NEWER:
+        if there is None or pace is Pace.NEWER or name in self.patched:
             return self._highest.get(name, 100) + 10
         return int(there["ts"]) - (5 if pace is Pace.LATE else 0)
 
@@ -210,7 +232,7 @@ def partial(both: Both, step: Step, options: dict[str, str]) -> CommitResult | N
     if not found:
         return None
     kept = {"id", "region", "city", "made", "ts", ("value", "note")[step.items[0].number % 2]}
-    rows = both.sent({name: row[name] for name in row if name in kept} for row in found)
+    rows = both.patch({name: row[name] for name in row if name in kept} for row in found)
     columns = {name: kind for name, kind in COLUMNS.items() if name in kept}
     result = both.table.upsert(both.give(table_of(rows, columns)), **{**options, **PARTIAL})
     both.model.patch(rows, result.instant)
@@ -258,10 +280,11 @@ def delete_partition(both: Both, step: Step, options: dict[str, str]) -> CommitR
 def update_where(both: Both, step: Step, options: dict[str, str]) -> CommitResult:
     """Update what a condition finds; to an earlier time it is a late row."""
     where, hit = _condition(both, step)
-    shift = {Pace.LATE: -5, Pace.TIE: 0, Pace.NEWER: 10}[step.items[0].pace]
+    late = 10 if both.kind.has_partial_blocks else -5
+    shift = {Pace.LATE: late, Pace.TIE: 0, Pace.NEWER: 10}[step.items[0].pace]
     result = both.table.update(where, {"value": "value + 1000", "ts": f"ts + {shift}"}, **options)
     changed = [{**row, "value": _plus(row["value"], 1000), "ts": row["ts"] + shift} for row in hit]
-    both.model.write(both.sent(changed), result.instant)
+    both.model.write(both.patch(changed), result.instant)
     return result
 
 
@@ -298,7 +321,7 @@ def merge(both: Both, step: Step, options: dict[str, str]) -> CommitResult:
     result = builder.execute()
     written, deleted = _merged(both, source, by_source=step.apart)
     model.delete(deleted)
-    model.write(written, result.instant)
+    model.write(both.patch(written), result.instant)
     return result
 
 

@@ -14,7 +14,7 @@ from drawstring.base.errors import UnsupportedError
 from drawstring.model.result import CommitResult
 from tests.contract.kinds import Kind, Row
 from tests.contract.model import COMMIT_TIME, PARTITION_PATH, State
-from tests.contract.steps import Both, Step
+from tests.contract.steps import PARTIAL_ROWS, Both, Step
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Witness:
 
         The rows that the last commit of the range left, if a commit of the range wrote them. A query on
         log files alone cannot know that a late row in them lost to a row before the range, nor what the
-        columns are that a partial update left out; in Apache Hudi neither.
+        columns are that an update did not set; in Apache Hudi neither.
         """
         range_ = self._range(start, end)
         if not self.kind.has_commit_times:
@@ -74,7 +74,7 @@ class Witness:
                 self.both.table.incremental(*range_)
             return
         asked = self.commits[start + 1 : end + 1]
-        if self.kind.has_partial_blocks and any(commit.operation == "partial" for commit in asked):
+        if self.kind.has_partial_blocks and any(commit.operation in PARTIAL_ROWS for commit in asked):
             return
         found = self._found(self.both.table.incremental(*range_).to_arrow())
         written = {commit.instant for commit in asked}
