@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 import drawstring
 import drawstring.spark
 from drawstring.query import narrowing
-from drawstring.spark import relation
+from drawstring.spark import planning, relation
 
 pytestmark = pytest.mark.spark
 
@@ -241,6 +241,23 @@ def test_the_same_slices_are_read_once_in_a_query(df: DataFrame) -> None:
     joined = sums.join(sums.hint("merge").withColumnRenamed("all", "again"), "city")
     joined.collect()
     assert "ReusedExchange" in joined._jdf.queryExecution().executedPlan().toString()
+
+
+def test_slices_are_read_as_well_where_no_planner_asks(
+    spark: SparkSession, path: str, plain: DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "install", lambda spark: False)
+    other = spark.newSession()
+    df = drawstring.spark.read(other, path).where("fare > 1 and city = 'x'").select("id", "ts")
+    assert "BatchScan" in df._jdf.queryExecution().executedPlan().toString()
+    assert answers(df) == answers(plain.where("fare > 1 and city = 'x'").select("id", "ts"))
+
+
+def test_a_session_is_changed_once(spark: SparkSession, path: str) -> None:
+    other = spark.newSession()
+    for _ in range(2):
+        drawstring.spark.read(other, path)
+    assert other._jsparkSession.experimental().extraStrategies().length() == 1
 
 
 def test_spark_knows_how_large_a_table_is(df: DataFrame, path: str) -> None:

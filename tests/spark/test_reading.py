@@ -43,7 +43,7 @@ def test_files_without_logs_are_read_by_spark_itself(spark: SparkSession, tmp_pa
     table.insert(rides(1, 2, 3))
     df = drawstring.spark.read(spark, str(tmp_path / "t"), columns=["id"], where="ts = 1 and city = 'berlin'")
     assert rows_by(df, "FileScan parquet")
-    assert not rows_by(df, "BatchScan")
+    assert not rows_by(df, "MapInArrow")
     assert sorted(row.id for row in df.collect()) == [1, 3]
 
 
@@ -54,10 +54,10 @@ def test_files_with_logs_go_through_python(spark: SparkSession, tmp_path: Path) 
     table.upsert(rides(1, ts=5))
     df = drawstring.spark.read(spark, str(tmp_path / "t"), columns=["id", "ts"])
     assert rows_by(df, "FileScan parquet")
-    assert rows_by(df, "BatchScan")
+    assert rows_by(df, "MapInArrow")
     assert sorted(map(tuple, df.collect())) == [(1, 5), (2, 1), (3, 1)]
     read_optimized = drawstring.spark.read(spark, str(tmp_path / "t"), read_optimized=True)
-    assert not rows_by(read_optimized, "BatchScan")
+    assert not rows_by(read_optimized, "MapInArrow")
 
 
 @pytest.mark.spark
@@ -88,7 +88,7 @@ def test_a_condition_means_the_same_with_and_without_logs(
     table.upsert(fares("logs"))
     df = drawstring.spark.read(spark, str(tmp_path / "t"), columns=["id", "city"], where=where)
     assert rows_by(df, "FileScan parquet")
-    assert rows_by(df, "BatchScan")
+    assert rows_by(df, "MapInArrow")
     found = {city: [row.id for row in df.collect() if row.city == city] for city in ("logs", "none")}
     assert sorted(found["logs"]) == sorted(found["none"]) != []
 
@@ -104,10 +104,10 @@ def test_files_older_than_a_widening_go_through_python(spark: SparkSession, tmp_
     df = drawstring.spark.read(spark, str(tmp_path / "t"), columns=["id", "seats"])
     assert dict(df.dtypes) == {"id": "bigint", "seats": "bigint"}
     assert rows_by(df, "FileScan parquet")
-    assert rows_by(df, "BatchScan")
+    assert rows_by(df, "MapInArrow")
     assert sorted(map(tuple, df.collect())) == [(1, 4), (2, 4), (3, 4), (4, 4)]
     others = drawstring.spark.read(spark, str(tmp_path / "t"), columns=["id"])
-    assert not rows_by(others, "BatchScan")
+    assert not rows_by(others, "MapInArrow")
 
 
 @pytest.mark.spark

@@ -2,11 +2,12 @@
 
     DataFrame ── plan ──> SliceTable ── newScanBuilder ──> ScanBuilder ── pruneColumns, pushPredicates
                                                                │ build
-    Python workers <── partitions, read function ──────────── Scan
+    Python workers <── partitions, read function ──────────── Scan ── apply ──> MapInArrow
 
 Spark asks through the interfaces of its data sources, which Java code implements as a rule. Here they
 are Python objects of the driver behind Py4J's proxies. They plan; what runs in executors are Spark's
-own classes for Python data sources, which feed `ReadSlices` in Python workers.
+own classes, which feed `ReadSlices` in Python workers: those of `mapInArrow`, or those of Python data sources
+in sessions whose planner does not ask (`planning`).
 
 A proxy has no use of an interface's default methods, so every method that Spark calls is here.
 """
@@ -32,6 +33,7 @@ from drawstring.filegroups.tasks import ReadTask
 from drawstring.query.narrowing import narrowed
 from drawstring.query.scan import Task
 from drawstring.schema.meta import RECORD_KEY
+from drawstring.spark import planning
 from drawstring.spark.batches import with_types
 from drawstring.spark.pushed import conditions
 from drawstring.spark.types import arrow_schema
@@ -75,6 +77,7 @@ class Slices:
 def relation(spark: SparkSession, slices: Slices) -> DataFrame:
     """Return the rows of slices as a DataFrame that Spark pushes columns and predicates into."""
     jvm = _Jvm(spark)
+    planning.install(spark)
     dataset = jvm.of(f"{_SQL}classic.Dataset$").__getattr__("MODULE$")
     plan = jvm.of(f"{_V2}DataSourceV2Relation").create(SliceTable(jvm, slices), jvm.none, jvm.none)
     return ClassicDataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
@@ -257,14 +260,29 @@ class SliceScan(_Proxy):
     def toBatch(self) -> SliceScan:
         return self
 
+    def apply(self, relation: Any) -> Any:
+        """Return the plan that reads this, with the columns that Spark has for it."""
+        slices, parts = self._slices, self._parts()
+        if not parts:
+            return None
+        function = ReadSlices(arrow_schema(slices.columns), parts, self.description())
+        numbers = self._jvm.spark.range(0, len(parts), 1, len(parts))
+        node = numbers.mapInArrow(function, slices.columns)._jdf.queryExecution().analyzed()
+        return node.copy(
+            node.functionExpr(), relation.output(), node.child(), node.isBarrier(), node.profile()
+        )
+
     def planInputPartitions(self) -> Any:
+        partition = self._jvm.of(f"{_V2}python.PythonInputPartition")
+        made = [partition(number, bytearray(part)) for number, part in enumerate(self._parts())]
+        return self._jvm.array(f"{_READ}InputPartition", made)
+
+    def _parts(self) -> list[bytes]:
+        """Return the pickled tasks of each partition."""
         tasks = self._slices.tasks
         cores = self._jvm.spark.sparkContext.defaultParallelism
         parts = shares([task_bytes(task) for task in tasks], cores)
-        pickled = [cloudpickle.dumps([tasks[number] for number in part]) for part in parts]
-        partition = self._jvm.of(f"{_V2}python.PythonInputPartition")
-        made = [partition(number, bytearray(part)) for number, part in enumerate(pickled)]
-        return self._jvm.array(f"{_READ}InputPartition", made)
+        return [cloudpickle.dumps([tasks[number] for number in part]) for part in parts]
 
     def createReaderFactory(self) -> Any:
         columns = self._slices.columns
@@ -296,7 +314,7 @@ class SliceScan(_Proxy):
     class Java:
         """Tells Py4J what this is."""
 
-        implements = (f"{_READ}SupportsReportStatistics", f"{_READ}Batch")
+        implements = (f"{_READ}SupportsReportStatistics", f"{_READ}Batch", planning.PLANS)
 
 
 class SliceStatistics(_Proxy):
@@ -331,15 +349,19 @@ class ReadSlices:
 
     Args:
         schema: columns to yield.
+        parts: pickled tasks by partition; None where rows bring them along.
+        name: what Spark's plans call it.
     """
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, parts: Sequence[bytes] | None = None, name: str = "read") -> None:
         self._schema = schema
+        self._parts = parts
+        self.__name__ = name
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the partitions' tasks, which come pickled, one partition a row."""
+        """Yield the rows of the tasks of partitions, whose numbers or tasks are the only column."""
         with work():
             for part in (part for batch in batches for part in batch.column(0).to_pylist()):
-                for task in cloudpickle.loads(part):
+                for task in cloudpickle.loads(part if self._parts is None else self._parts[part]):
                     for rows in read_task(task):
                         yield with_types(rows.select(self._schema.names), self._schema)
