@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,10 +10,12 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import drawstring
 import drawstring.spark
 from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.spark import base_files
 from drawstring.spark.reading import fits
 
 NAMES = ["a b", "ä", "x=y", "p%20q", "[z]", "c:d", "{e}", "f*", "g?", "h'i", 'j"k', "l#m", "n&o"]
@@ -121,6 +124,65 @@ def test_folders_with_odd_names_are_read(spark: SparkSession, tmp_path: Path, en
     table.insert(rides(*range(len(NAMES)), cities=tuple(NAMES)))
     df = drawstring.spark.read(spark, str(tmp_path / "t"), columns=["id", "city"])
     assert sorted(map(tuple, df.collect())) == list(enumerate(NAMES))
+
+
+def files_read(df: DataFrame) -> int:
+    """Return how many files Spark's own reader opened for an action on rows."""
+    df.collect()
+    plan = df._jdf.queryExecution().executedPlan()
+    leaves = plan.collectLeaves()
+    return sum(int(leaves.apply(n).metrics().apply("numFiles").value()) for n in range(leaves.length()))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("told_max", [0, base_files.TOLD_FILES_MAX])
+def test_partitions_that_cannot_match_are_not_read(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told_max: int
+) -> None:
+    monkeypatch.setattr(base_files, "TOLD_FILES_MAX", told_max)
+    table = created(tmp_path / "t", rides())
+    table.insert(rides(*range(40), cities=("a", "b", "it's", "d 4")))
+    table.upsert(rides(1, ts=7, cities=("b", "b")))
+    df = drawstring.spark.read(spark, str(tmp_path / "t"))
+    assert files_read(df) == 4
+    found = df.where("city = 'b'").select("id", "city", "ts")
+    assert files_read(found) == 1
+    assert sorted(map(tuple, found.collect())) == [(1, "b", 7), *((n, "b", 1) for n in range(5, 40, 4))]
+    assert files_read(df.where("city in ('a', 'd 4') and id > 3").select("id")) == 2
+    assert files_read(df.where("city like '%s'")) == 1
+    assert df.where("city = 'nowhere'").count() == 0
+
+
+@pytest.mark.spark
+def test_files_are_those_of_the_read_after_a_refresh(spark: SparkSession, tmp_path: Path) -> None:
+    table = created(tmp_path / "t", rides())
+    table.insert(rides(1, 3))
+    df = drawstring.spark.read(spark, str(tmp_path / "t")).select("id", "ts").cache()
+    try:
+        table.upsert(rides(1, ts=7))
+        spark.catalog.refreshByPath(str(tmp_path / "t"))
+        assert sorted(map(tuple, df.collect())) == [(1, 1), (3, 1)]
+    finally:
+        df.unpersist()
+
+
+@pytest.mark.spark
+def test_values_of_all_types_come_from_folders(spark: SparkSession, tmp_path: Path) -> None:
+    columns = {
+        "flag": pa.array([True, False]),
+        "day": pa.array([date(2024, 1, 2), date(1969, 12, 31)]),
+        "small": pa.array([-3, 4], pa.int16()),
+        "large": pa.array([7, 1 << 40]),
+    }
+    rows = pa.table({"id": ["a", "b"], "ts": [1, 1], **columns})
+    for name in columns:
+        path = str(tmp_path / name)
+        made = drawstring.create(path, rows.schema, record_key="id", partition_by=name, ordering="ts")
+        made.insert(rows)
+        df = drawstring.spark.read(spark, path, columns=rows.schema.names)
+        assert df.orderBy("id").collect() == spark.createDataFrame(rows).orderBy("id").collect()
+        literal = F.lit(rows[name][1].as_py()).cast(df.schema[name].dataType)
+        assert files_read(df.where(df[name] == literal)) == 1
 
 
 @pytest.mark.spark

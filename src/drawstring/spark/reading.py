@@ -25,6 +25,7 @@ from drawstring.model.files import BaseFile
 from drawstring.query.predicate import parse_where
 from drawstring.query.scan import Task
 from drawstring.schema.meta import COMMIT_TIME, PARTITION_PATH
+from drawstring.spark.base_files import SparkFile, parquet_files
 from drawstring.spark.failures import surface_in_actions
 from drawstring.spark.locations import spark_path
 from drawstring.spark.relation import Slices, relation
@@ -78,13 +79,27 @@ def _read_natively(
 ) -> DataFrame:
     """Read files with Spark; columns and filters are those that all tasks of the query share."""
     task = tasks[0]
-    df = spark.read.schema(spark_schema(task.schema)).parquet(*paths)
-    df = with_folder_values(df, tasks, _needed(task, reading))
+    told = _told_by_all(tasks)
+    files = [
+        SparkFile(path, _base(each).status, {name: _written(each.partition_values[name]) for name in told})
+        for each, path in zip(tasks, paths, strict=True)
+    ]
+    df = parquet_files(spark, files, spark_schema(task.schema))
+    df = with_folder_values(df, tasks, [name for name in _needed(task, reading) if name not in told])
     if task.commit_times is not None:
         df = df.where(df[COMMIT_TIME].isin(*task.commit_times))
     if reading.where is not None:
         df = df.where(_unpushed(reading.where) if _may_meet_nan(task) else reading.where)
     return df.select([df[f"`{name}`"] for name in reading.schema.names])
+
+
+def _told_by_all(tasks: Sequence[ReadTask]) -> list[str]:
+    """Return the partition columns whose values all folders tell."""
+    return [
+        name
+        for name in tasks[0].partition_values
+        if all(task.partition_values.get(name) is not None for task in tasks)
+    ]
 
 
 def _may_meet_nan(task: ReadTask) -> bool:
@@ -146,8 +161,10 @@ def _needed(task: ReadTask, reading: SliceReading) -> list[str]:
 
 
 def _text(value: Any) -> str | None:
-    if value is None:
-        return None
+    return None if value is None else _written(value)
+
+
+def _written(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
