@@ -107,6 +107,56 @@ def read_parquet_rows(
         yield from _batches(file, ParquetQuery(columns, dictionaries=dictionaries))
 
 
+@dataclass(frozen=True, slots=True)
+class ParquetParts:
+    """What the footer of a file tells who wants to divide its rows.
+
+    Attributes:
+        columns: its columns.
+        entries: its key-value entries.
+        sizes_bytes: uncompressed size of each row group.
+    """
+
+    columns: pa.Schema
+    entries: Mapping[str, str]
+    sizes_bytes: tuple[int, ...]
+
+
+def parquet_parts(storage: Storage, path: str) -> ParquetParts:
+    """Return what rows a file has, and where.
+
+    Raises:
+        CorruptTableError: the file is missing or damaged.
+    """
+    with about_file(path), storage.open(path) as file:
+        parquet = _open(file)
+        metadata = parquet.metadata
+        stored: Mapping[bytes, bytes] = metadata.metadata or {}
+        entries = {
+            key.decode(errors="replace"): text.decode(errors="replace") for key, text in stored.items()
+        }
+        sizes = (metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+        return ParquetParts(_columns_of(parquet), entries, tuple(sizes))
+
+
+def read_parquet_groups(
+    storage: Storage, path: str, columns: Sequence[str], groups: Sequence[int]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of some row groups of a file.
+
+    Args:
+        storage: where the file is.
+        path: its path relative to the storage's root.
+        columns: top-level columns to yield.
+        groups: numbers of the row groups.
+
+    Raises:
+        CorruptTableError: the file is missing or damaged.
+    """
+    with about_file(path), storage.open(path) as file:
+        yield from _rows(file, _open(file), groups, columns, _EVERYTHING)
+
+
 def read_parquet_bytes(
     data: bytes | pa.Buffer,
     columns: Sequence[str] | None = None,

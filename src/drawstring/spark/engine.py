@@ -32,6 +32,7 @@ from drawstring.spark.packing import (
     Unpack,
     plain,
 )
+from drawstring.spark.parquet_input import parquet_input
 from drawstring.spark.tasks import (
     AsTypes,
     Count,
@@ -42,6 +43,7 @@ from drawstring.spark.tasks import (
     PackSources,
     ReadSources,
     RunTask,
+    read_row_groups,
 )
 from drawstring.spark.types import arrow_schema, spark_schema
 from drawstring.spark.wanted import Wanted, wanted
@@ -124,6 +126,9 @@ class SparkRows:
         """Take in a DataFrame of the user."""
         classic(df.sparkSession)
         schema = arrow_schema(df.schema)
+        groups = parquet_input(df, schema)
+        if groups is not None:
+            return SparkEngine(df.sparkSession).read(groups, read_row_groups, schema)
         return SparkRows(df, schema, (Ingest(schema),))
 
     @property

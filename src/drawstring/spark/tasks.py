@@ -5,7 +5,7 @@ A worker's first task waits for its imports, so nothing of Spark's DataFrames is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,13 @@ from pyspark import cloudpickle
 
 from drawstring.engine.protocol import TaskContext, TaskFunction
 from drawstring.engine.tally import Tally
+from drawstring.formats.parquet_read import read_parquet_groups
 from drawstring.spark.batches import coalesced, with_types
 from drawstring.spark.packing import LOOKED_UP, MAIN, Chain, Splitter, packed
 from drawstring.spark.wanted import Wanted, key_hashes
 from drawstring.spark.worker import work
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import StorageSpec
 
 
 def _part() -> int:
@@ -86,6 +89,31 @@ class ReadSources:
         for batch in batches:
             for number in batch.column("id").to_pylist():
                 yield from self.read(cloudpickle.loads(self.sources[number]))
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """Some row groups of a Parquet file.
+
+    Attributes:
+        folder: where the file is.
+        name: its name there.
+        groups: their numbers.
+        schema: the columns to yield.
+    """
+
+    folder: StorageSpec
+    name: str
+    groups: tuple[int, ...]
+    schema: pa.Schema
+
+
+def read_row_groups(task: Sequence[RowGroups]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the row groups that a task has."""
+    for part in task:
+        storage = open_spec(part.folder)
+        for batch in read_parquet_groups(storage, part.name, part.schema.names, part.groups):
+            yield with_types(batch, part.schema)
 
 
 @dataclass(frozen=True, slots=True)
