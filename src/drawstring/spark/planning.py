@@ -3,8 +3,8 @@
     optimized plan                             physical plan
     Project ── Filter ── scan of slices  ──>   Project ── Filter ── MapInArrow ── Range
 
-A scan of a data source hands rows on one by one through a reader, an iterator and counters on each, which
-costs as much again as reading them. `MapInArrow` does without. When this strategy is asked the optimizer
+A scan of a data source hands rows on one by one through a reader, an iterator and counters on each.
+`MapInArrow` does without. When this strategy is asked the optimizer
 is through, so the scan knows which columns and rows the query needs.
 
 A strategy is an abstract class, which a proxy cannot be, so this one is Java text for the compiler that Spark
