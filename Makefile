@@ -9,6 +9,8 @@ HISTORIES ?= 3
 EXAMPLES ?= 100000
 SEED ?= $(shell date +%s)
 WORKERS ?= 2
+SEEDS ?= 3
+STEPS ?= 12
 
 .PHONY: help
 help: ## list the targets
@@ -26,6 +28,10 @@ test: setup ## run the tests in two processes (ARGS="-k name" goes to pytest; WO
 fuzz: setup ## damage many files in new ways: EXAMPLES of them, drawn by SEED
 	@FUZZ_EXAMPLES=$(EXAMPLES) FUZZ_SEED=$(SEED) $(PY) -m pytest tests/fuzz $(ARGS)
 	@$(PY) -m pytest --hypothesis-profile=search tests/formats $(ARGS)
+
+.PHONY: sim
+sim: setup ## random lives of tables, each step of which dies everywhere (SEEDS=20 STEPS=12 SEED=7)
+	@SIM_SEED=$(SEED) SIM_SEEDS=$(SEEDS) SIM_STEPS=$(STEPS) $(PY) -m pytest -n $(WORKERS) tests/sim $(ARGS)
 
 .PHONY: check
 check: lint types contracts test ## lint, format check, types, import contracts, tests

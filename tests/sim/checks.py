@@ -1,0 +1,52 @@
+"""What has to be true of a table of the simulation, whatever died before."""
+
+from __future__ import annotations
+
+from tests.sim.world import Moment, Step, World
+
+KEPT = 3
+"""Commits that queries may go back by; what is older a clean may have taken."""
+
+
+def check_queries(world: World, where: str) -> None:
+    """Compare the snapshot, time travel and an increment with the model."""
+    assert world.held() == world.rows, where
+    table = world.table()
+    kept = {write.requested for write in table.timeline.writes()[-KEPT:]}
+    moments = [moment for moment in world.moments if moment.instant in kept]
+    for moment in moments:
+        found = table.scan(["id", "city", "value"], as_of=moment.instant).to_arrow().to_pylist()
+        rows = {(row["city"], row["id"]): row["value"] for row in found}
+        assert rows == moment.rows, f"{where}: as of {moment.instant}"
+    if moments:
+        check_increment(world, moments[0], where)
+
+
+def check_increment(world: World, start: Moment, where: str) -> None:
+    """Compare the rows that the commits after one brought, as far as they are still there."""
+    found = world.table().incremental(start.completed).to_arrow().to_pylist()
+    rows = {(row["city"], row["id"]): row["value"] for row in found}
+    changed = {at: value for at, value in world.rows.items() if start.rows.get(at) != value}
+    assert changed.items() <= rows.items() <= world.rows.items(), f"{where}: since {start.instant}"
+
+
+def check_recovery(world: World, finished: World | None, where: str) -> None:
+    """Let the next writer come by: it goes on from what is there and leaves nothing behind.
+
+    Args:
+        world: after the death.
+        finished: what the step would have led to, where the next writer may finish it.
+        where: the death was.
+    """
+    probe = Step("upsert", (99,))
+    world.take(probe)
+    if finished is not None and world.held() != world.rows:
+        world.rows, world.moments = dict(finished.rows), list(finished.moments)
+        world.apply(probe.keys)
+    assert world.held() == world.rows, f"{where}, and a write after it"
+    pending = [str(each) for each in world.table().timeline.pending_writes()]
+    assert pending == [], f"{where}: {pending} are pending still"
+    waiting = {each.requested for each in world.table().timeline.pending()}
+    markers = [status.path for status in world.storage.list_tree(".hoodie/.temp")]
+    left = [path for path in markers if path.split("/")[2] not in waiting]
+    assert left == [], f"{where}: markers stay"

@@ -1,0 +1,20 @@
+"""Random histories of writes, services and deaths: `make sim SEEDS=20 STEPS=12`."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.sim.life import KINDS, live
+from tests.sim.world import Kind, random_steps
+
+FIRST = int(os.environ.get("SIM_SEED", "0"))
+SEEDS = int(os.environ.get("SIM_SEEDS", "3"))
+STEPS = int(os.environ.get("SIM_STEPS", "12"))
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_a_table_survives_the_death_of_every_step(kind: Kind, seed: int) -> None:
+    live(kind, random_steps(seed, STEPS), seed)
