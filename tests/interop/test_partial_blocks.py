@@ -1,0 +1,87 @@
+"""Log blocks with some of the columns, as drawstring's updates and merges write them, read by real Hudi."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import drawstring
+from tests.interop.client import Referee
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("city", pa.string()),
+        ("ts", pa.int64()),
+        ("fare", pa.float64()),
+        ("note", pa.string()),
+    ]
+)
+
+
+def rows(*values: tuple[Any, ...]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, value, strict=True)) for value in values], SCHEMA)
+
+
+@pytest.mark.parametrize("log_format", ["parquet", "avro"])
+@pytest.mark.parametrize("version", [9, pytest.param(8, marks=pytest.mark.long)])
+def test_real_hudi_reads_partial_blocks_and_goes_on(
+    referee: Referee, tmp_path: Path, version: int, log_format: str
+) -> None:
+    path = str(tmp_path / "rides")
+    options = {
+        "hoodie.table.name": "rides",
+        "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "city",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.operation": "upsert",
+        "hoodie.write.table.version": str(version),
+        "hoodie.write.auto.upgrade": "false",
+    }
+    table = drawstring.create(
+        path,
+        SCHEMA,
+        record_key="id",
+        partition_by="city",
+        ordering="ts",
+        table_type="MERGE_ON_READ",
+        version=version,
+    )
+    model = {id: (id, "rome", 5, float(number), f"n{number}") for number, id in enumerate("abcdef")}
+    table.insert(rows(*model.values()))
+
+    def settled(**changed: tuple[Any, ...] | None) -> None:
+        for id, row in changed.items():
+            if row is None:
+                del model[id]
+            else:
+                model[id] = row
+        for found in (
+            drawstring.open(path).scan(columns=SCHEMA.names).to_arrow(),
+            referee.read(path, columns=SCHEMA.names),
+        ):
+            assert sorted(tuple(row.values()) for row in found.to_pylist()) == sorted(model.values())
+
+    logged = {"hoodie.logfile.data.block.format": log_format}
+    table.update("id = 'a'", {"fare": "fare + 10"}, **logged)
+    settled(a=("a", "rome", 5, 10.0, "n0"))
+    source = rows(("b", "rome", 6, 7.0, None), ("c", "rome", 6, 8.0, None), ("x", "rome", 1, 9.0, "new"))
+    (
+        table.merge(source, "target.id = source.id", **logged)
+        .when_matched_delete("source.id = 'c'")
+        .when_matched_update({"note": "source.note", "ts": "source.ts"})
+        .when_not_matched_insert_all()
+        .execute()
+    )
+    settled(b=("b", "rome", 6, 1.0, None), c=None, x=("x", "rome", 1, 9.0, "new"))
+    theirs = (("a", "rome", 7, 70.0, "theirs"), ("d", "rome", 7, 71.0, "theirs"))
+    referee.write(path, rows(*theirs), options)
+    settled(a=theirs[0], d=theirs[1])
+    drawstring.open(path).update("id in ('a', 'e')", {"note": "'ours'"}, **logged)
+    settled(a=("a", "rome", 7, 70.0, "ours"), e=("e", "rome", 5, 4.0, "ours"))
+    assert referee.compact(path, options) is not None
+    settled()
