@@ -14,14 +14,16 @@ from tests.interop.turns import assert_both_read, hudi_options, hudi_writes
 
 EVERY_LOG = {"hoodie.compact.inline.max.delta.commits": "1"}
 FEW_BLOCKS = {"hoodie.log.compaction.blocks.threshold": "2"}
+NO_METADATA_TABLE = {"hoodie.metadata.enable": "false"}
+"""In version 6 a compaction that makes a metadata table leaves out the log files that belong to itself."""
 VERSIONS = (pytest.param(6, marks=pytest.mark.long), 8, 9)
 
 
-@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_plans_change_hands(referee: Referee, tmp_path: Path, version: int) -> None:
     case = Case(version, "MERGE_ON_READ")
     history = write(str(tmp_path / "rides"), case)
-    options = {**hudi_options(case), **EVERY_LOG}
+    options = {**hudi_options(case), **EVERY_LOG, **NO_METADATA_TABLE}
 
     ours = history.table.schedule_compaction()
     assert ours is not None
