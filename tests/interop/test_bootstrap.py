@@ -20,10 +20,10 @@ Rows = list[tuple[str, int, str]]
 def rides(*numbers: int, fare: int | None = None, ts: int = 1) -> pa.Table:
     return pa.table(
         {
-            "id": [f"r{number:03}" for number in numbers],
+            "id": pa.array([f"r{number:03}" for number in numbers], pa.string()),
             "fare": pa.array([number if fare is None else fare for number in numbers], pa.int64()),
             "ts": pa.array([ts] * len(numbers), pa.int64()),
-            "city": [CITIES[number % 3] for number in numbers],
+            "city": pa.array([CITIES[number % 3] for number in numbers], pa.string()),
         }
     )
 

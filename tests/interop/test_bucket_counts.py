@@ -23,9 +23,10 @@ INDEX = {
 def rides(numbers: range, ts: int) -> pa.Table:
     return pa.table(
         {
-            "id": [f"r{number:03}" for number in numbers],
+            "id": pa.array([f"r{number:03}" for number in numbers], pa.string()),
             "ts": pa.array([ts] * len(numbers), pa.int64()),
-            "day": [CITIES[number % 3] for number in numbers],
+            # not by the remainder of three, which the hash of a number's text has too
+            "day": pa.array([CITIES[number // 10 % 3] for number in numbers], pa.string()),
         }
     )
 
