@@ -33,8 +33,8 @@ NOT_HERE = """
 Elsewhere: tables without key columns (`tests/write/test_generated_keys.py`), records that merge column by
 column (`test_merging.py`, `test_payloads.py`), inserts that keep keys which are there
 (`test_operations.py`), global indexes whose records stay in their partition
-(`tests/index/test_contract.py`). An incremental query of partial log blocks shows the columns that these
-have, as in Apache Hudi.
+(`tests/index/test_contract.py`), log blocks with some of the columns, which tables with a column for deletes,
+such as those here, do not get (`test_partial.py`).
 """
 
 

@@ -95,15 +95,9 @@ NO_OPERATIONS = (
         ("update_where", "delete_where", "merge", "partial"),
     ),
     Refusal(
-        "partial on global_*, where it writes log blocks",
-        "needs an index within partitions",
-        lambda kind: kind.is_global and kind.has_partial_blocks,
-        ("partial",),
-    ),
-    Refusal(
-        "partial on global_*, where it is a merge",
+        "partial on global_*",
         "matches on the record key",
-        lambda kind: kind.is_global and not kind.has_partial_blocks,
+        lambda kind: kind.is_global,
         ("partial",),
     ),
 )

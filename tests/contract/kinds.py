@@ -105,11 +105,6 @@ class Kind:
         return self.files != "no_meta"
 
     @property
-    def has_partial_blocks(self) -> bool:
-        """Whether partial updates become log blocks, rather than merges."""
-        return self.is_mor and self.version != "6" and self.has_commit_times
-
-    @property
     def keys(self) -> tuple[str, ...]:
         return ("id", "region") if self.layout == "keys" else ("id",)
 

@@ -25,9 +25,6 @@ PLACES = (("eu", "rome", 0), ("us", "new=york", 0), ("us", "rome", DAY))
 NUMBERS = 6
 DROP = {"hoodie.datasource.write.insert.drop.duplicates": "true"}
 FAIL = {"hoodie.datasource.insert.dup.policy": "fail"}
-PARTIAL_ROWS = ("partial", "update_where", "merge")
-"""Operations that may write a few columns of a row."""
-
 PARTIAL = {"drawstring.write.partial_update": "true"}
 SORTS = ("NONE", "GLOBAL_SORT", "PARTITION_SORT", "PARTITION_PATH_REPARTITION")
 
@@ -73,25 +70,15 @@ class Both:
     give: Callable[[pa.Table], Any] = lambda rows: rows
     more: dict[str, str] = field(default_factory=dict)
     columns: dict[str, pa.DataType] = field(default_factory=lambda: dict(COLUMNS))
-    patched: set[Name] = field(default_factory=set)
     _highest: dict[Name, int] = field(default_factory=dict)
     _values: int = 0
-    _had_late: bool = False
 
     def take(self, step: Step) -> CommitResult | None:
-        """Carry a step out on both; None when it came to nothing.
-
-        Log blocks with a few columns take the others from any row that a log has of the record, from one that
-        is older than the base file's too. So no history has both late rows and such blocks.
-        """
+        """Carry a step out on both; None when it came to nothing."""
         options = {**self.kind.options, **self.more}
         if step.apart:
             options["hoodie.parquet.small.file.limit"] = "0"
-        if self._had_late and self.kind.has_partial_blocks and step.operation in PARTIAL_ROWS:
-            return None
-        result = OPERATIONS[step.operation](self, step, options)
-        self._had_late |= bool(self.model.late)
-        return result
+        return OPERATIONS[step.operation](self, step, options)
 
     def call(self, verb: str, rows: list[Row], step: Step, options: dict[str, str]) -> CommitResult:
         """Hand rows to a verb of the table."""
@@ -115,13 +102,6 @@ class Both:
 
     def new_rows(self, step: Step) -> list[Row]:
         return [row for row in self.rows(step) if self.model.name(row) not in self.model.state]
-
-    def patch(self, rows: Iterable[Row]) -> list[Row]:
-        """Note rows that go to the table with some of their columns only, where logs can hold these."""
-        found = self.sent(rows)
-        if self.kind.has_partial_blocks:
-            self.patched |= set(map(self.model.name, found))
-        return found
 
     def is_deleted(self, row: Row) -> bool:
         """Tell whether a record was there and is not any more."""
@@ -168,7 +148,7 @@ class Both:
         older than an update whose log block has a few columns only.
         """
         there = self.model.state.get(name)
-        if there is None or pace is Pace.NEWER or name in self.patched:
+        if there is None or pace is Pace.NEWER:
             return self._highest.get(name, 100) + 10
         return int(there["ts"]) - (5 if pace is Pace.LATE else 0)
 
@@ -231,7 +211,7 @@ def partial(both: Both, step: Step, options: dict[str, str]) -> CommitResult | N
     if not found:
         return None
     kept = {"id", "region", "city", "made", "ts", ("value", "note")[step.items[0].number % 2]}
-    rows = both.patch({name: row[name] for name in row if name in kept} for row in found)
+    rows = both.sent({name: row[name] for name in row if name in kept} for row in found)
     columns = {name: kind for name, kind in COLUMNS.items() if name in kept}
     result = both.table.upsert(both.give(table_of(rows, columns)), **{**options, **PARTIAL})
     both.model.patch(rows, result.instant)
@@ -279,11 +259,10 @@ def delete_partition(both: Both, step: Step, options: dict[str, str]) -> CommitR
 def update_where(both: Both, step: Step, options: dict[str, str]) -> CommitResult:
     """Update what a condition finds; to an earlier time it is a late row."""
     where, hit = _condition(both, step)
-    late = 10 if both.kind.has_partial_blocks else -5
-    shift = {Pace.LATE: late, Pace.TIE: 0, Pace.NEWER: 10}[step.items[0].pace]
+    shift = {Pace.LATE: -5, Pace.TIE: 0, Pace.NEWER: 10}[step.items[0].pace]
     result = both.table.update(where, {"value": "value + 1000", "ts": f"ts + {shift}"}, **options)
     changed = [{**row, "value": _plus(row["value"], 1000), "ts": row["ts"] + shift} for row in hit]
-    both.model.write(both.patch(changed), result.instant)
+    both.model.write(both.sent(changed), result.instant)
     return result
 
 
@@ -320,7 +299,7 @@ def merge(both: Both, step: Step, options: dict[str, str]) -> CommitResult:
     result = builder.execute()
     written, deleted = _merged(both, source, by_source=step.apart)
     model.delete(deleted)
-    model.write(both.patch(written), result.instant)
+    model.write(both.sent(written), result.instant)
     return result
 
 

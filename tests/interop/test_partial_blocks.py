@@ -66,7 +66,10 @@ def test_real_hudi_reads_partial_blocks_and_goes_on(
         ):
             assert sorted(tuple(row.values()) for row in found.to_pylist()) == sorted(model.values())
 
-    logged = {"hoodie.logfile.data.block.format": log_format}
+    logged = {
+        "hoodie.logfile.data.block.format": log_format,
+        "hoodie.spark.sql.merge.into.partial.updates": "true",
+    }
     table.update("id = 'a'", {"fare": "fare + 10"}, **logged)
     settled(a=("a", "rome", 5, 10.0, "n0"))
     source = rows(("b", "rome", 6, 7.0, None), ("c", "rome", 6, 8.0, None), ("x", "rome", 1, 9.0, "new"))

@@ -205,6 +205,22 @@ def test_merges_log_the_columns_that_updates_set_and_new_rows_whole(
     assert outcomes == [(expected, True, expected)] * 2
 
 
+def test_tables_with_a_column_for_deletes_get_whole_rows_which_hudi_can_read() -> None:
+    table = drawstring.create(
+        f"memory://{uuid.uuid4()}",
+        pa.schema([*SCHEMA, ("_hoodie_is_deleted", pa.bool_())]),
+        record_key="id",
+        partition_by="city",
+        table_type=MOR,
+    )
+    row = {"id": "a", "city": "rome", "ts": 5, "fare": 1.0, "note": "n", "stops": None}
+    table.upsert(pa.Table.from_pylist([row], table.schema))
+    table.upsert(some("id city fare", ("a", "rome", 2.0)), **{"drawstring.write.partial_update": "true"})
+    table.update("id = 'a'", {"ts": 6}, **{"hoodie.spark.sql.merge.into.partial.updates": "true"})
+    assert not any(is_partial for is_partial, _ in blocks(table))
+    assert held(table) == [("a", "rome", 6, 2.0, "n", None)]
+
+
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 6)])
 def test_merges_write_whole_rows_where_readers_know_nothing_else(table_type: str, version: int) -> None:
     table = filled(table_type, version)

@@ -52,7 +52,7 @@ class PartialRows:
         current = table_schema(session.state.storage, session.store, session.store.load(), config)
         if len(current):
             check_columns(incoming.names, current)
-        if not len(current) or partial_columns(incoming, config):
+        if not len(current) or partial_columns(incoming, current, config):
             return Arriving(self.rows)
         fixed = dict.fromkeys((*config.record_key_fields, *config.partition_fields))
         clauses = (

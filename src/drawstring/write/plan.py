@@ -19,7 +19,7 @@ from drawstring.merge.choose import takes_partial_blocks
 from drawstring.model.commit import WriteOperation
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
 from drawstring.schema.evolve import evolve
-from drawstring.schema.meta import RECORD_KEY, with_meta_fields, without_meta
+from drawstring.schema.meta import IS_DELETED_COLUMN, RECORD_KEY, with_meta_fields, without_meta
 from drawstring.schema.names import record_name
 from drawstring.schema.normal import normalise
 from drawstring.timeline.table_schema import table_schema_json
@@ -90,7 +90,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
             base_file_bytes_max=options.sizing.base_file_size_max_bytes,
             log_format=options.log_block_format,
             clique_files=log_index_cliques(options.log_index, options.log_index_clique_files, config),
-            partial=_partial(options, incoming, config, index),
+            partial=_partial(options, incoming, schema, config, index),
         ),
         index=index,
         prepare=Prepare(
@@ -131,9 +131,9 @@ def _combines(verb: Verb, options: WriteOptions) -> bool:
 
 
 def _partial(
-    options: WriteOptions, incoming: pa.Schema, config: TableConfig, index: Index
+    options: WriteOptions, incoming: pa.Schema, schema: pa.Schema, config: TableConfig, index: Index
 ) -> tuple[str, ...]:
-    partial = partial_columns(incoming, config) if options.partial_update else ()
+    partial = partial_columns(incoming, schema, config) if options.partial_update else ()
     if partial and index.is_global:
         raise UnsupportedError(
             "a partial update needs an index within partitions: a global one moves whole rows"
@@ -158,14 +158,25 @@ def setting_only(plan: WritePlan, sets: tuple[str, ...], options: WriteOptions) 
         return plan
     columns = tuple(name for name in settings.schema.names if name in (*sets, *config.ordering_fields))
     said = {*columns, *config.record_key_fields, *config.partition_fields}
-    if said >= {*settings.schema.names} or not partial_columns(settings.schema, config):
+    if said >= {*settings.schema.names} or not partial_columns(settings.schema, settings.schema, config):
         return plan
     return replace(plan, settings=replace(settings, partial=columns))
 
 
-def partial_columns(incoming: pa.Schema, config: TableConfig) -> tuple[str, ...]:
-    """Return the columns that a partial update puts into log blocks; none where it rewrites whole rows."""
+def partial_columns(incoming: pa.Schema, schema: pa.Schema, config: TableConfig) -> tuple[str, ...]:
+    """Return the columns that a partial update puts into log blocks; none where it rewrites whole rows.
+
+    Hudi 1.2.0 looks for the mark of a deleted row in such blocks where the whole row has it, and fails or
+    drops rows: tables with that column get whole rows.
+
+    Args:
+        incoming: the columns that are set, and the keys.
+        schema: all columns of the table.
+        config: the table's settings.
+    """
     if not (config.is_merge_on_read and config.populate_meta_fields and takes_partial_blocks(config)):
+        return ()
+    if IS_DELETED_COLUMN in schema.names:
         return ()
     fixed = (*config.record_key_fields, *config.partition_fields)
     return tuple(name for name in without_meta(incoming).names if name not in fixed)
