@@ -73,7 +73,7 @@ def test_a_second_writer_gives_up_or_waits_and_nothing_is_lost(tmp_path: Path) -
             table.upsert(rides(OWN), **NO_WAIT)
         assert caught.value.table == str(tmp_path)
         with pytest.raises(ConflictError):
-            table.compact(**NO_WAIT)
+            table.clean(**NO_WAIT)
         assert held(table) == OLD
         with writer(str(tmp_path), "c", 3) as third:
             other.go_on()
