@@ -13,12 +13,12 @@ from drawstring.formats.rollback_metadata import decode_rollback, decode_rollbac
 from drawstring.model.files import BaseFile, FileStatus, LogFile
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import RollbackPlan, RollbackRequest
+from drawstring.services.dead_writes import rollback_pending
 from drawstring.services.rollback import (
     RollbackContext,
     RollbackFacts,
     plan_rollback,
     rollback_instant,
-    rollback_pending,
 )
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.memory import MemoryStorage

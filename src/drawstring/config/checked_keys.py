@@ -39,12 +39,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _only("FALSE", "hoodie.schema.on.read.enable", "Whether columns may be renamed and dropped."),
     _only("FALSE", "hoodie.allow.operation.metadata.field", "Whether records keep their operation."),
     _only("SINGLE_WRITER", "hoodie.write.concurrency.mode", "How several writers at once get along."),
-    _only(
-        "EAGER",
-        "hoodie.clean.failed.writes.policy",
-        "When failed writes are rolled back.",
-        "hoodie.cleaner.policy.failed.writes",
-    ),
     _never("hoodie.partition.ttl.strategy.class", "Class that says which partitions are old."),
     _only("FALSE", "hoodie.datasource.hive_sync.enable", "Whether a write registers the table in Hive."),
     _only("FALSE", "hoodie.datasource.meta.sync.enable", "Whether a write registers the table in catalogs."),

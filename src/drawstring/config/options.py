@@ -13,6 +13,7 @@ from drawstring.config.bulk_keys import BULK_OPTIONS, BulkInsert
 from drawstring.config.clean_keys import CLEAN_OPTIONS, Cleaning
 from drawstring.config.clustering_keys import Clustering
 from drawstring.config.compaction_keys import CompactionSettings
+from drawstring.config.failed_writes_keys import FAILED_WRITES_OPTIONS, FailedWrites
 from drawstring.config.index_keys import EXPRESSIONS
 from drawstring.config.key_settings import KEY_SETTINGS
 from drawstring.config.kinds import (
@@ -42,6 +43,7 @@ _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
     "bulk": (BulkInsert, BULK_OPTIONS),
     "bootstrap": (Bootstrap, BOOTSTRAP_OPTIONS),
     "cleaning": (Cleaning, CLEAN_OPTIONS),
+    "failed_writes": (FailedWrites, FAILED_WRITES_OPTIONS),
     "archiving": (Archiving, ARCHIVE_OPTIONS),
     "ttl": (PartitionTtl, TTL_OPTIONS),
 }
@@ -80,6 +82,7 @@ class WriteOptions:
         bulk, bootstrap: how a bulk insert orders rows, and what a bootstrap makes a table of.
         clustering: what clustering brings together, and when.
         cleaning: which old versions of files go.
+        failed_writes: who takes back what dead writers left.
         archiving: how many instants stay on the active timeline.
         ttl: how long partitions live.
         partial_update, partial_merges: whether upsert, and updates and merges, write some columns alone.
@@ -125,6 +128,7 @@ class WriteOptions:
     bulk: BulkInsert
     clustering: Clustering
     cleaning: Cleaning
+    failed_writes: FailedWrites
     archiving: Archiving
     bootstrap: Bootstrap
     ttl: PartitionTtl

@@ -10,6 +10,7 @@ from drawstring.config.bulk_keys import BULK_OPTIONS
 from drawstring.config.clean_keys import CLEAN_OPTIONS
 from drawstring.config.clustering_keys import CLUSTERING_OPTIONS
 from drawstring.config.compaction_keys import COMPACTION_OPTIONS
+from drawstring.config.failed_writes_keys import FAILED_WRITES_OPTIONS
 from drawstring.config.index_keys import INDEX_OPTIONS
 from drawstring.config.key_settings import KEY_SETTINGS
 from drawstring.config.leaner_files import LEANER_OPTIONS
@@ -247,6 +248,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     *COMPACTION_OPTIONS,
     *CLEAN_OPTIONS,
+    *FAILED_WRITES_OPTIONS,
     *ARCHIVE_OPTIONS,
     *TTL_OPTIONS,
     Option(

@@ -41,7 +41,7 @@ def archive(state: TableState, options: WriteOptions) -> ArchiveResult | None:
         ConflictError: another writer holds the table.
     """
     with exclusive(state, options.lock_wait_ms) as found:
-        session = clear(found)
+        session = clear(found, options.failed_writes)
         return archive_table(session, options, session.store.load())
 
 

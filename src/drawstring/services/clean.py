@@ -37,6 +37,7 @@ from drawstring.services.cleaning import (
     is_empty_after,
     writes_between,
 )
+from drawstring.services.dead_writes import rollback_expired
 from drawstring.services.events import told_clean
 from drawstring.services.transaction import Session, clear, exclusive
 from drawstring.storage import open_spec
@@ -70,8 +71,8 @@ def clean(state: TableState, options: WriteOptions) -> CleanResult | None:
         ConflictError: another writer holds the table.
     """
     with exclusive(state, options.lock_wait_ms) as found:
-        session = clear(found)
-        return clean_table(session, options.cleaning, session.store.load())
+        session = clear(found, options.failed_writes)
+        return clean_table(session, options, session.store.load())
 
 
 def plan_clean(state: TableState, options: WriteOptions) -> CleanPlan | None:
@@ -82,20 +83,21 @@ def plan_clean(state: TableState, options: WriteOptions) -> CleanPlan | None:
 
 
 def clean_table(
-    session: Session, cleaning: Cleaning, timeline: Timeline, *, only_if_due: bool = False
+    session: Session, options: WriteOptions, timeline: Timeline, *, only_if_due: bool = False
 ) -> CleanResult | None:
     """Clean a table whose lock is held; see `clean`.
 
     Args:
         session: the table, locked.
-        cleaning: what stays.
+        options: of writes: what stays, and whether dead writes were left to cleaning.
         timeline: as it is.
         only_if_due: whether to wait until enough was written since the last clean.
     """
+    undone = rollback_expired(session.rollback_context(), timeline, options.failed_writes)
     result = finish_cleans(session, timeline)
-    timeline = session.store.load() if result else timeline
+    timeline = session.store.load() if result or undone else timeline
     look = _Look(session.state, session.config, session.store, timeline)
-    plan = look.plan(cleaning, only_if_due=only_if_due)
+    plan = look.plan(options.cleaning, only_if_due=only_if_due)
     if plan is None:
         return result
     content = encode_clean_plan(plan, _address(session.state.storage))

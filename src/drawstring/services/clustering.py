@@ -122,7 +122,7 @@ def schedule_clustering(state: TableState, options: WriteOptions) -> str | None:
             return None
         order = RowOrder.of(parameters(options.clustering), options.clustering)
         order.check(file_settings(found, timeline, "", options)[0].schema)
-        session = clear(found)
+        session = clear(found, options.failed_writes)
         timeline = session.store.load()
         plan = _planned(session, timeline, options)
         if plan is None:
@@ -249,7 +249,7 @@ def _run(
 def _claim(state: TableState, requested: str, options: WriteOptions) -> _Attempt | None:
     """Bring a clustering to inflight, taking away what a dead attempt left; None when it is out of date."""
     with exclusive(state, options.lock_wait_ms) as found:
-        session = clear(found)
+        session = clear(found, options.failed_writes)
         timeline = session.store.load()
         instant = timeline.find(requested)
         if instant is None or instant.action.completed_action is not Action.REPLACE_COMMIT:
@@ -328,7 +328,7 @@ def _complete(
     """Let new file groups take the place of the old ones, unless these were written to meanwhile."""
     requested = attempt.instant.requested
     with exclusive(state, options.lock_wait_ms) as found:
-        session = clear(found)
+        session = clear(found, options.failed_writes)
         lease.check()
         timeline = session.store.load()
         if written_since(session, timeline, requested, attempt.plan):

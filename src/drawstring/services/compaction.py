@@ -65,7 +65,7 @@ def schedule_compaction(state: TableState, options: WriteOptions, *, when_due: b
         now = found.store.new_time(timeline)
         if when_due and not is_due(timeline, options.compaction, now):
             return None
-        return _schedule(clear(found), options, Action.COMPACTION)
+        return _schedule(clear(found, options.failed_writes), options, Action.COMPACTION)
 
 
 def schedule_log_compaction(state: TableState, options: WriteOptions) -> str | None:
@@ -82,7 +82,7 @@ def schedule_log_compaction(state: TableState, options: WriteOptions) -> str | N
     with exclusive(state, options.lock_wait_ms) as found:
         _check_type(state, found.config)
         check_rewritable(found.config)
-        return _schedule(clear(found), options, Action.LOG_COMPACTION)
+        return _schedule(clear(found, options.failed_writes), options, Action.LOG_COMPACTION)
 
 
 def run_compaction(
@@ -209,7 +209,7 @@ def _claim(state: TableState, requested: str, options: WriteOptions) -> _Attempt
     """
     with exclusive(state, options.lock_wait_ms) as found:
         _check_type(state, found.config)
-        session = clear(found)
+        session = clear(found, options.failed_writes)
         instant = session.store.load().find(requested)
         if instant is None or not (instant.is_completed or instant.action in _ACTIONS):
             raise _no_compaction(requested)
@@ -280,7 +280,7 @@ def _complete(
         compacted=True,
     )
     with exclusive(state, options.lock_wait_ms) as found:
-        session = clear(found)
+        session = clear(found, options.failed_writes)
         lease.check()
         check_marked(state.storage, attempt.instant.requested, stats)
         completed = session.finish(attempt.instant, metadata)

@@ -12,16 +12,14 @@ Each step can be done twice: a rollback that was cut short is resumed by the nex
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
 from drawstring.config.table import TableConfig
-from drawstring.filegroups.markers import MARKER_ROOT, Markers
-from drawstring.formats.log_inline.blocks import (
-    scan_blocks,
-)
+from drawstring.filegroups.markers import Markers
+from drawstring.formats.log_inline.blocks import scan_blocks
 from drawstring.formats.rollback_metadata import decode_rollback_plan, encode_rollback, encode_rollback_plan
 from drawstring.index.rings import drop_rings
 from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile
@@ -33,7 +31,6 @@ from drawstring.services.heartbeats import HEARTBEAT_FOLDER, refuse_live_writers
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.service_lease import sweep_leases
 
 _TABLE_SERVICES = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING})
 _FIRST_TOKEN = "1-0-1"
@@ -74,36 +71,6 @@ class RollbackFacts:
     files: tuple[FileStatus, ...]
     marked: tuple[str, ...] = ()
     appended: tuple[LogFile, ...] = ()
-
-
-def rollback_pending(context: RollbackContext, timeline: Timeline | None = None) -> list[str]:
-    """Roll back every write that a dead writer left, and finish rollbacks that were cut short.
-
-    Compactions and clusterings stay pending: they can be run again.
-
-    Args:
-        context: the table, locked.
-        timeline: as it was read under that lock; None to read it.
-
-    Returns:
-        The requested times of the writes rolled back.
-
-    Raises:
-        ConflictError: one of the writes shows signs of life.
-        UnsupportedError: another engine was restoring the table, or rolling a completed write back.
-    """
-    timeline = timeline or context.store.load()
-    _refuse_restore(timeline)
-    refuse_live_writers(context.storage, context.clock, timeline.pending_writes())
-    unfinished = timeline.pending_of(Action.ROLLBACK)
-    done = [target for each in unfinished if (target := _resume(context, timeline, each)) is not None]
-    if unfinished:
-        timeline = context.store.load()
-    for instant in reversed(timeline.pending_writes()):
-        rollback_instant(context, instant)
-        done.append(instant.requested)
-    _sweep(context, timeline)
-    return done
 
 
 def rollback_instant(context: RollbackContext, instant: Instant) -> None:
@@ -224,7 +191,7 @@ def _roll_back(context: RollbackContext, instant: Instant) -> None:
     run_rollback(context, context.store.start(requested), plan, instant)
 
 
-def _resume(context: RollbackContext, timeline: Timeline, rollback: Instant) -> str | None:
+def resume_rollback(context: RollbackContext, timeline: Timeline, rollback: Instant) -> str | None:
     """Finish a rollback that was cut short; None when it had not come as far as a plan."""
     plan = _read_plan(context, rollback)
     if plan is None:
@@ -343,41 +310,6 @@ def _forget(context: RollbackContext, requested: str, target: Instant | None) ->
         context.store.stop(target)
     else:
         context.store.remove_pending(target)
-
-
-def _sweep(context: RollbackContext, timeline: Timeline) -> None:
-    """Clear away what writers left that died right after their write took effect, and late attempts."""
-    context.store.sweep_claims()
-    sweep_leases(context.storage, {instant.requested for instant in timeline.pending()})
-    for folder in context.storage.list_folders(MARKER_ROOT):
-        instant = folder.rpartition("/")[2]
-        write = timeline.write_at(instant)
-        if write is not None:
-            markers = Markers(context.storage, instant)
-            counted = {stat.path for stat in context.store.commit_metadata(write).stats}
-            context.storage.delete(_uncounted(markers.files(), counted, instant))
-            markers.remove()
-
-
-def _uncounted(marked: Sequence[str], counted: set[str], instant: str) -> list[str]:
-    """Return the files that attempts of a completed write made which others had outrun.
-
-    They carry the write's time in their names. A log file of version 6 carries another one's, and a
-    file of change data is counted elsewhere.
-    """
-    return [
-        path
-        for path in marked
-        if path not in counted and f"_{instant}." in path.rpartition("/")[2] and not path.endswith(".cdc")
-    ]
-
-
-def _refuse_restore(timeline: Timeline) -> None:
-    for restore in timeline.pending_of(Action.RESTORE):
-        raise UnsupportedError(
-            "Another engine was restoring this table and did not finish; finish the restore there.",
-            instant=restore.requested,
-        )
 
 
 def _partition(path: str) -> str:

@@ -48,7 +48,7 @@ def savepoint(state: TableState, options: WriteOptions, instant: str | None, com
         ConflictError: another writer holds the table.
     """
     with exclusive(state, options.lock_wait_ms) as found:
-        session = _settled(clear(found))
+        session = _settled(clear(found, options.failed_writes))
         timeline = session.store.load()
         target = _write(timeline, instant)
         if any(each.is_completed for each in _savepoints(timeline) if each.requested == target.requested):
@@ -97,7 +97,7 @@ def restore(state: TableState, options: WriteOptions, instant: str) -> RestoreRe
     """
     watch = Stopwatch()
     with exclusive(state, options.lock_wait_ms) as found:
-        session = _settled(clear(found))
+        session = _settled(clear(found, options.failed_writes))
         timeline = session.store.load()
         plan = _checked_plan(session.state, session.store, timeline, instant)
         if not plan.instants:

@@ -18,7 +18,7 @@ _PLANNED: Final = {
     Action.LOG_COMPACTION: decode_compaction_plan,
     Action.CLUSTERING: clustering_groups,
 }
-_NEXT_WRITE: Final = "the next write, or `repair`, takes it back"
+_NEXT_WRITE: Final = "the next write (LAZY: a clean), or `repair`, takes it back"
 
 
 def pending_actions(inventory: Inventory) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """A write on the timeline: begin, commit, or leave the table as it was.
 
     exclusive  lock -> refuse tables that cannot be written
-    clear      switch a foreign metadata table off -> finish restores -> roll dead writes back
+    clear      switch a foreign metadata table off -> finish restores -> roll dead writes back, or leave them
     begin      new instant: requested, inflight
     commit     delete files of failed attempts -> completed, by put-if-absent -> remove markers
     abort      take the own instant back: off the timeline while no file is begun, else by a rollback
@@ -17,13 +17,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from drawstring.base.errors import ConflictError, DrawstringError
+from drawstring.config.failed_writes_keys import EAGERLY, FailedWrites
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.markers import Markers
 from drawstring.formats.metadata import encode_commit
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant
+from drawstring.services.dead_writes import rollback_pending
+from drawstring.services.heartbeats import Heartbeat, beating
 from drawstring.services.restoring import finish_restores
-from drawstring.services.rollback import RollbackContext, rollback_pending, take_back
+from drawstring.services.rollback import RollbackContext, take_back
 from drawstring.services.writable import check_writable
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config
@@ -83,17 +86,21 @@ class Transaction:
     Attributes:
         session: the table, locked.
         instant: the write's own instant, inflight.
+        heartbeat: shows others that the write goes on; None where nobody looks at that.
     """
 
     session: Session
     instant: Instant
+    heartbeat: Heartbeat | None = None
 
     def commit(self, metadata: CommitMetadata) -> Instant:
         """Complete the instant.
 
         Raises:
-            ConflictError: the lock was lost, or somebody rolled the instant back.
+            ConflictError: the lock or the heartbeat was lost, or somebody rolled the instant back.
         """
+        if self.heartbeat is not None:
+            self.heartbeat.check()
         return self.session.finish(self.instant, metadata)
 
 
@@ -115,11 +122,12 @@ def exclusive(state: TableState, wait_ms: int) -> Iterator[Session]:
         yield _session(state, config, lock)
 
 
-def clear(session: Session, timeline: Timeline | None = None) -> Session:
-    """Switch a metadata table of another writer off and take back what dead writers left.
+def clear(session: Session, failed: FailedWrites = EAGERLY, timeline: Timeline | None = None) -> Session:
+    """Switch a metadata table of another writer off and, by default, take back what dead writers left.
 
     Args:
         session: the table, locked; the call that is to follow has been checked.
+        failed: whether dead writes are taken back here.
         timeline: as it was read under this lock; None to read it.
 
     Returns:
@@ -135,12 +143,14 @@ def clear(session: Session, timeline: Timeline | None = None) -> Session:
     context = cleared.rollback_context()
     timeline = timeline or cleared.store.load()
     restored = finish_restores(context, timeline) if timeline.pending_of(Action.RESTORE) else []
-    undone = rollback_pending(context, cleared.store.load() if restored else timeline)
+    undone = rollback_pending(context, cleared.store.load() if restored else timeline, failed)
     return _session(state, cleared.config, session.lock) if restored or undone else cleared
 
 
 @contextmanager
-def begin(session: Session, action: Action, time: str, content: bytes = b"") -> Iterator[Transaction]:
+def begin(
+    session: Session, action: Action, time: str, content: bytes = b"", failed: FailedWrites = EAGERLY
+) -> Iterator[Transaction]:
     """Put a write on the timeline; an exception inside takes it back before it goes on.
 
     Args:
@@ -148,13 +158,15 @@ def begin(session: Session, action: Action, time: str, content: bytes = b"") -> 
         action: what the instant does.
         time: its requested time.
         content: what goes into the requested file.
+        failed: whether it shows signs of life.
     """
-    instant = session.store.request(action, time, content)
-    try:
-        yield Transaction(session, session.store.start(instant))
-    except BaseException:
-        _undo(session, instant)
-        raise
+    with beating(session.state.storage, session.state.clock, time, failed) as heartbeat:
+        instant = session.store.request(action, time, content)
+        try:
+            yield Transaction(session, session.store.start(instant), heartbeat)
+        except BaseException:
+            _undo(session, instant)
+            raise
 
 
 def discard_failed_attempts(state: TableState, requested: str, stats: Sequence[WriteStat]) -> list[str]:

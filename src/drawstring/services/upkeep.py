@@ -33,7 +33,7 @@ def tidy(session: Session, options: WriteOptions) -> None:
         timeline = session.store.load()
         if cleans:
             with _not_the_writes_fault("cleaning"):
-                clean_table(session, options.cleaning, timeline, only_if_due=True)
+                clean_table(session, options, timeline, only_if_due=True)
         if archives:
             with _not_the_writes_fault("archiving"):
                 archive_table(session, options, timeline)

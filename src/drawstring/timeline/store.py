@@ -12,6 +12,7 @@ time alone; a claim outlives a killed process until the instant is rolled back.
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError
@@ -212,10 +213,17 @@ class TimelineStore:
         self.stop(instant)
         self._storage.delete([self.path(_at(instant, instant.action, State.REQUESTED))])
 
-    def sweep_claims(self) -> None:
-        """Delete the claims of processes that died while completing; only under the table lock."""
-        statuses = self._storage.list_files(CLAIM_FOLDER)
-        self._storage.delete([status.path for status in statuses if status.name.endswith(_CLAIM_SUFFIX)])
+    def sweep_claims(self, dead: Collection[Instant] = ()) -> None:
+        """Delete the claims of processes that died while completing; only under the table lock.
+
+        Args:
+            dead: instants that stay pending; they are claimed, so that they can never complete.
+        """
+        kept = {_claim(instant) for instant in dead}
+        found = {status.path for status in self._storage.list_files(CLAIM_FOLDER)}
+        for path in sorted(kept - found):
+            self._storage.put_if_absent(path, b"")
+        self._storage.delete([path for path in sorted(found - kept) if path.endswith(_CLAIM_SUFFIX)])
 
     def _add(self, instant: Instant, content: bytes) -> Instant:
         path = self.path(instant)

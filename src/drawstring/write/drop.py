@@ -55,7 +55,7 @@ def delete_partitions(
     with exclusive(state, options.lock_wait_ms) as found:
         if not asked and rows is not None:
             asked = _partitions_of(found, rows, options)
-        session = clear(found)
+        session = clear(found, options.failed_writes)
         timeline = session.store.load()
         lookup = lookup_of(session, timeline, options)
         return drop_listed(session, matching(asked, lookup.partitions()), lookup, options, extra)
@@ -82,7 +82,7 @@ def drop_listed(
     schema = table_schema_json(session.state.storage, session.store, timeline, session.config)
     requested = encode_requested_replace(WriteOperation.DELETE_PARTITION)
     time = session.store.new_time(timeline)
-    with begin(session, Action.REPLACE_COMMIT, time, requested) as transaction:
+    with begin(session, Action.REPLACE_COMMIT, time, requested, options.failed_writes) as transaction:
         metadata = CommitMetadata(
             operation=WriteOperation.DELETE_PARTITION,
             extra={**(extra or {}), **({"schema": schema} if schema else {})},

@@ -52,7 +52,7 @@ def expire_partitions(state: TableState, options: WriteOptions) -> CommitResult 
     """
     with exclusive(state, options.lock_wait_ms) as found:
         _check(options.ttl)
-        session = clear(found)
+        session = clear(found, options.failed_writes)
         timeline = session.store.load()
         lookup = lookup_of(session, timeline, options)
         over = _Ages(state, session.config, session.store, timeline, lookup).over(options.ttl)

@@ -95,13 +95,14 @@ def write_feed(
         bound = feed.bind(found)
         verb = bound.acts_as(asked, found.config)
         facts, plan = _planned(found, bound, verb, options)
-        session = clear(found, facts.timeline)
+        session = clear(found, options.failed_writes, facts.timeline)
         if session is not found:
             bound = feed.bind(session)
             facts, plan = _planned(session, bound, verb, options)
         requested = encode_requested_replace(verb.operation) if verb.replaces else b""
         watch.lap("plan")
-        with begin(session, verb.action(session.config), facts.time, requested) as transaction:
+        action = verb.action(session.config)
+        with begin(session, action, facts.time, requested, options.failed_writes) as transaction:
             lookup = lookup_of(session, facts.timeline, options)
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             stats = placed(bound, plan, verb, sizer)

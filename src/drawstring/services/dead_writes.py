@@ -1,0 +1,119 @@
+"""What becomes of writes whose writer died: `hoodie.clean.failed.writes.policy`.
+
+    EAGER   whoever has the table lock next takes them back
+    LAZY    they stay pending until a clean finds their heartbeat too old
+    NEVER   they stay pending
+
+A write that stays pending does not count: readers, writers and services pass over its files and blocks.
+Cleaning and archiving stop before it, as in Hudi. It is claimed, so that its writer, should it live on,
+cannot complete it beside what others wrote since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from drawstring.base.errors import UnsupportedError
+from drawstring.config.failed_writes_keys import EAGERLY, FailedWrites, FailedWritesPolicy
+from drawstring.filegroups.markers import MARKER_ROOT, Markers
+from drawstring.model.instant import Action, Instant
+from drawstring.services.heartbeats import expired, forget_heartbeats, refuse_live_writers
+from drawstring.services.rollback import RollbackContext, resume_rollback, rollback_instant
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.service_lease import sweep_leases
+
+
+def rollback_pending(
+    context: RollbackContext, timeline: Timeline | None = None, failed: FailedWrites = EAGERLY
+) -> list[str]:
+    """Finish rollbacks that were cut short and, by default, roll back every write that a dead writer left.
+
+    Compactions and clusterings stay pending: they can be run again.
+
+    Args:
+        context: the table, locked.
+        timeline: as it was read under that lock; None to read it.
+        failed: whether dead writes are rolled back here.
+
+    Returns:
+        The requested times of the writes rolled back.
+
+    Raises:
+        ConflictError: one of the writes shows signs of life.
+        UnsupportedError: another engine was restoring the table, or rolling a completed write back.
+    """
+    timeline = timeline or context.store.load()
+    _refuse_restore(timeline)
+    refuse_live_writers(context.storage, context.clock, timeline.pending_writes(), failed)
+    unfinished = timeline.pending_of(Action.ROLLBACK)
+    done = [target for each in unfinished if (target := resume_rollback(context, timeline, each)) is not None]
+    if unfinished:
+        timeline = context.store.load()
+    dead = timeline.pending_writes() if failed.policy == FailedWritesPolicy.EAGER else ()
+    for instant in reversed(dead):
+        rollback_instant(context, instant)
+        done.append(instant.requested)
+    _sweep(context, timeline, [each for each in timeline.pending_writes() if each not in dead])
+    return done
+
+
+def rollback_expired(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[str]:
+    """Roll back the writes whose heartbeat stopped, as a clean does where they were left to it (LAZY).
+
+    Args:
+        context: the table, locked.
+        timeline: as it was read under that lock.
+        failed: who takes dead writes back, and how old a heartbeat may be.
+
+    Returns:
+        The requested times of the writes rolled back.
+    """
+    if failed.policy != FailedWritesPolicy.LAZY:
+        return []
+    pending = timeline.pending_writes()
+    dead = expired(context.storage, context.clock, pending, failed) if pending else []
+    for instant in reversed(dead):
+        rollback_instant(context, instant)
+    forget_heartbeats(context.storage, context.clock, timeline.pending_writes(), failed)
+    return [instant.requested for instant in dead]
+
+
+def _sweep(context: RollbackContext, timeline: Timeline, left: Sequence[Instant]) -> None:
+    """Clear away what writers left that died right after their write took effect, and late attempts.
+
+    Args:
+        context: the table, locked.
+        timeline: as it was before.
+        left: dead writes that stay on it.
+    """
+    context.store.sweep_claims(left)
+    sweep_leases(context.storage, {instant.requested for instant in timeline.pending()})
+    for folder in context.storage.list_folders(MARKER_ROOT):
+        instant = folder.rpartition("/")[2]
+        write = timeline.write_at(instant)
+        if write is not None:
+            markers = Markers(context.storage, instant)
+            counted = {stat.path for stat in context.store.commit_metadata(write).stats}
+            context.storage.delete(_uncounted(markers.files(), counted, instant))
+            markers.remove()
+
+
+def _uncounted(marked: Sequence[str], counted: set[str], instant: str) -> list[str]:
+    """Return the files that attempts of a completed write made which others had outrun.
+
+    They carry the write's time in their names. A log file of version 6 carries another one's, and a
+    file of change data is counted elsewhere.
+    """
+    return [
+        path
+        for path in marked
+        if path not in counted and f"_{instant}." in path.rpartition("/")[2] and not path.endswith(".cdc")
+    ]
+
+
+def _refuse_restore(timeline: Timeline) -> None:
+    for restore in timeline.pending_of(Action.RESTORE):
+        raise UnsupportedError(
+            "Another engine was restoring this table and did not finish; finish the restore there.",
+            instant=restore.requested,
+        )
