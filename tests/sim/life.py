@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from drawstring.model.validation import Severity
 from tests.sim.checks import KEPT, check_queries, check_recovery
-from tests.sim.world import SERVICES, Kind, Step, World, die_everywhere
+from tests.sim.world import CHANGES_MAX, Kind, Step, World, die_everywhere
 
 DIES = 0.3
 """How often a step dies in the life of a table itself."""
@@ -25,14 +25,39 @@ KINDS = [
     )
 ]
 
+CHOSEN = [kind for kind in KINDS if str(kind) in ("v6-mor-simple", "v9-cow-simple")]
+A, B, C = (0, 1, 2, 3, 4, 5), (1, 2, 6), (3, 7, 8, 9)
+LIFE = (
+    Step("insert", A),
+    Step("upsert", B),
+    Step("savepoint"),
+    Step("plan_compaction"),
+    Step("delete", (4,)),
+    Step("upsert", C),
+    Step("compact"),
+    Step("plan_clustering"),
+    Step("update", B),
+    Step("cluster"),
+    Step("restore"),
+    Step("upsert", B),
+    Step("delete_savepoint"),
+    Step("insert_overwrite", C),
+    Step("delete_partition", city="oslo"),
+    Step("upsert", A),
+    Step("clean"),
+    Step("archive"),
+    Step("upsert", C),
+)
 
-def live(kind: Kind, steps: Sequence[Step], seed: int | None = None) -> None:
+
+def live(kind: Kind, steps: Sequence[Step], seed: int | None = None, every: int = 1) -> None:
     """Take steps; each dies on copies after every number of changes before it is taken.
 
     Args:
         kind: of table.
         steps: what to do, in order.
         seed: draws which deaths the table itself lives through; None for none.
+        every: with 3 a step dies after every third number of changes, which one of three changing by step.
     """
     draw = random.Random(seed)
     world = World.create(kind)
@@ -47,7 +72,7 @@ def live(kind: Kind, steps: Sequence[Step], seed: int | None = None) -> None:
             check_recovery(copy, finished if step.name == "restore" else None, where)
             check_queries(copy, where)
 
-        die_everywhere(world, step, check)
+        die_everywhere(world, step, check, range(number % every, CHANGES_MAX, every))
         if seed is not None and draw.random() < DIES:
             world = draw.choice(deaths)
         else:
@@ -55,18 +80,3 @@ def live(kind: Kind, steps: Sequence[Step], seed: int | None = None) -> None:
         check_queries(world, f"{kind}, step {number}: {step}")
     findings = world.table().validate().findings
     assert [found for found in findings if found.severity is Severity.ERROR] == []
-
-
-def _deaths(world: World, step: Step, *, keep: bool) -> list[World]:
-    """Let a step die everywhere, check what is left, and return it if asked to."""
-    kept: list[World] = []
-
-    def check(copy: World, finished: World, where: str) -> None:
-        if keep:
-            kept.append(copy.copy())
-        check_recovery(copy, finished if step.name == "restore" else None, where)
-        if keep or step.name in SERVICES:
-            check_queries(copy, where)
-
-    die_everywhere(world, step, check)
-    return kept

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.sim.life import KINDS, live
+from tests.sim.life import CHOSEN, KINDS, LIFE, live
 from tests.sim.world import Kind, random_steps
 
 FIRST = int(os.environ.get("SIM_SEED", "0"))
@@ -18,3 +18,8 @@ STEPS = int(os.environ.get("SIM_STEPS", "12"))
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_a_table_survives_the_death_of_every_step(kind: Kind, seed: int) -> None:
     live(kind, random_steps(seed, STEPS), seed)
+
+
+@pytest.mark.parametrize("kind", CHOSEN, ids=str)
+def test_a_table_survives_the_deaths_of_a_life_with_every_step(kind: Kind) -> None:
+    live(kind, LIFE)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -329,20 +329,23 @@ def random_steps(seed: int, count: int) -> list[Step]:
     ]
 
 
-def die_everywhere(world: World, step: Step, check: Callable[[World, World, str], None]) -> int:
-    """Let the process of a step die after every number of changes, each on a copy of its own.
+def die_everywhere(
+    world: World,
+    step: Step,
+    check: Callable[[World, World, str], None],
+    numbers: Iterable[int] = range(CHANGES_MAX),
+) -> None:
+    """Let the process of a step die after numbers of changes, each on a copy of its own.
 
     Args:
         world: before the step; left as it is.
         step: what dies.
         check: told of the copy after each death, of one that lives on, and where that was.
-
-    Returns:
-        How many changes the step makes.
+        numbers: of changes, rising; by default every number.
     """
     before, after = dict(world.rows), world.copy()
     after.take(step)
-    for changes in range(CHANGES_MAX):
+    for changes in numbers:
         copy = world.copy()
         faulty = FaultyStorage(copy.storage, changes)
         with suppress(DrawstringError):
@@ -356,5 +359,5 @@ def die_everywhere(world: World, step: Step, check: Callable[[World, World, str]
         assert copy.rows in (before, after.rows, *between), where
         check(copy, after, where)
         if faulty.changes < changes:
-            return changes - 1
+            return
     raise AssertionError(f"{step} still makes changes after {CHANGES_MAX}")
