@@ -22,7 +22,11 @@ setup: ## create .venv from the lock file; quick when nothing changed
 
 .PHONY: test
 test: setup ## run the tests in two processes (ARGS="-k name" goes to pytest; WORKERS=0: in one)
-	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not long" $(ARGS)
+
+.PHONY: test-long
+test-long: setup ## the tests that `make test` leaves out: of the benchmark's suites beside the first
+	@$(PY) -m pytest -n $(WORKERS) -m long $(ARGS)
 
 .PHONY: fuzz
 fuzz: setup ## damage many files in new ways: EXAMPLES of them, drawn by SEED

@@ -142,6 +142,7 @@ def test_the_largest_of_some_processes_is_watched() -> None:
         all_.communicate(b"")
 
 
+@pytest.mark.long
 def test_a_large_slice_is_streamed_and_its_peak_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,6 +153,7 @@ def test_a_large_slice_is_streamed_and_its_peak_is_told(
     assert "| peak memory, MB " in shown
 
 
+@pytest.mark.long
 def test_small_upserts_are_timed_by_the_size_of_the_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +169,7 @@ def test_small_upserts_are_timed_by_the_size_of_the_table(
     assert page.read_text().endswith("<!-- end of scaling -->\n<!-- results -->\n")
 
 
+@pytest.mark.long
 def test_indexes_are_compared_on_the_same_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--rows", "2000", "--batches", "1", "--work", str(tmp_path), "--suite", "indexes"]
     code = main([*words, "--peers", "bucket-mor,log-mor,bloom-cow"])
@@ -176,6 +179,7 @@ def test_indexes_are_compared_on_the_same_writes(tmp_path: Path, capsys: pytest.
     assert "| new_rows " in shown
 
 
+@pytest.mark.long
 def test_large_writes_are_told_with_their_peaks_and_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
