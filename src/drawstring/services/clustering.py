@@ -4,9 +4,8 @@
     run        without it: the rows of each group into new base files (cluster_group)
                under the table lock again: nobody wrote to the old groups ──> replacecommit
 
-It is run like a compaction: a lease of the instant keeps a second runner away, and writers go on. What its
-process did not finish stays on the timeline; whoever runs it next begins anew. One whose file groups were
-written to since is taken off the timeline: its rows are old.
+It is run like a compaction (`planned`), and writers go on. One whose file groups were written to since is
+taken off the timeline: its rows are old.
 """
 
 from __future__ import annotations
@@ -16,10 +15,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.config.clustering_keys import RESIZING, bare
 from drawstring.config.options import WriteOptions
+from drawstring.config.table import TableConfig
+from drawstring.engine.protocol import Engine
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.tasks import InstantRange
@@ -39,8 +39,8 @@ from drawstring.services.clustering_plan import (
     partitions_to_cluster,
     plan_clustering,
 )
-from drawstring.services.events import told_commit
 from drawstring.services.heartbeats import refuse_live_writers
+from drawstring.services.planned import PlanRunner
 from drawstring.services.progress import Progress, watched
 from drawstring.services.resizing import (
     ResizeGroup,
@@ -56,9 +56,7 @@ from drawstring.services.row_order import RowOrder
 from drawstring.services.service_files import file_settings
 from drawstring.services.transaction import Session, check_marked, clear, exclusive
 from drawstring.timeline.properties_store import load_config
-from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.service_lease import ServiceLease, service_lease
 from drawstring.txn.state import TableState
 
 _RUNNABLE: Final = frozenset(
@@ -98,15 +96,7 @@ def run_pending(
     state: TableState, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
     """Run the clusterings that stand on the timeline and that no other process runs; see `cluster`."""
-    result = None
-    config = load_config(state.storage)
-    for instant in TimelineStore(state.storage, config, state.clock).load().pending_of(Action.CLUSTERING):
-        with service_lease(state.storage, state.clock, state.ids, instant.requested) as lease:
-            if lease is None:
-                _log.info("another process runs the clustering %s", instant.requested)
-            else:
-                result = _run(state, instant.requested, lease, options, progress) or result
-    return result
+    return _runner(state, options, progress).run_pending(load_config(state.storage), Action.CLUSTERING)
 
 
 def schedule_clustering(state: TableState, options: WriteOptions) -> str | None:
@@ -150,12 +140,11 @@ def run_clustering(
         ConflictError: another process runs this clustering, or another writer holds the table.
         InvalidError: there is no such clustering.
     """
-    with service_lease(state.storage, state.clock, state.ids, requested) as lease:
-        if lease is None:
-            raise ConflictError(
-                "another process runs this clustering: leave it to that one", instant=requested
-            )
-        return _run(state, requested, lease, options, progress)
+    return _runner(state, options, progress).run(requested)
+
+
+def _runner(state: TableState, options: WriteOptions, progress: Progress | None) -> PlanRunner:
+    return PlanRunner("clustering", _claim, state, options, progress)
 
 
 def _check_index(session: Session, options: WriteOptions) -> None:
@@ -223,52 +212,67 @@ class _Attempt:
     task: ClusterGroup | ResizeGroup
     schema_json: str
 
+    @property
+    def operation(self) -> str:
+        """What the result calls it."""
+        return "cluster"
 
-def _run(
-    state: TableState,
-    requested: str,
-    lease: ServiceLease,
-    options: WriteOptions,
-    progress: Progress | None,
-) -> CommitResult | None:
-    watch = Stopwatch()
-    attempt = _claim(state, requested, options)
-    if attempt is None:
-        return None
-    watch.lap("plan")
-    groups = list(enumerate(attempt.plan.groups))
-    stats = [stat for each in watched(state.engine, attempt.task, groups, progress) for stat in each]
-    watch.lap("write")
-    completed = _complete(state, attempt, stats, lease, options)
-    watch.lap("commit")
-    result = CommitResult.of(completed, "cluster", stats, watch.seconds())
-    task = attempt.task.rows if isinstance(attempt.task, ResizeGroup) else attempt.task
-    return told_commit(state, task.settings.config, result, watch.laps)
+    @property
+    def config(self) -> TableConfig:
+        """The table as its tasks know it."""
+        task = self.task.rows if isinstance(self.task, ResizeGroup) else self.task
+        return task.settings.config
 
+    def write(self, engine: Engine, progress: Progress | None) -> list[WriteStat]:
+        """Write the files of each group."""
+        groups = list(enumerate(self.plan.groups))
+        return [stat for each in watched(engine, self.task, groups, progress) for stat in each]
 
-def _claim(state: TableState, requested: str, options: WriteOptions) -> _Attempt | None:
-    """Bring a clustering to inflight, taking away what a dead attempt left; None when it is out of date."""
-    with exclusive(state, options.lock_wait_ms) as found:
-        session = clear(found, options.failed_writes)
+    def complete(self, session: Session, stats: list[WriteStat]) -> Instant:
+        """Let new file groups take the place of the old ones, unless these were written to meanwhile.
+
+        Raises:
+            ConflictError: they were, or somebody took the attempt back.
+        """
+        storage, requested = session.state.storage, self.instant.requested
         timeline = session.store.load()
-        instant = timeline.find(requested)
-        if instant is None or instant.action.completed_action is not Action.REPLACE_COMMIT:
-            raise InvalidError("there is no clustering of this time on the timeline", instant=requested)
-        if instant.is_completed:
-            return None
-        plan = decode_clustering_plan(session.store.read_requested(instant))
-        _check_runnable(plan, instant)
-        refuse_live_writers(state.storage, state.clock, (instant,))
-        if written_since(session, timeline, requested, plan):
-            _log.info("the clustering %s is out of date: its file groups were written to", requested)
-            cancel_clustering(session.rollback_context(), instant)
-            return None
-        settings, schema_json = file_settings(session, timeline, requested, options)
-        task = _task(session, plan, options, settings)
-        if instant.state is State.INFLIGHT:
-            rollback_instant(session.rollback_context(), instant)
-        inflight = session.store.start(Instant(requested, Action.CLUSTERING, State.REQUESTED))
-        return _Attempt(inflight, plan, task, schema_json)
+        if written_since(session, timeline, requested, self.plan):
+            cancel_clustering(session.rollback_context(), self.instant)
+            raise ConflictError(
+                "file groups of this clustering were written to while it ran: cluster the table again",
+                instant=requested,
+            )
+        check_marked(storage, requested, stats)
+        if is_resizing(self.plan):
+            save_rings(session, self.plan, timeline, requested)
+        completed = session.finish(self.instant, _metadata(self.plan, stats, self.schema_json))
+        if is_resizing(self.plan):
+            confirm_rings(storage, self.plan, timeline, requested)
+        return completed
+
+
+def _claim(found: Session, requested: str, options: WriteOptions) -> _Attempt | None:
+    """Bring a clustering to inflight, taking away what a dead attempt left; None when it is out of date."""
+    session = clear(found, options.failed_writes)
+    timeline = session.store.load()
+    instant = timeline.find(requested)
+    if instant is None or instant.action.completed_action is not Action.REPLACE_COMMIT:
+        raise InvalidError("there is no clustering of this time on the timeline", instant=requested)
+    if instant.is_completed:
+        return None
+    plan = decode_clustering_plan(session.store.read_requested(instant))
+    _check_runnable(plan, instant)
+    refuse_live_writers(session.state.storage, session.state.clock, (instant,))
+    if written_since(session, timeline, requested, plan):
+        _log.info("the clustering %s is out of date: its file groups were written to", requested)
+        cancel_clustering(session.rollback_context(), instant)
+        return None
+    settings, schema_json = file_settings(session, timeline, requested, options)
+    task = _task(session, plan, options, settings)
+    if instant.state is State.INFLIGHT:
+        rollback_instant(session.rollback_context(), instant)
+    inflight = session.store.start(Instant(requested, Action.CLUSTERING, State.REQUESTED))
+    return _Attempt(inflight, plan, task, schema_json)
 
 
 def written_since(session: Session, timeline: Timeline, time: str, plan: ClusteringPlan) -> bool:
@@ -320,28 +324,3 @@ def _metadata(plan: ClusteringPlan, stats: list[WriteStat], schema_json: str) ->
         extra={"schema": schema_json},
         replaced={partition: tuple(ids) for partition, ids in replaced.items()},
     )
-
-
-def _complete(
-    state: TableState, attempt: _Attempt, stats: list[WriteStat], lease: ServiceLease, options: WriteOptions
-) -> Instant:
-    """Let new file groups take the place of the old ones, unless these were written to meanwhile."""
-    requested = attempt.instant.requested
-    with exclusive(state, options.lock_wait_ms) as found:
-        session = clear(found, options.failed_writes)
-        lease.check()
-        timeline = session.store.load()
-        if written_since(session, timeline, requested, attempt.plan):
-            cancel_clustering(session.rollback_context(), attempt.instant)
-            raise ConflictError(
-                "file groups of this clustering were written to while it ran: cluster the table again",
-                instant=requested,
-            )
-        check_marked(state.storage, requested, stats)
-        if is_resizing(attempt.plan):
-            save_rings(session, attempt.plan, timeline, requested)
-        completed = session.finish(attempt.instant, _metadata(attempt.plan, stats, attempt.schema_json))
-        if is_resizing(attempt.plan):
-            confirm_rings(state.storage, attempt.plan, timeline, requested)
-        lease.forget()
-        return completed

@@ -6,19 +6,17 @@
                -> without it: the merged read of each slice into a base file named by the instant
                -> under the lock: completed
 
-Writers go on while a compaction runs: their log files belong to the slices that it makes. A compaction
-that its process did not finish stays on the timeline; whoever runs it next begins anew.
+Writers go on while a compaction runs (`planned`): their log files belong to the slices that it makes.
 """
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, replace
 
-from drawstring.base.clock import Stopwatch
-from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
+from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig
+from drawstring.engine.protocol import Engine
 from drawstring.filegroups.log_rewrite import check_rewritable
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.filegroups.tasks import InstantRange
@@ -30,18 +28,16 @@ from drawstring.model.result import CommitResult
 from drawstring.services.compact_slice import CompactSlice
 from drawstring.services.compaction_plan import compaction_plan, log_compaction_plan
 from drawstring.services.compaction_strategies import is_due
-from drawstring.services.events import told_commit
+from drawstring.services.planned import PlanRunner
 from drawstring.services.progress import Progress, watched
 from drawstring.services.rollback import rollback_instant
 from drawstring.services.service_files import file_settings
 from drawstring.services.transaction import Session, check_marked, clear, exclusive
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.service_lease import ServiceLease, service_lease
 from drawstring.txn.state import TableState
 
 _ACTIONS = (Action.LOG_COMPACTION, Action.COMPACTION)
-_log = logging.getLogger("drawstring")
 
 
 def schedule_compaction(state: TableState, options: WriteOptions, *, when_due: bool = False) -> str | None:
@@ -103,12 +99,7 @@ def run_compaction(
         ConflictError: another process runs this compaction, or another writer holds the table.
         InvalidError: there is no such compaction.
     """
-    with service_lease(state.storage, state.clock, state.ids, requested) as lease:
-        if lease is None:
-            raise ConflictError(
-                "another process runs this compaction: leave it to that one", instant=requested
-            )
-        return _run(state, requested, lease, options, progress)
+    return _runner(state, options, progress).run(requested)
 
 
 def compact(
@@ -151,14 +142,7 @@ def run_pending(
     """
     config = load_config(state.storage)
     _check_type(state, config)
-    result = None
-    for instant in TimelineStore(state.storage, config, state.clock).load().pending_of(*actions):
-        with service_lease(state.storage, state.clock, state.ids, instant.requested) as lease:
-            if lease is None:
-                _log.info("another process runs the compaction %s", instant.requested)
-            else:
-                result = _run(state, instant.requested, lease, options, progress) or result
-    return result
+    return _runner(state, options, progress).run_pending(config, *actions)
 
 
 def log_compact(
@@ -168,6 +152,10 @@ def log_compact(
     result = run_pending(state, options, progress, (Action.LOG_COMPACTION,))
     scheduled = schedule_log_compaction(state, options)
     return result if scheduled is None else run_compaction(state, scheduled, options, progress)
+
+
+def _runner(state: TableState, options: WriteOptions, progress: Progress | None) -> PlanRunner:
+    return PlanRunner("compaction", _claim, state, options, progress)
 
 
 def _schedule(session: Session, options: WriteOptions, action: Action) -> str | None:
@@ -200,29 +188,61 @@ class _Attempt:
     task: CompactSlice
     operations: list[tuple[int, CompactionOperation]]
 
+    @property
+    def operation(self) -> str:
+        """What the result calls it."""
+        return "log_compact" if self._is_log else "compact"
 
-def _claim(state: TableState, requested: str, options: WriteOptions) -> _Attempt | None:
+    @property
+    def config(self) -> TableConfig:
+        """The table as its tasks know it."""
+        return self.task.settings.config
+
+    @property
+    def _is_log(self) -> bool:
+        return self.instant.action is Action.LOG_COMPACTION
+
+    def write(self, engine: Engine, progress: Progress | None) -> list[WriteStat]:
+        """Write the file of each operation."""
+        return watched(engine, self.task, self.operations, progress)
+
+    def complete(self, session: Session, stats: list[WriteStat]) -> Instant:
+        """Let new slices begin with the files.
+
+        Raises:
+            ConflictError: somebody took the attempt back.
+        """
+        metadata = CommitMetadata(
+            stats=tuple(stats),
+            operation=WriteOperation.LOG_COMPACT if self._is_log else WriteOperation.COMPACT,
+            extra={"schema": self.task.schema_json},
+            compacted=True,
+        )
+        check_marked(session.state.storage, self.instant.requested, stats)
+        return session.finish(self.instant, metadata)
+
+
+def _claim(found: Session, requested: str, options: WriteOptions) -> _Attempt | None:
     """Bring a compaction to inflight, taking away first what a dead attempt left.
 
     File groups that were replaced since are left out: nobody reads them any more, and their files may
     be damaged or gone.
     """
-    with exclusive(state, options.lock_wait_ms) as found:
-        _check_type(state, found.config)
-        session = clear(found, options.failed_writes)
-        instant = session.store.load().find(requested)
-        if instant is None or not (instant.is_completed or instant.action in _ACTIONS):
-            raise _no_compaction(requested)
-        plan = _plan_of(session.store, instant)
-        if instant.is_completed:
-            return None
-        operations = _without_replaced(session, plan)
-        if instant.state is State.INFLIGHT:
-            rollback_instant(session.rollback_context(), instant)
-        task = _task(session, requested, options)
-        if instant.action is Action.LOG_COMPACTION:
-            operations = [(number, replace(each, logs_only=True)) for number, each in operations]
-        return _Attempt(session.store.start(instant), task, operations)
+    _check_type(found.state, found.config)
+    session = clear(found, options.failed_writes)
+    instant = session.store.load().find(requested)
+    if instant is None or not (instant.is_completed or instant.action in _ACTIONS):
+        raise _no_compaction(requested)
+    plan = _plan_of(session.store, instant)
+    if instant.is_completed:
+        return None
+    operations = _without_replaced(session, plan)
+    if instant.state is State.INFLIGHT:
+        rollback_instant(session.rollback_context(), instant)
+    task = _task(session, requested, options)
+    if instant.action is Action.LOG_COMPACTION:
+        operations = [(number, replace(each, logs_only=True)) for number, each in operations]
+    return _Attempt(session.store.start(instant), task, operations)
 
 
 def _plan_of(store: TimelineStore, instant: Instant) -> CompactionPlan:
@@ -246,46 +266,6 @@ def _plan_of(store: TimelineStore, instant: Instant) -> CompactionPlan:
 
 def _no_compaction(requested: str) -> InvalidError:
     return InvalidError("there is no compaction of this time on the timeline", instant=requested)
-
-
-def _run(
-    state: TableState,
-    requested: str,
-    lease: ServiceLease,
-    options: WriteOptions,
-    progress: Progress | None,
-) -> CommitResult | None:
-    watch = Stopwatch()
-    attempt = _claim(state, requested, options)
-    if attempt is None:
-        return None
-    watch.lap("plan")
-    stats = watched(state.engine, attempt.task, attempt.operations, progress)
-    watch.lap("write")
-    completed = _complete(state, attempt, stats, lease, options)
-    watch.lap("commit")
-    name = "log_compact" if attempt.instant.action is Action.LOG_COMPACTION else "compact"
-    result = CommitResult.of(completed, name, stats, watch.seconds())
-    return told_commit(state, attempt.task.settings.config, result, watch.laps)
-
-
-def _complete(
-    state: TableState, attempt: _Attempt, stats: list[WriteStat], lease: ServiceLease, options: WriteOptions
-) -> Instant:
-    is_log = attempt.instant.action is Action.LOG_COMPACTION
-    metadata = CommitMetadata(
-        stats=tuple(stats),
-        operation=WriteOperation.LOG_COMPACT if is_log else WriteOperation.COMPACT,
-        extra={"schema": attempt.task.schema_json},
-        compacted=True,
-    )
-    with exclusive(state, options.lock_wait_ms) as found:
-        session = clear(found, options.failed_writes)
-        lease.check()
-        check_marked(state.storage, attempt.instant.requested, stats)
-        completed = session.finish(attempt.instant, metadata)
-        lease.forget()
-        return completed
 
 
 def _without_replaced(session: Session, plan: CompactionPlan) -> list[tuple[int, CompactionOperation]]:

@@ -1,0 +1,133 @@
+"""Running a plan that stands on the timeline, of a compaction or of a clustering, while writers go on.
+
+    lease of the instant   a second runner stays away, to the end
+      under the table lock   claim: take a dead attempt back, inflight
+      without it             write the files
+      under the table lock   complete
+
+What its process did not finish stays on the timeline; whoever runs it next begins anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from drawstring.base.clock import Stopwatch
+from drawstring.base.errors import ConflictError
+from drawstring.config.options import WriteOptions
+from drawstring.config.table import TableConfig
+from drawstring.engine.protocol import Engine
+from drawstring.model.commit import WriteStat
+from drawstring.model.instant import Action, Instant
+from drawstring.model.result import CommitResult
+from drawstring.services.events import told_commit
+from drawstring.services.progress import Progress
+from drawstring.services.transaction import Session, clear, exclusive
+from drawstring.timeline.store import TimelineStore
+from drawstring.txn.service_lease import ServiceLease, service_lease
+from drawstring.txn.state import TableState
+
+_log: Final = logging.getLogger("drawstring")
+
+
+class Attempt(Protocol):
+    """A plan that this process runs; its instant is inflight."""
+
+    @property
+    def operation(self) -> str:
+        """What the result calls it."""
+
+    @property
+    def config(self) -> TableConfig:
+        """The table as its tasks know it."""
+
+    def write(self, engine: Engine, progress: Progress | None) -> list[WriteStat]:
+        """Write the files of the plan, without the table lock."""
+
+    def complete(self, session: Session, stats: list[WriteStat]) -> Instant:
+        """Let the files take effect.
+
+        Args:
+            session: the table, locked and cleared.
+            stats: of the files.
+
+        Raises:
+            ConflictError: somebody took the attempt back, or was there first.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRunner:
+    """Runs the plans of one service.
+
+    Attributes:
+        service: its name, for people.
+        claim: brings a plan to inflight, the table being locked; None when there is nothing left to do.
+        state: the table.
+        options: of writes: codec, sizes, lock wait.
+        progress: told of every piece of work that is done.
+    """
+
+    service: str
+    claim: Callable[[Session, str, WriteOptions], Attempt | None]
+    state: TableState
+    options: WriteOptions
+    progress: Progress | None
+
+    def run(self, requested: str) -> CommitResult | None:
+        """Run the plan of a requested time.
+
+        Returns:
+            What was done; None when nothing was left to do.
+
+        Raises:
+            ConflictError: another process runs it, or another writer holds the table.
+        """
+        state = self.state
+        with service_lease(state.storage, state.clock, state.ids, requested) as lease:
+            if lease is None:
+                raise ConflictError(
+                    f"another process runs this {self.service}: leave it to that one", instant=requested
+                )
+            return self._run(requested, lease)
+
+    def run_pending(self, config: TableConfig, *actions: Action) -> CommitResult | None:
+        """Run the plans on the timeline that no other process runs; return what the last one did.
+
+        Args:
+            config: of the table.
+            actions: of the service.
+        """
+        state, result = self.state, None
+        for instant in TimelineStore(state.storage, config, state.clock).load().pending_of(*actions):
+            with service_lease(state.storage, state.clock, state.ids, instant.requested) as lease:
+                if lease is None:
+                    _log.info("another process runs the %s %s", self.service, instant.requested)
+                else:
+                    result = self._run(instant.requested, lease) or result
+        return result
+
+    def _run(self, requested: str, lease: ServiceLease) -> CommitResult | None:
+        watch = Stopwatch()
+        with exclusive(self.state, self.options.lock_wait_ms) as found:
+            attempt = self.claim(found, requested, self.options)
+        if attempt is None:
+            return None
+        watch.lap("plan")
+        stats = attempt.write(self.state.engine, self.progress)
+        watch.lap("write")
+        completed = self._complete(attempt, stats, lease)
+        watch.lap("commit")
+        result = CommitResult.of(completed, attempt.operation, stats, watch.seconds())
+        return told_commit(self.state, attempt.config, result, watch.laps)
+
+    def _complete(self, attempt: Attempt, stats: list[WriteStat], lease: ServiceLease) -> Instant:
+        with exclusive(self.state, self.options.lock_wait_ms) as found:
+            session = clear(found, self.options.failed_writes)
+            lease.check()
+            completed = attempt.complete(session, stats)
+            lease.forget()
+            return completed
