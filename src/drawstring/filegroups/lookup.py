@@ -30,6 +30,9 @@ class SliceLookup:
         config: the table.
         timeline: what counts as committed.
         lets_through: whether file groups in a pending clustering may be written to.
+
+    Attributes:
+        timeline: what counts as committed.
     """
 
     def __init__(
@@ -38,12 +41,12 @@ class SliceLookup:
         self._storage = storage
         self._lets_through = lets_through
         self._config = config
-        self._timeline = timeline
+        self.timeline = timeline
         self._view: FileGroupView | None = None
         self._known: dict[str, Sequence[FileSlice]] = {}
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self._storage, self._config, self._timeline, self._lets_through
+        return self._storage, self._config, self.timeline, self._lets_through
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.__init__(*state[:-1], lets_through=state[-1])  # type: ignore[misc]
@@ -89,7 +92,7 @@ class SliceLookup:
         if self._view is None:
             storage = open_spec(self._storage)
             store = TimelineStore(storage, self._config, SystemClock())
-            self._view = FileGroupView(self._timeline, self._config, StorageListing(storage), store)
+            self._view = FileGroupView(self.timeline, self._config, StorageListing(storage), store)
         return self._view
 
 

@@ -18,7 +18,7 @@ from drawstring.services.archiving import ArchiveFacts, plan_archive
 from drawstring.services.clean import cutoff_of, last_clean
 from drawstring.services.cleaning import earliest_retained
 from drawstring.services.events import told_archiving
-from drawstring.services.transaction import Session, clear, exclusive
+from drawstring.services.transaction import Session, cleared, exclusive
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive_writer import archive_instants
 from drawstring.timeline.properties_store import load_config
@@ -41,8 +41,8 @@ def archive(state: TableState, options: WriteOptions) -> ArchiveResult | None:
         ConflictError: another writer holds the table.
     """
     with exclusive(state, options.lock_wait_ms) as found:
-        session = clear(found, options.failed_writes)
-        return archive_table(session, options, session.store.load())
+        session, timeline = cleared(found, options.failed_writes)
+        return archive_table(session, options, timeline)
 
 
 def planned_instants(state: TableState, options: WriteOptions) -> list[Instant]:

@@ -39,7 +39,7 @@ from drawstring.services.cleaning import (
 )
 from drawstring.services.dead_writes import rollback_expired
 from drawstring.services.events import told_clean
-from drawstring.services.transaction import Session, clear, exclusive
+from drawstring.services.transaction import Session, cleared, exclusive
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
 from drawstring.timeline.archived import open_archive
@@ -71,8 +71,8 @@ def clean(state: TableState, options: WriteOptions) -> CleanResult | None:
         ConflictError: another writer holds the table.
     """
     with exclusive(state, options.lock_wait_ms) as found:
-        session = clear(found, options.failed_writes)
-        return clean_table(session, options, session.store.load())
+        session, timeline = cleared(found, options.failed_writes)
+        return clean_table(session, options, timeline)
 
 
 def plan_clean(state: TableState, options: WriteOptions) -> CleanPlan | None:

@@ -54,7 +54,7 @@ from drawstring.services.resizing_plan import RESIZE
 from drawstring.services.rollback import cancel_clustering, rollback_instant
 from drawstring.services.row_order import RowOrder
 from drawstring.services.service_files import file_settings
-from drawstring.services.transaction import Session, check_marked, clear, exclusive
+from drawstring.services.transaction import Session, check_marked, cleared, exclusive
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.state import TableState
@@ -112,8 +112,7 @@ def schedule_clustering(state: TableState, options: WriteOptions) -> str | None:
             return None
         order = RowOrder.of(parameters(options.clustering), options.clustering)
         order.check(file_settings(found, timeline, "", options)[0].schema)
-        session = clear(found, options.failed_writes)
-        timeline = session.store.load()
+        session, timeline = cleared(found, options.failed_writes, timeline)
         plan = _planned(session, timeline, options)
         if plan is None:
             return None
@@ -228,14 +227,13 @@ class _Attempt:
         groups = list(enumerate(self.plan.groups))
         return [stat for each in watched(engine, self.task, groups, progress) for stat in each]
 
-    def complete(self, session: Session, stats: list[WriteStat]) -> Instant:
+    def complete(self, session: Session, timeline: Timeline, stats: list[WriteStat]) -> Instant:
         """Let new file groups take the place of the old ones, unless these were written to meanwhile.
 
         Raises:
             ConflictError: they were, or somebody took the attempt back.
         """
         storage, requested = session.state.storage, self.instant.requested
-        timeline = session.store.load()
         if written_since(session, timeline, requested, self.plan):
             cancel_clustering(session.rollback_context(), self.instant)
             raise ConflictError(
@@ -253,8 +251,7 @@ class _Attempt:
 
 def _claim(found: Session, requested: str, options: WriteOptions) -> _Attempt | None:
     """Bring a clustering to inflight, taking away what a dead attempt left; None when it is out of date."""
-    session = clear(found, options.failed_writes)
-    timeline = session.store.load()
+    session, timeline = cleared(found, options.failed_writes)
     instant = timeline.find(requested)
     if instant is None or instant.action.completed_action is not Action.REPLACE_COMMIT:
         raise InvalidError("there is no clustering of this time on the timeline", instant=requested)
@@ -268,7 +265,7 @@ def _claim(found: Session, requested: str, options: WriteOptions) -> _Attempt | 
         cancel_clustering(session.rollback_context(), instant)
         return None
     settings, schema_json = file_settings(session, timeline, requested, options)
-    task = _task(session, plan, options, settings)
+    task = _task(session, timeline, plan, options, settings)
     if instant.state is State.INFLIGHT:
         rollback_instant(session.rollback_context(), instant)
     inflight = session.store.start(Instant(requested, Action.CLUSTERING, State.REQUESTED))
@@ -294,7 +291,7 @@ def _check_runnable(plan: ClusteringPlan, instant: Instant) -> None:
 
 
 def _task(
-    session: Session, plan: ClusteringPlan, options: WriteOptions, settings: FileSettings
+    session: Session, timeline: Timeline, plan: ClusteringPlan, options: WriteOptions, settings: FileSettings
 ) -> ClusterGroup | ResizeGroup:
     asked, config = options.clustering, session.config
     one_file = plan.strategy == SINGLE_FILE_SORT
@@ -302,7 +299,7 @@ def _task(
     order.check(settings.schema)
     task = ClusterGroup(
         replace(settings, base_file_bytes_max=_BYTES_MAX if one_file else asked.target_file_bytes),
-        InstantRange.of(session.store.load()),
+        InstantRange.of(timeline),
         order,
         plan.keeps_commit_times,
         session.state.ids,

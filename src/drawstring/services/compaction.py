@@ -32,9 +32,10 @@ from drawstring.services.planned import PlanRunner
 from drawstring.services.progress import Progress, watched
 from drawstring.services.rollback import rollback_instant
 from drawstring.services.service_files import file_settings
-from drawstring.services.transaction import Session, check_marked, clear, exclusive
+from drawstring.services.transaction import Session, check_marked, cleared, exclusive
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
 from drawstring.txn.state import TableState
 
 _ACTIONS = (Action.LOG_COMPACTION, Action.COMPACTION)
@@ -61,7 +62,8 @@ def schedule_compaction(state: TableState, options: WriteOptions, *, when_due: b
         now = found.store.new_time(timeline)
         if when_due and not is_due(timeline, options.compaction, now):
             return None
-        return _schedule(clear(found, options.failed_writes), options, Action.COMPACTION)
+        session, timeline = cleared(found, options.failed_writes, timeline)
+        return _schedule(session, timeline, options, Action.COMPACTION)
 
 
 def schedule_log_compaction(state: TableState, options: WriteOptions) -> str | None:
@@ -78,7 +80,8 @@ def schedule_log_compaction(state: TableState, options: WriteOptions) -> str | N
     with exclusive(state, options.lock_wait_ms) as found:
         _check_type(state, found.config)
         check_rewritable(found.config)
-        return _schedule(clear(found, options.failed_writes), options, Action.LOG_COMPACTION)
+        session, timeline = cleared(found, options.failed_writes)
+        return _schedule(session, timeline, options, Action.LOG_COMPACTION)
 
 
 def run_compaction(
@@ -158,8 +161,7 @@ def _runner(state: TableState, options: WriteOptions, progress: Progress | None)
     return PlanRunner("compaction", _claim, state, options, progress)
 
 
-def _schedule(session: Session, options: WriteOptions, action: Action) -> str | None:
-    timeline = session.store.load()
+def _schedule(session: Session, timeline: Timeline, options: WriteOptions, action: Action) -> str | None:
     time = session.store.new_time(timeline)
     is_log = action is Action.LOG_COMPACTION
     plan = (log_compaction_plan if is_log else compaction_plan)(session, timeline, time, options.compaction)
@@ -206,7 +208,7 @@ class _Attempt:
         """Write the file of each operation."""
         return watched(engine, self.task, self.operations, progress)
 
-    def complete(self, session: Session, stats: list[WriteStat]) -> Instant:
+    def complete(self, session: Session, timeline: Timeline, stats: list[WriteStat]) -> Instant:
         """Let new slices begin with the files.
 
         Raises:
@@ -229,17 +231,17 @@ def _claim(found: Session, requested: str, options: WriteOptions) -> _Attempt | 
     be damaged or gone.
     """
     _check_type(found.state, found.config)
-    session = clear(found, options.failed_writes)
-    instant = session.store.load().find(requested)
+    session, timeline = cleared(found, options.failed_writes)
+    instant = timeline.find(requested)
     if instant is None or not (instant.is_completed or instant.action in _ACTIONS):
         raise _no_compaction(requested)
     plan = _plan_of(session.store, instant)
     if instant.is_completed:
         return None
-    operations = _without_replaced(session, plan)
+    operations = _without_replaced(session, timeline, plan)
     if instant.state is State.INFLIGHT:
         rollback_instant(session.rollback_context(), instant)
-    task = _task(session, requested, options)
+    task = _task(session, timeline, requested, options)
     if instant.action is Action.LOG_COMPACTION:
         operations = [(number, replace(each, logs_only=True)) for number, each in operations]
     return _Attempt(session.store.start(instant), task, operations)
@@ -268,9 +270,11 @@ def _no_compaction(requested: str) -> InvalidError:
     return InvalidError("there is no compaction of this time on the timeline", instant=requested)
 
 
-def _without_replaced(session: Session, plan: CompactionPlan) -> list[tuple[int, CompactionOperation]]:
+def _without_replaced(
+    session: Session, timeline: Timeline, plan: CompactionPlan
+) -> list[tuple[int, CompactionOperation]]:
     """Return the operations of a plan, numbered, without those on file groups that were replaced."""
-    lookup = SliceLookup(session.state.storage.spec, session.config, session.store.load())
+    lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
     replaced = lookup.view().replaced_groups()
     sources = session.store.sources
     return [
@@ -280,7 +284,6 @@ def _without_replaced(session: Session, plan: CompactionPlan) -> list[tuple[int,
     ]
 
 
-def _task(session: Session, requested: str, options: WriteOptions) -> CompactSlice:
-    timeline = session.store.load()
+def _task(session: Session, timeline: Timeline, requested: str, options: WriteOptions) -> CompactSlice:
     settings, schema_json = file_settings(session, timeline, requested, options)
     return CompactSlice(settings, schema_json, InstantRange.of(timeline), session.state.ids)

@@ -25,8 +25,9 @@ from drawstring.model.instant import Action, Instant
 from drawstring.model.result import CommitResult
 from drawstring.services.events import told_commit
 from drawstring.services.progress import Progress
-from drawstring.services.transaction import Session, clear, exclusive
+from drawstring.services.transaction import Session, cleared, exclusive
 from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
 from drawstring.txn.service_lease import ServiceLease, service_lease
 from drawstring.txn.state import TableState
 
@@ -47,11 +48,12 @@ class Attempt(Protocol):
     def write(self, engine: Engine, progress: Progress | None) -> list[WriteStat]:
         """Write the files of the plan, without the table lock."""
 
-    def complete(self, session: Session, stats: list[WriteStat]) -> Instant:
+    def complete(self, session: Session, timeline: Timeline, stats: list[WriteStat]) -> Instant:
         """Let the files take effect.
 
         Args:
             session: the table, locked and cleared.
+            timeline: as it is under that lock.
             stats: of the files.
 
         Raises:
@@ -126,8 +128,8 @@ class PlanRunner:
 
     def _complete(self, attempt: Attempt, stats: list[WriteStat], lease: ServiceLease) -> Instant:
         with exclusive(self.state, self.options.lock_wait_ms) as found:
-            session = clear(found, self.options.failed_writes)
+            session, timeline = cleared(found, self.options.failed_writes)
             lease.check()
-            completed = attempt.complete(session, stats)
+            completed = attempt.complete(session, timeline, stats)
             lease.forget()
             return completed

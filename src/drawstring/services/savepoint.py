@@ -21,7 +21,7 @@ from drawstring.model.result import RestoreResult
 from drawstring.model.savepoint import RestorePlan, Savepoint
 from drawstring.services.clean import finish_cleans
 from drawstring.services.restoring import plan_restore, run_restore
-from drawstring.services.transaction import Session, clear, exclusive
+from drawstring.services.transaction import Session, cleared, exclusive
 from drawstring.timeline.archived import open_archive
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
@@ -48,8 +48,7 @@ def savepoint(state: TableState, options: WriteOptions, instant: str | None, com
         ConflictError: another writer holds the table.
     """
     with exclusive(state, options.lock_wait_ms) as found:
-        session = _settled(clear(found, options.failed_writes))
-        timeline = session.store.load()
+        session, timeline = _settled(found, options)
         target = _write(timeline, instant)
         if any(each.is_completed for each in _savepoints(timeline) if each.requested == target.requested):
             return target.requested
@@ -97,8 +96,7 @@ def restore(state: TableState, options: WriteOptions, instant: str) -> RestoreRe
     """
     watch = Stopwatch()
     with exclusive(state, options.lock_wait_ms) as found:
-        session = _settled(clear(found, options.failed_writes))
-        timeline = session.store.load()
+        session, timeline = _settled(found, options)
         plan = _checked_plan(session.state, session.store, timeline, instant)
         if not plan.instants:
             return None
@@ -168,10 +166,13 @@ def check_retained(store: TimelineStore, timeline: Timeline, target: Instant) ->
             )
 
 
-def _settled(session: Session) -> Session:
-    """Run cleans that were planned already: they may take files that nobody can keep any more."""
-    finish_cleans(session, session.store.load())
-    return session
+def _settled(found: Session, options: WriteOptions) -> tuple[Session, Timeline]:
+    """Clear the table and run cleans that were planned: they may take files that nobody can keep any more."""
+    session, timeline = cleared(found, options.failed_writes)
+    if not timeline.pending_of(Action.CLEAN):
+        return session, timeline
+    finish_cleans(session, timeline)
+    return session, session.store.load()
 
 
 def _files(session: Session, timeline: Timeline, target: Instant) -> dict[str, tuple[str, ...]]:

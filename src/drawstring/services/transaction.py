@@ -147,6 +147,22 @@ def clear(session: Session, failed: FailedWrites = EAGERLY, timeline: Timeline |
     return _session(state, cleared.config, session.lock) if restored or undone else cleared
 
 
+def cleared(
+    session: Session, failed: FailedWrites = EAGERLY, timeline: Timeline | None = None
+) -> tuple[Session, Timeline]:
+    """Clear the table, and return its timeline as it is then; see `clear`.
+
+    Args:
+        session: the table, locked.
+        failed: whether dead writes are taken back here.
+        timeline: as it was read under this lock; None to read it.
+    """
+    timeline = timeline or session.store.load()
+    is_left = timeline.pending_writes() or timeline.pending_of(Action.RESTORE, Action.ROLLBACK)
+    session = clear(session, failed, timeline)
+    return session, session.store.load() if is_left else timeline
+
+
 @contextmanager
 def begin(
     session: Session, action: Action, time: str, content: bytes = b"", failed: FailedWrites = EAGERLY

@@ -37,9 +37,10 @@ from drawstring.schema.evolve import conform
 from drawstring.schema.meta import with_meta_fields
 from drawstring.schema.names import record_name
 from drawstring.services.events import told_commit
-from drawstring.services.transaction import Session, begin, clear, exclusive
+from drawstring.services.transaction import Session, begin, cleared, exclusive
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import StorageSpec
+from drawstring.timeline.timeline import Timeline
 from drawstring.txn.state import TableState
 from drawstring.write.bootstrap_source import Source, SourceFolder
 from drawstring.write.facts import WriteFacts
@@ -71,10 +72,10 @@ def bootstrap(state: TableState, source: Source, options: WriteOptions) -> Commi
     """
     watch = Stopwatch()
     with exclusive(state, options.lock_wait_ms) as found:
-        session = clear(found)
-        if session.store.load().writes():
+        session, timeline = cleared(found)
+        if timeline.writes():
             raise InvalidError("the table has rows already: only a new one can be bootstrapped")
-        work = _Work(session, source, options)
+        work = _Work(session, timeline, source, options)
         modes = [mode for mode in _INSTANTS if source.of(mode)]
         plans = {mode: work.planned(mode) for mode in modes}
         with ExitStack() as stack:
@@ -95,6 +96,7 @@ class _Work:
     """One bootstrap under its lock."""
 
     session: Session
+    timeline: Timeline
     source: Source
     options: WriteOptions
 
@@ -168,7 +170,7 @@ class _Work:
                 _check_paths(pa.array(paths, pa.string()), folder.partition)
 
     def _facts(self, mode: BootstrapMode) -> WriteFacts:
-        return WriteFacts(self.session, self.session.store.load(), _INSTANTS[mode])
+        return WriteFacts(self.session, self.timeline, _INSTANTS[mode])
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
 from drawstring.services.clustering_conflicts import lookup_of, make_way
 from drawstring.services.events import told_commit
-from drawstring.services.transaction import Session, begin, clear, exclusive
+from drawstring.services.transaction import Session, begin, cleared, exclusive
 from drawstring.services.upkeep import tidy
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.txn.state import TableState
@@ -55,8 +55,7 @@ def delete_partitions(
     with exclusive(state, options.lock_wait_ms) as found:
         if not asked and rows is not None:
             asked = _partitions_of(found, rows, options)
-        session = clear(found, options.failed_writes)
-        timeline = session.store.load()
+        session, timeline = cleared(found, options.failed_writes)
         lookup = lookup_of(session, timeline, options)
         return drop_listed(session, matching(asked, lookup.partitions()), lookup, options, extra)
 
@@ -73,12 +72,11 @@ def drop_listed(
     Args:
         session: the table, locked and cleared.
         dropped: partition paths.
-        lookup: the table as it is.
+        lookup: the table as it is under that lock.
         options: the write's options.
         extra: what else the commit says.
     """
-    watch = Stopwatch()
-    timeline = session.store.load()
+    watch, timeline = Stopwatch(), lookup.timeline
     schema = table_schema_json(session.state.storage, session.store, timeline, session.config)
     requested = encode_requested_replace(WriteOperation.DELETE_PARTITION)
     time = session.store.new_time(timeline)

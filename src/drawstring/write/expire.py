@@ -23,7 +23,7 @@ from drawstring.filegroups.lookup import SliceLookup
 from drawstring.model.files import PARTITION_METADATA, join_path
 from drawstring.model.result import CommitResult
 from drawstring.services.clustering_conflicts import lookup_of
-from drawstring.services.transaction import clear, exclusive
+from drawstring.services.transaction import cleared, exclusive
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.instants import instant_time
 from drawstring.timeline.properties_store import load_config
@@ -52,8 +52,7 @@ def expire_partitions(state: TableState, options: WriteOptions) -> CommitResult 
     """
     with exclusive(state, options.lock_wait_ms) as found:
         _check(options.ttl)
-        session = clear(found, options.failed_writes)
-        timeline = session.store.load()
+        session, timeline = cleared(found, options.failed_writes)
         lookup = lookup_of(session, timeline, options)
         over = _Ages(state, session.config, session.store, timeline, lookup).over(options.ttl)
         return drop_listed(session, over, lookup, options) if over else None

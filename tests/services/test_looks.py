@@ -1,0 +1,55 @@
+"""How often services list the timeline, and that they decide by the table as it is under their lock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from drawstring.model.instant import Action
+from drawstring.services.transaction import cleared, exclusive
+from drawstring.table import Table
+from tests.write.test_listings import listed
+from tests.write.test_operations import APART, MOR, create, rides
+
+__all__ = ["listed"]
+
+COMPLETION = 2
+"""Looks of a plan that is completed: under the lock, and with the claim on its completion."""
+
+
+@pytest.mark.parametrize(
+    ("service", "looks"),
+    [
+        (Table.schedule_compaction, 1),
+        (Table.schedule_clustering, 1),
+        (Table.compact, 3 + COMPLETION),
+        (Table.cluster, 3 + COMPLETION),
+        (Table.clean, 1),
+        (Table.archive, 1),
+        (Table.savepoint, 2),
+    ],
+)
+def test_a_service_lists_the_timeline_once_each_time_that_it_takes_the_lock(
+    service: Callable[[Table], object], looks: int, listed: Counter[str]
+) -> None:
+    table = create(table_type=MOR)
+    table.insert(rides(("a", "oslo", 1, 1.0)), **APART)
+    table.insert(rides(("b", "oslo", 1, 1.0)), **APART)
+    table.upsert(rides(("a", "oslo", 2, 2.0)))
+    listed.clear()
+    service(table)
+    assert listed[".hoodie/timeline"] == looks
+
+
+@pytest.mark.parametrize("action", [Action.DELTA_COMMIT, Action.ROLLBACK])
+def test_what_the_lock_finds_dead_is_on_no_timeline_that_a_service_goes_by(action: Action) -> None:
+    table = create(table_type=MOR)
+    table.insert(rides(("a", "oslo", 1, 1.0)))
+    with exclusive(table.state, 1_000) as found:
+        found.store.request(action, found.store.new_time(found.store.load()))
+    with exclusive(table.state, 1_000) as found:
+        session, timeline = cleared(found)
+        assert not timeline.pending()
+        assert timeline == session.store.load()
