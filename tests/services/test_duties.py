@@ -46,6 +46,23 @@ def test_what_is_planned_is_run_and_what_is_due_is_planned() -> None:
     assert (logs(table), did(table, **DUE)) == (0, [])
 
 
+def test_a_planned_clustering_is_run_and_one_that_is_due_by_commits_is_planned() -> None:
+    table = create(table_type=COW)
+    apart = {"hoodie.parquet.small.file.limit": "0"}
+    due = {"hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "2"}
+    table.insert(rides(("a", "rome", 1, 1.0)), **apart)
+    table.insert(rides(("b", "rome", 1, 1.0)), **apart)
+    planned = table.schedule_clustering()
+    assert did(table, **due) == ["clustering"], "no commits since the one that was planned"
+    assert (len(table.file_slices()), table.timeline.write_at(planned or "") is None) == (1, False)
+    table.insert(rides(("c", "rome", 1, 1.0)), **apart)
+    assert did(table, **due) == [], "one commit is not two"
+    table.insert(rides(("d", "rome", 1, 1.0)), **apart)
+    assert did(table) == [], "nobody asked for it"
+    assert did(table, **due) == ["clustering"]
+    assert (len(table.file_slices()), len(held(table))) == (1, 4)
+
+
 def test_old_files_and_instants_go_and_logs_become_one() -> None:
     table = create(table_type=MOR)
     by_hand = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}

@@ -87,7 +87,10 @@ def _cluster(upkeep: Upkeep) -> Result | None:
     store = TimelineStore(state.storage, upkeep.config, state.clock)
     if not asked.inline or commits_since_clustering(store) < asked.inline_commits:
         return result
-    return clustering.cluster(state, options, progress) or result
+    scheduled = clustering.schedule_clustering(state, options)
+    if scheduled is None:
+        return result
+    return clustering.run_clustering(state, scheduled, options, progress) or result
 
 
 def _clean(upkeep: Upkeep) -> Result | None:
