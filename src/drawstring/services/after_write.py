@@ -13,17 +13,13 @@
 
 from __future__ import annotations
 
-import logging
-
-from drawstring.base.errors import DrawstringError
 from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig
 from drawstring.services.background import run_in_background
+from drawstring.services.committed import write_stands
 from drawstring.services.compaction import log_compact, run_pending, schedule_compaction
 from drawstring.services.inline_clustering import cluster_when_due
 from drawstring.txn.state import TableState
-
-_log = logging.getLogger("drawstring")
 
 
 def look_after(state: TableState, config: TableConfig, options: WriteOptions) -> None:
@@ -43,7 +39,7 @@ def _compact(state: TableState, config: TableConfig, options: WriteOptions) -> N
     compacts = asked.inline or asked.background or asked.schedule_inline
     if not config.is_merge_on_read or not (compacts or asked.log_inline):
         return
-    try:
+    with write_stands("the compaction", "run it again"):
         if asked.log_inline:
             log_compact(state, options)
         if not compacts:
@@ -53,5 +49,3 @@ def _compact(state: TableState, config: TableConfig, options: WriteOptions) -> N
             run_pending(state, options)
         elif asked.background and scheduled is not None:
             run_in_background(state, options, run_pending)
-    except (DrawstringError, OSError) as error:
-        _log.warning("the write is committed, the compaction after it failed; run it again: %s", error)

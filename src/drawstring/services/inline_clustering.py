@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-
-from drawstring.base.errors import DrawstringError
 from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig
 from drawstring.model.commit import WriteOperation
 from drawstring.model.instant import Action
 from drawstring.services.background import run_in_background
 from drawstring.services.clustering import run_clustering, run_pending, schedule_clustering
+from drawstring.services.committed import write_stands
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.state import TableState
-
-_log = logging.getLogger("drawstring")
 
 
 def cluster_when_due(state: TableState, config: TableConfig, options: WriteOptions) -> None:
@@ -22,7 +18,7 @@ def cluster_when_due(state: TableState, config: TableConfig, options: WriteOptio
     asked = options.clustering
     if not (asked.inline or asked.background or asked.schedule_inline):
         return
-    try:
+    with write_stands("the clustering", "run it again"):
         store = TimelineStore(state.storage, config, state.clock)
         in_thread = asked.background and not asked.inline
         if commits_since_clustering(store) < (
@@ -34,8 +30,6 @@ def cluster_when_due(state: TableState, config: TableConfig, options: WriteOptio
             run_clustering(state, scheduled, options)
         elif in_thread and scheduled is not None:
             run_in_background(state, options, run_pending)
-    except (DrawstringError, OSError) as error:
-        _log.warning("the write is committed, the clustering after it failed; run it again: %s", error)
 
 
 def commits_since_clustering(store: TimelineStore) -> int:

@@ -6,17 +6,15 @@ again.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Final
 
-from drawstring.base.errors import DrawstringError
 from drawstring.config.options import WriteOptions
 from drawstring.services.archive import archive_table
 from drawstring.services.clean import clean_table
+from drawstring.services.committed import write_stands
 from drawstring.services.transaction import Session
 
-_log = logging.getLogger("drawstring")
+_THEN: Final = "the next one tries again"
 
 
 def tidy(session: Session, options: WriteOptions) -> None:
@@ -29,19 +27,11 @@ def tidy(session: Session, options: WriteOptions) -> None:
     cleans, archives = options.cleaning.automatic, options.archiving.automatic
     if not (cleans or archives):
         return
-    with _not_the_writes_fault("looking at the table"):
+    with write_stands("looking at the table", _THEN):
         timeline = session.store.load()
         if cleans:
-            with _not_the_writes_fault("cleaning"):
+            with write_stands("cleaning", _THEN):
                 clean_table(session, options, timeline, only_if_due=True)
         if archives:
-            with _not_the_writes_fault("archiving"):
+            with write_stands("archiving", _THEN):
                 archive_table(session, options, timeline)
-
-
-@contextmanager
-def _not_the_writes_fault(what: str) -> Iterator[None]:
-    try:
-        yield
-    except (DrawstringError, OSError) as error:
-        _log.warning("the write is committed, %s after it failed; the next one tries again: %s", what, error)

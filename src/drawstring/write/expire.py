@@ -9,12 +9,11 @@ on the active timeline do, and beyond it the time of the file itself.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.base.errors import InvalidError
 from drawstring.config.options import WriteOptions
 from drawstring.config.properties import decode_properties
 from drawstring.config.table import TableConfig
@@ -23,6 +22,7 @@ from drawstring.filegroups.lookup import SliceLookup
 from drawstring.model.files import PARTITION_METADATA, join_path
 from drawstring.model.result import CommitResult
 from drawstring.services.clustering_conflicts import lookup_of
+from drawstring.services.committed import write_stands
 from drawstring.services.transaction import cleared, exclusive
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.instants import instant_time
@@ -33,7 +33,6 @@ from drawstring.txn.state import TableState
 from drawstring.write.drop import drop_listed
 
 _DAY_MS: Final = 86_400_000
-_log = logging.getLogger("drawstring")
 
 
 def expire_partitions(state: TableState, options: WriteOptions) -> CommitResult | None:
@@ -72,10 +71,8 @@ def expire_inline(state: TableState, options: WriteOptions) -> None:
     """Drop partitions whose time is over after a write, which stands whatever becomes of this."""
     if not options.ttl.inline:
         return
-    try:
+    with write_stands("dropping old partitions", "the next one tries again"):
         expire_partitions(state, options)
-    except (DrawstringError, OSError) as error:
-        _log.warning("the write is committed, dropping old partitions after it failed: %s", error)
 
 
 def _check(ttl: PartitionTtl) -> None:
