@@ -23,7 +23,7 @@ from drawstring.filegroups.log_records import (
     merged_records,
     open_logs,
 )
-from drawstring.filegroups.log_writer import data_block, next_log, ordering_values
+from drawstring.filegroups.log_writer import data_block, log_stat, next_log, ordering_values
 from drawstring.filegroups.markers import Markers
 from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.tasks import InstantRange, nullable
@@ -112,26 +112,14 @@ def rewrite_logs(
     markers.create(path, io_type)
     storage.put(path, content)
     markers.confirm(path, io_type)
-    stat = _stat(target, path, merged, version)
-    return replace(stat, size_bytes=len(content), log_blocks=len(blocks), seconds=watch.seconds())
-
-
-def _stat(target: FileSlice, path: str, merged: LogRecords, version: int) -> WriteStat:
     deletes = int(np.count_nonzero(merged.versions.is_delete))
-    records = len(merged.versions.keys) - deletes
-    return WriteStat(
-        partition=target.partition,
-        file_id=target.file_id,
-        path=path,
-        prev_commit=target.base_instant,
-        num_writes=records,
-        num_updates=records,
-        num_deletes=deletes,
-        base_file=target.base.status.name if target.base else "",
-        log_version=version,
-        log_files=(*(log.status.name for log in target.logs), path.rpartition("/")[2]),
+    return replace(
+        log_stat(target, name, version, len(merged.versions.keys) - deletes, deletes),
+        size_bytes=len(content),
+        log_blocks=len(blocks),
         log_files_compacted=len(target.logs),
         log_size_compacted=sum(log.status.size_bytes for log in target.logs),
+        seconds=watch.seconds(),
     )
 
 

@@ -66,19 +66,31 @@ def append_log(
     )
     size_bytes, records, deletes = _put(storage, path, parts)
     markers.confirm(path, io_type)
+    stat = log_stat(target, name, version, records, deletes)
+    return replace(stat, size_bytes=size_bytes, seconds=watch.seconds())
+
+
+def log_stat(target: FileSlice, name: str, version: int, records: int, deletes: int) -> WriteStat:
+    """Return the statistics of a new log file, but for its size and how long it took.
+
+    Args:
+        target: the slice that it belongs to.
+        name: of the file.
+        version: of the log.
+        records: how many it holds.
+        deletes: how many it holds.
+    """
     return WriteStat(
         partition=target.partition,
         file_id=target.file_id,
-        path=path,
+        path=join_path(target.partition, name),
         prev_commit=target.base_instant,
         num_writes=records,
         num_updates=records,
         num_deletes=deletes,
-        size_bytes=size_bytes,
         base_file=target.base.status.name if target.base else "",
         log_version=version,
         log_files=(*(log.status.name for log in target.logs), name),
-        seconds=watch.seconds(),
     )
 
 
