@@ -56,6 +56,13 @@ def test_pending_writes_leave_table_services_out() -> None:
     assert list(timeline.pending_of(Action.ROLLBACK)) == [services[-1]]
 
 
+def test_completed_instants_of_actions_leave_pending_ones_out() -> None:
+    clean, savepoint = done(2, Action.CLEAN), done(1, Action.SAVEPOINT)
+    timeline = Timeline.of([done(1), clean, savepoint, pending(3, Action.CLEAN)])
+    assert timeline.completed_of(Action.CLEAN) == (clean,)
+    assert timeline.completed_of(Action.CLEAN, Action.SAVEPOINT) == (savepoint, clean)
+
+
 def test_only_completed_and_archived_writes_are_committed() -> None:
     timeline = Timeline.of([done(2), pending(3, Action.COMMIT), done(4, Action.CLEAN)])
     assert timeline.start == at(2)

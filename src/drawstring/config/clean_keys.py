@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from drawstring.config.option import Kind, Option
+from drawstring.model.clean import CleanPolicy
 
-_POLICIES: Final = ("KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS", "KEEP_LATEST_BY_HOURS")
+_POLICIES: Final = tuple(each.value for each in CleanPolicy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,3 +80,8 @@ class CleanMetadata:
     last_completed: str
     partitions: Mapping[str, CleanedPartition] = field(default_factory=dict)
     savepoints: tuple[str, ...] = ()
+
+    @property
+    def took_something(self) -> bool:
+        """Whether anything went; cleans that found nothing are noted to spare the next one work."""
+        return any(each.deleted or each.is_gone for each in self.partitions.values())

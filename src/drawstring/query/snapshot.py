@@ -191,12 +191,10 @@ def check_not_cleaned(facts: TableFacts, time: str) -> None:
 
 
 def _last_clean(facts: TableFacts) -> tuple[Instant, CleanMetadata] | None:
-    """Return the last clean that deleted something; others are noted to spare the next one work."""
-    for instant in reversed(facts.timeline.instants):
-        if instant.action is Action.CLEAN and instant.is_completed and (data := facts.store.read(instant)):
-            done = decode_clean(data)
-            if any(each.deleted or each.is_gone for each in done.partitions.values()):
-                return instant, done
+    """Return the last clean that deleted something."""
+    for instant in reversed(facts.timeline.completed_of(Action.CLEAN)):
+        if (data := facts.store.read(instant)) and (done := decode_clean(data)).took_something:
+            return instant, done
     return None
 
 

@@ -89,11 +89,7 @@ def _chosen(table: _Table, options: WriteOptions, timeline: Timeline) -> list[In
         is_merge_on_read=table.config.is_merge_on_read,
         retained=retained.requested if retained else None,
         last=last_clean(table.store, timeline),
-        saved={
-            each.requested
-            for each in timeline.instants
-            if each.action is Action.SAVEPOINT and each.is_completed
-        },
+        saved={each.requested for each in timeline.completed_of(Action.SAVEPOINT)},
         deltas_kept=options.compaction.commits,
     )
     return plan_archive(facts, options.archiving)

@@ -58,14 +58,11 @@ def plan_archive(facts: ArchiveFacts, archiving: Archiving) -> list[Instant]:
     ][: len(writes) - least]
     if not going:
         return []
-    cleans = [each for each in facts.timeline.instants if each.action is Action.CLEAN and each.is_completed]
+    last_clean = facts.timeline.completed_of(Action.CLEAN)[-1:]
     along = [
         each
-        for each in facts.timeline.instants
-        if each.action in _GO_ALONG
-        and each.is_completed
-        and each.requested < going[-1].requested
-        and each not in cleans[-1:]
+        for each in facts.timeline.completed_of(*_GO_ALONG)
+        if each.requested < going[-1].requested and each not in last_clean
     ]
     return sorted([*going, *along])
 

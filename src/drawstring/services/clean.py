@@ -23,7 +23,7 @@ from drawstring.filegroups.listing import StorageListing
 from drawstring.filegroups.view import FileGroupView
 from drawstring.formats.clean_metadata import decode_clean, decode_clean_plan, encode_clean, encode_clean_plan
 from drawstring.formats.savepoint_metadata import decode_savepoint
-from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, EarliestRetained
+from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, CleanPolicy, EarliestRetained
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.result import CleanResult
 from drawstring.model.savepoint import Savepoint
@@ -202,7 +202,7 @@ class _Look:
         earliest = earliest_retained(
             self.timeline, cleaning, cutoff_of(cleaning, self.state.clock, self.config)
         )
-        by_versions = cleaning.policy == "KEEP_LATEST_FILE_VERSIONS"
+        by_versions = cleaning.policy == CleanPolicy.VERSIONS
         if not self.timeline.writes() or (earliest is None and not by_versions):
             return None
         facts = self._facts()
@@ -288,7 +288,7 @@ def cutoff_of(cleaning: Cleaning, clock: Clock, config: TableConfig) -> str:
 
 def last_clean(store: TimelineStore, timeline: Timeline) -> CleanMetadata | None:
     """Return what the last completed clean of the timeline did; empty files of crashed writers aside."""
-    cleans = (i for i in reversed(timeline.instants) if i.action is Action.CLEAN and i.is_completed)
+    cleans = reversed(timeline.completed_of(Action.CLEAN))
     return next((decode_clean(data) for each in cleans if (data := store.read(each))), None)
 
 
@@ -296,8 +296,7 @@ def savepoints(store: TimelineStore, timeline: Timeline) -> dict[str, Savepoint]
     """Return the savepoints of a table by the requested times of the commits that they save."""
     return {
         instant.requested: decode_savepoint(store.read(instant))
-        for instant in timeline.instants
-        if instant.action is Action.SAVEPOINT and instant.is_completed
+        for instant in timeline.completed_of(Action.SAVEPOINT)
     }
 
 

@@ -50,7 +50,7 @@ def savepoint(state: TableState, options: WriteOptions, instant: str | None, com
     with exclusive(state, options.lock_wait_ms) as found:
         session, timeline = _settled(found, options)
         target = _write(timeline, instant)
-        if any(each.is_completed for each in _savepoints(timeline) if each.requested == target.requested):
+        if any(each.requested == target.requested for each in timeline.completed_of(Action.SAVEPOINT)):
             return target.requested
         check_retained(session.store, timeline, target)
         saved = Savepoint(_BY, state.clock.now_ms(), comments, _files(session, timeline, target))
@@ -70,13 +70,14 @@ def delete_savepoint(state: TableState, options: WriteOptions, instant: str) -> 
     """
     with exclusive(state, options.lock_wait_ms) as found:
         store, timeline = found.store, found.store.load()
-        for each in _savepoints(timeline):
+        saved = [each for each in timeline.instants if each.action is Action.SAVEPOINT]
+        for each in saved:
             if each.requested == instant:
                 state.storage.delete([store.path(each)])
                 begun = Instant(instant, Action.SAVEPOINT, State.INFLIGHT)
                 state.storage.delete([store.path(begun)])
                 return
-        raise _unknown("savepoint", instant, [each.requested for each in _savepoints(timeline)])
+        raise _unknown("savepoint", instant, [each.requested for each in saved])
 
 
 def restore(state: TableState, options: WriteOptions, instant: str) -> RestoreResult | None:
@@ -122,7 +123,7 @@ def planned_restore(state: TableState, instant: str) -> RestorePlan:
 
 def _checked_plan(state: TableState, store: TimelineStore, timeline: Timeline, instant: str) -> RestorePlan:
     target = _write(timeline, instant)
-    saved = [each for each in _savepoints(timeline) if each.is_completed]
+    saved = timeline.completed_of(Action.SAVEPOINT)
     later = [each.requested for each in saved if each.requested > instant]
     if later:
         raise InvalidError(
@@ -150,12 +151,12 @@ def check_retained(store: TimelineStore, timeline: Timeline, target: Instant) ->
     Raises:
         InvalidError: naming the first write that still has its files.
     """
-    for clean in timeline.instants:
-        if clean.action is not Action.CLEAN or not clean.is_completed or clean.requested < target.requested:
+    for clean in timeline.completed_of(Action.CLEAN):
+        if clean.requested < target.requested:
             continue
         data = store.read(clean)
         done = decode_clean(data) if data else None
-        if done is None or not any(each.deleted or each.is_gone for each in done.partitions.values()):
+        if done is None or not done.took_something:
             continue
         if not done.earliest or target.requested < done.earliest:
             first = done.earliest or "the newest write before the next clean"
@@ -202,10 +203,6 @@ def _check_present(state: TableState, saved: Savepoint, instant: str) -> None:
                     instant=instant,
                     path=join_path(partition, name),
                 )
-
-
-def _savepoints(timeline: Timeline) -> list[Instant]:
-    return [each for each in timeline.instants if each.action is Action.SAVEPOINT]
 
 
 def _write(timeline: Timeline, instant: str | None) -> Instant:

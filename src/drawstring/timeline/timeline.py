@@ -57,6 +57,10 @@ class Timeline:
         """Return the pending instants of some actions."""
         return tuple(instant for instant in self.pending() if instant.action in actions)
 
+    def completed_of(self, *actions: Action) -> tuple[Instant, ...]:
+        """Return the completed instants of some actions, as these are called once completed."""
+        return tuple(each for each in self.instants if each.is_completed and each.action in actions)
+
     def is_committed(self, requested: str) -> bool:
         """Tell whether data files of an instant count: it is a completed write or an archived one."""
         return requested in self._writes or self.is_archived(requested)
