@@ -18,6 +18,7 @@ from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups.markers import Markers
 from drawstring.formats.savepoint_metadata import decode_restore_plan, encode_restore
+from drawstring.index.rings import FOLDERS
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, State
 from drawstring.model.plans import RollbackMetadata
@@ -32,10 +33,9 @@ from drawstring.services.rollback import (
     plan_rollback,
     table_root,
 )
-from drawstring.timeline.archive_writer import state_files
+from drawstring.timeline.archive_writer import StateFile, state_files
 from drawstring.timeline.timeline import Timeline
 
-_RINGS = ".hoodie/.bucket_index/consistent_hashing_metadata"
 _UNDONE = WRITE_ACTIONS | {Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING}
 _log = logging.getLogger("drawstring")
 
@@ -87,11 +87,11 @@ def run_restore(
     """Carry out a restore that stands on the timeline; return it completed, and what it did."""
     watch = Stopwatch()
     inflight = restore if restore.state is State.INFLIGHT else context.store.start(restore)
-    rollbacks: dict[str, tuple[RollbackMetadata, ...]] = {}
-    for requested, action in plan.instants:
-        target = _find(context.store.load(), requested, Action(action))
-        if target is not None:
-            rollbacks[requested] = (_undo(context, inflight, target),)
+    timeline = context.store.load()
+    found = [_find(timeline, requested, Action(action)) for requested, action in plan.instants]
+    targets = [target for target in found if target is not None]
+    states = state_files(context.storage, context.config, targets)
+    rollbacks = {each.requested: (_undo(context, inflight, each, states),) for each in targets}
     metadata = RestoreMetadata(restore.requested, round(watch.seconds() * 1000), plan.instants, rollbacks)
     context.store.sweep_claims()
     return context.store.complete(inflight, encode_restore(metadata, table_root(context.storage))), metadata
@@ -104,7 +104,9 @@ def _find(timeline: Timeline, requested: str, action: Action) -> Instant | None:
     return None
 
 
-def _undo(context: RollbackContext, restore: Instant, target: Instant) -> RollbackMetadata:
+def _undo(
+    context: RollbackContext, restore: Instant, target: Instant, states: list[StateFile]
+) -> RollbackMetadata:
     files = tuple(data_files(context.storage))
     marked = Markers(context.storage, target.requested).files()
     facts = RollbackFacts(
@@ -115,14 +117,14 @@ def _undo(context: RollbackContext, restore: Instant, target: Instant) -> Rollba
         appended=tuple(_appended(context, files, target)) if context.config.layout == 1 else (),
     )
     plan = plan_rollback(facts)
-    states = state_files(context.storage, context.config, [target])
-    context.storage.delete([each.status.path for each in states if each.instant.is_completed])
+    own = [each for each in states if each.key == (target.requested, target.action.completed_action)]
+    context.storage.delete([each.status.path for each in own if each.instant.is_completed])
     done = carry_out(context, restore, plan)
     _forget_rings(context, target)
     context.storage.delete([f"{HEARTBEAT_FOLDER}/{target.requested}"])
     Markers(context.storage, target.requested).remove()
     for state in (State.INFLIGHT, State.REQUESTED):
-        context.storage.delete([each.status.path for each in states if each.instant.state is state])
+        context.storage.delete([each.status.path for each in own if each.instant.state is state])
     return done
 
 
@@ -141,5 +143,5 @@ def _appended(context: RollbackContext, files: tuple[FileStatus, ...], target: I
 def _forget_rings(context: RollbackContext, target: Instant) -> None:
     """Delete the hashing metadata of an undone resizing: the ring before it counts again."""
     if target.action.completed_action is Action.REPLACE_COMMIT:
-        listed = context.storage.list_tree(_RINGS)
+        listed = context.storage.list_tree(FOLDERS[0])
         context.storage.delete([s.path for s in listed if s.name.startswith(f"{target.requested}.")])
