@@ -27,7 +27,7 @@ HudiOptions = Annotated[
     Parameter(
         name="--hoodie",
         negative="",
-        help="Option of Hudi's as NAME=VALUE, hoodie.compaction.strategy for instance; may be repeated.",
+        help="Option of Hudi's as NAME=VALUE, hoodie.clean.commits.retained=3 for instance; may be repeated.",
     ),
 ]
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Annotated, Final
 
 from cyclopts import Parameter
-from rich.console import Console
-from rich.progress import Progress, TaskID
 
-from drawstring.base.errors import InvalidError
 from drawstring.cli import output
-from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, named_values, open_table
+from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
+from drawstring.cli.bar import progress_bar
+from drawstring.cli.planned import check_choice, print_done, print_scheduled
 from drawstring.model.result import CommitResult
-from drawstring.table import Table
 
 _NOTHING: Final = "nothing to cluster"
 _SORT_COLUMNS: Final = "hoodie.clustering.plan.strategy.sort.columns"
@@ -24,14 +20,6 @@ Instant = Annotated[
     str | None, Parameter(help="Run the clustering that was scheduled under this instant, and nothing else.")
 ]
 SortBy = Annotated[str, Parameter(help="Columns to sort rows by, with commas between them.")]
-Options = Annotated[
-    tuple[str, ...],
-    Parameter(
-        name="--hoodie",
-        negative="",
-        help="Option of Hudi's as NAME=VALUE, hoodie.layout.optimize.strategy for instance; may be repeated.",
-    ),
-]
 
 
 def cluster(
@@ -40,7 +28,7 @@ def cluster(
     schedule: Schedule = False,
     run: Instant = None,
     sort_by: SortBy = "",
-    hoodie: Options = (),
+    hoodie: HudiOptions = (),
     as_json: AsJson = False,
     option: StorageOptions = (),
 ) -> None:
@@ -48,35 +36,16 @@ def cluster(
 
     By default what is scheduled is run, and then what is left to cluster.
     """
-    if schedule and run:
-        raise InvalidError("--schedule and --run exclude each other: give one of them, or none for both")
+    check_choice(schedule=schedule, run=run)
     table, given = open_table(path, option), named_values(hoodie)
     if sort_by:
         given[_SORT_COLUMNS] = sort_by
     if schedule:
-        instant = table.schedule_clustering(**given)
-        if as_json:
-            output.print_json({"instant": instant})
-        else:
-            output.console().print(f"scheduled {instant}" if instant else _NOTHING, highlight=False)
+        print_scheduled(table.schedule_clustering(**given), _NOTHING, as_json=as_json)
         return
-    result = _cluster_with_bar(table, run, given)
-    if as_json:
-        output.print_json(asdict(result) if result else None)
-        return
-    output.console().print(_told(result) if result else _NOTHING, highlight=False)
-
-
-def _cluster_with_bar(table: Table, instant: str | None, given: Mapping[str, str]) -> CommitResult | None:
-    """Cluster while a bar on standard error, if that is a terminal, counts groups."""
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task: TaskID = bar.add_task(f"clustering {table.config.name}", total=None)
-
-        def progress(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        return table.cluster(progress, instant=instant, **given)
+    with progress_bar(table.config.name) as began:
+        result = table.cluster(began(f"clustering {table.config.name}"), instant=run, **given)
+    print_done(result, _told(result) if result else _NOTHING, as_json=as_json)
 
 
 def _told(result: CommitResult) -> str:

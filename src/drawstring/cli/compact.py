@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from typing import Annotated, Final
 
 from cyclopts import Parameter
-from rich.console import Console
-from rich.progress import Progress, TaskID
 
-from drawstring.base.errors import InvalidError
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
+from drawstring.cli.bar import progress_bar
+from drawstring.cli.planned import check_choice, print_done, print_scheduled
 from drawstring.model.result import CommitResult
-from drawstring.table import Table
 
 _NOTHING: Final = "nothing to compact"
 
@@ -46,38 +42,16 @@ def compact(
 
     By default what is scheduled is run, and then what is left to compact.
     """
-    if schedule and run:
-        raise InvalidError("--schedule and --run exclude each other: give one of them, or none for both")
+    check_choice(schedule=schedule, run=run)
     table, given = open_table(path, option), named_values(hoodie)
     if schedule:
         instant = (table.schedule_log_compaction if logs else table.schedule_compaction)(**given)
-        if as_json:
-            output.print_json({"instant": instant})
-        else:
-            output.console().print(f"scheduled {instant}" if instant else _NOTHING, highlight=False)
+        print_scheduled(instant, _NOTHING, as_json=as_json)
         return
-    result = _compact_with_bar(table, table.log_compact if logs else table.compact, run, given)
-    if as_json:
-        output.print_json(asdict(result) if result else None)
-        return
-    output.console().print(_told(result) if result else _NOTHING, highlight=False)
-
-
-def _compact_with_bar(
-    table: Table,
-    service: Callable[..., CommitResult | None],
-    instant: str | None,
-    given: Mapping[str, str],
-) -> CommitResult | None:
-    """Compact while a bar on standard error, if that is a terminal, counts file groups."""
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task: TaskID = bar.add_task(f"compacting {table.config.name}", total=None)
-
-        def progress(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        return service(progress, instant=instant, **given)
+    service = table.log_compact if logs else table.compact
+    with progress_bar(table.config.name) as began:
+        result = service(began(f"compacting {table.config.name}"), instant=run, **given)
+    print_done(result, _told(result) if result else _NOTHING, as_json=as_json)
 
 
 def _told(result: CommitResult) -> str:

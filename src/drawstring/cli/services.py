@@ -7,13 +7,12 @@ from dataclasses import asdict
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
-from rich.progress import Progress
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import DrawstringError, UnavailableError
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, named_values, open_table
+from drawstring.cli.bar import progress_bar
 from drawstring.model.result import ArchiveResult, CleanResult
 from drawstring.services.duties import Done
 
@@ -62,16 +61,10 @@ def _for_ever(work: Callable[[], int], every: float) -> None:
 
 def _looked_after(path: str, given: dict[str, str], option: tuple[str, ...]) -> Iterator[Done]:
     """Do what is due on one table, while a bar on standard error, if that is a terminal, counts."""
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(path, total=None)
-
-        def progress(duty: str) -> Callable[[int, int], None]:
-            bar.update(task, description=f"{duty} of {path}", completed=0, total=None)
-            return lambda done, total: bar.update(task, completed=done, total=total)
-
+    with progress_bar(path) as began:
         try:
-            yield from open_table(path, option).run_services(progress, **given)
+            table = open_table(path, option)
+            yield from table.run_services(lambda duty: began(f"{duty} of {path}"), **given)
         except (DrawstringError, OSError) as error:
             yield Done("open", error=error)
 
