@@ -22,15 +22,6 @@ def rides(tmp_path_factory: pytest.TempPathFactory) -> History:
 
 
 @pytest.fixture
-def text(capsys: pytest.CaptureFixture[str]) -> Any:
-    def run(*arguments: str) -> str:
-        assert app.run(list(arguments)) == 0
-        return capsys.readouterr().out
-
-    return run
-
-
-@pytest.fixture
 def complaint(capsys: pytest.CaptureFixture[str]) -> Any:
     """Run a command that must fail with exit code 2 and return its one line."""
 

@@ -25,15 +25,6 @@ def table(tmp_path: Path) -> drawstring.Table:
     return made
 
 
-@pytest.fixture
-def text(capsys: pytest.CaptureFixture[str]) -> Any:
-    def run(*arguments: str) -> str:
-        assert app.run(list(arguments)) == 0
-        return capsys.readouterr().out
-
-    return run
-
-
 def test_clean_shows_what_it_would_delete_and_deletes_it(text: Any, table: drawstring.Table) -> None:
     keep_1 = ("--hoodie", "hoodie.clean.commits.retained=1")
     shown = text("clean", table.uri, "--dry-run", *keep_1)

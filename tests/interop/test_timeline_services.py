@@ -8,36 +8,18 @@ import pytest
 
 import drawstring
 from drawstring.model.instant import Action
-from tests.histories import UNTENDED, Case, History, create, row, table_of
+from tests.histories import UNTENDED, Case, create, row
 from tests.interop.client import Referee
 from tests.interop.turns import assert_both_read, hudi_options, hudi_writes
+from tests.tended import CASES, SHORT, upsert
 
-SHORT = {
-    "hoodie.clean.commits.retained": "2",
-    "hoodie.keep.min.commits": "4",
-    "hoodie.keep.max.commits": "5",
-    "hoodie.compact.inline.max.delta.commits": "1",
-}
-CASES = [
-    Case(6, "COPY_ON_WRITE"),
-    Case(9, "COPY_ON_WRITE"),
-    Case(6, "MERGE_ON_READ", "avro"),
-    Case(8, "MERGE_ON_READ", "avro"),
-    Case(9, "MERGE_ON_READ"),
-]
 cases = pytest.mark.parametrize(
     "case",
     [
         pytest.param(case, id=str(case), marks=[] if case.version == 9 else [pytest.mark.long])
-        for case in CASES
+        for case in (*CASES, Case(9, "MERGE_ON_READ"))
     ],
 )
-
-
-def upsert(history: History, number: int, **options: str) -> None:
-    rows = [row(key, 100 * number) for key in range(number % 3, 12, 2)]
-    history.table.upsert(table_of(rows), **history.case.write_options, **options)
-    history.model.upsert(rows)
 
 
 @cases

@@ -10,9 +10,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+
+from drawstring.base.errors import DrawstringError
+from drawstring.engine.local import LocalEngine
+from drawstring.storage import open_storage
+from drawstring.storage.faults import FaultyStorage
+from drawstring.table import Table
+from drawstring.txn.state import TableState
+from tests.write.test_operations import rides
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,11 +46,10 @@ class Writer:
 
 
 @contextmanager
-def writer(table: str, key: str, time: int, step: int | None = None) -> Iterator[Writer]:
-    """Start a process; it is killed at the end if it still runs."""
-    arguments = [table, key, str(time), *([] if step is None else [str(step)])]
+def running(module: str, *arguments: str) -> Iterator[Writer]:
+    """Start a process that runs a module; it is killed at the end if it still runs."""
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.write.other_process", *arguments],
+        [sys.executable, "-m", module, *arguments],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -54,29 +61,37 @@ def writer(table: str, key: str, time: int, step: int | None = None) -> Iterator
             process.kill()
 
 
-def main(path: str, key: str, time: str, step: str = "1000000") -> None:
-    from drawstring.base.errors import DrawstringError
-    from drawstring.engine.local import LocalEngine
-    from drawstring.storage import open_storage
-    from drawstring.storage.faults import FaultyStorage
-    from drawstring.table import Table
-    from drawstring.txn.state import TableState
-    from tests.write.test_operations import rides
+def writer(table: str, key: str, time: int, step: int | None = None) -> AbstractContextManager[Writer]:
+    """Start a process that writes a row."""
+    arguments = [table, key, str(time), *([] if step is None else [str(step)])]
+    return running("tests.write.other_process", *arguments)
 
-    class StandsStill(FaultyStorage):
-        def die(self, path: str) -> None:
-            print(path, flush=True)
-            sys.stdin.readline()
 
+class StandsStill(FaultyStorage):
+    """A storage that says what it is going to change at a step, and waits for a line."""
+
+    def die(self, path: str) -> None:
+        print(path, flush=True)
+        sys.stdin.readline()
+
+
+def work(path: str, step: str, what: Callable[[Table], str]) -> None:
+    """Do something to a table, stand still at a step, and print what came of it or the error."""
     storage = StandsStill(open_storage(path), int(step), failures=1)
     # One thread, so that the steps come in the same order every time.
     table = Table(TableState(storage, LocalEngine(1)))
-    rows = rides(*((key, city, int(time), float(time)) for city in ("oslo", "rome")))
     try:
-        table.upsert(rows)
-        print("done", flush=True)
+        print(what(table), flush=True)
     except DrawstringError as error:
         print(type(error).__name__, error, flush=True)
+
+
+def main(path: str, key: str, time: str, step: str = "1000000") -> None:
+    def upsert(table: Table) -> str:
+        table.upsert(rides(*((key, city, int(time), float(time)) for city in ("oslo", "rome"))))
+        return "done"
+
+    work(path, step, upsert)
 
 
 if __name__ == "__main__":
