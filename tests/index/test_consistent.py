@@ -106,10 +106,11 @@ def test_another_index_is_refused(tmp_path: Path, index: dict[str, str]) -> None
         table.upsert(table.scan().to_arrow().slice(0, 1), **index)
 
 
-def test_a_pending_resizing_is_named(tmp_path: Path) -> None:
+def test_a_write_that_is_to_wait_for_a_pending_resizing_names_it(tmp_path: Path) -> None:
     table = golden("v9_idx_consistent_dual_write", tmp_path)
+    waits = {"hoodie.clustering.updates.strategy": "SparkRejectUpdateStrategy"}
     with pytest.raises(ConflictError, match=r"split or merged.*20261121092353217"):
-        table.upsert(table.scan().to_arrow().slice(0, 1), **CONSISTENT)
+        table.upsert(table.scan().to_arrow().slice(0, 1), **CONSISTENT, **waits)
 
 
 def test_overwrites_are_refused(tmp_path: Path) -> None:

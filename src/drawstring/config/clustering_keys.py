@@ -114,6 +114,11 @@ class Clustering:
         """Whether file groups in a pending clustering may be written to."""
         return bool(self.updates_strategy) and bare(self.updates_strategy) == ALLOW
 
+    @property
+    def rejects_updates(self) -> bool:
+        """Whether a write asks to be refused, where its index would let it go on."""
+        return bare(self.updates_strategy) == REJECT
+
 
 def bare(name: str | None) -> str:
     """Return the name of a class without its package."""
@@ -308,8 +313,8 @@ CLUSTERING_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.clustering.updates.strategy",
-        "What becomes of writes to file groups in a pending clustering: refused, or let through; with a"
-        " consistent hashing index records go to the old and the new file group.",
+        "What becomes of writes to file groups in a pending clustering: refused, or let through. With a"
+        " consistent hashing index records go to the old and the new file group where nothing else is said.",
         choices=_classes(_UPDATES, _UPDATE_STRATEGIES),
         field="clustering_updates_strategy",
     ),

@@ -122,8 +122,8 @@ def _put(storage: Storage, path: str, parts: Iterator[tuple[bytes, int, int]]) -
 
 def next_log(settings: FileSettings, target: FileSlice, write_token: str) -> tuple[str, int]:
     """Return the name and the version number of the next log file of a slice."""
-    if settings.config.layout == 1:
-        instant = target.base_instant
+    if settings.config.layout == 1 or settings.logs_named_by:
+        instant = settings.logs_named_by or target.base_instant
         version = max((log.version for log in target.logs if log.instant == instant), default=0) + 1
     else:
         instant, version = settings.instant, 1

@@ -17,6 +17,7 @@ from threading import Lock
 from typing import Final, Protocol
 
 from drawstring.base.errors import CorruptTableError
+from drawstring.filegroups.copies import may_be_gone
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import BASE_EXTENSIONS, PARTITION_METADATA, FileSlice, FileStatus, join_path
 from drawstring.model.instant import Instant
@@ -120,7 +121,8 @@ class Presence:
         for instant in self._newest:
             stats = self._stats_of(instant, partition)
             for stat in stats:
-                if stat.path and stat.file_id not in settled:
+                is_needed = stat.path and not may_be_gone(self._timeline, instant, stat)
+                if is_needed and stat.file_id not in settled:
                     _check(stat.path, paths, instant)
                     is_live = True
             settled.update(stat.file_id for stat in stats if stat.path.endswith(BASE_EXTENSIONS))

@@ -31,6 +31,7 @@ class FileSettings:
         clique_files: log files that tell of their keys together; 0 where log files carry no index.
         row_group_rows: rows in a row group.
         partial: the only columns, besides meta columns, that log blocks hold; empty for all.
+        logs_named_by: the pending resizing of buckets that log files are named by; None for what is usual.
     """
 
     storage: StorageSpec
@@ -45,6 +46,7 @@ class FileSettings:
     clique_files: int = 0
     row_group_rows: int = ROW_GROUP_ROWS
     partial: tuple[str, ...] = ()
+    logs_named_by: str | None = None
 
     @property
     def full_schema(self) -> pa.Schema:

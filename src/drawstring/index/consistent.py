@@ -2,7 +2,7 @@
 
 A partition's ring begins with `hoodie.bucket.index.num.buckets` equal nodes and changes when file groups
 are split or merged, so that tables may grow without being written anew. MERGE_ON_READ only, as in Hudi.
-While a resizing is pending, Hudi writes every record twice; here a write waits for it to be completed.
+While a resizing is pending, records of its buckets are written twice (`write.twice`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ConsistentIndex(Hashing):
         routes = pa.nulls(len(keys), pa.string())
         for number, path in enumerate(paths.dictionary.to_pylist()):
             is_here = pc.equal(paths.indices, number)
-            here = self._ring(path).routes(hashes[is_here.to_numpy(zero_copy_only=False)])
+            here = self.ring(path).routes(hashes[is_here.to_numpy(zero_copy_only=False)])
             routes = pc.replace_with_mask(routes, is_here, here.cast(pa.string()))
         return routes
 
@@ -83,7 +83,7 @@ class ConsistentIndex(Hashing):
 
     def has_group(self, partition: str, file_id: str) -> bool:
         """Tell whether a file group is on the ring of its partition."""
-        return file_id[:-2] in self._ring(partition).prefixes
+        return file_id[:-2] in self.ring(partition).prefixes
 
     def save_rings(self, storage: Storage, partitions: Iterable[str]) -> None:
         """Put the first ring of partitions that have none."""
@@ -91,7 +91,8 @@ class ConsistentIndex(Hashing):
             if load_ring(storage, partition, self._is_completed, confirms=True) is None:
                 save_first_ring(storage, partition, self.bucket_count)
 
-    def _ring(self, partition: str) -> Ring:
+    def ring(self, partition: str) -> Ring:
+        """Return the ring of a partition as it is, or begins."""
         if partition not in self._rings:
             found = load_ring(open_spec(self._storage), partition, self._is_completed)
             self._rings[partition] = found or Ring.first(partition, self.bucket_count)

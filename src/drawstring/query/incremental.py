@@ -16,6 +16,7 @@ from functools import partial
 import pyarrow.compute as pc
 
 from drawstring.base.errors import UnsupportedError
+from drawstring.filegroups.copies import may_be_gone
 from drawstring.filegroups.listing import FixedListing
 from drawstring.filegroups.tasks import InstantRange, ReadTask
 from drawstring.filegroups.view import FileGroupView
@@ -136,6 +137,8 @@ def files_written(facts: TableFacts, asked: CommitRange) -> list[FileStatus] | N
             status = listing.find(stat.partition, stat.path)
             if status is not None:
                 found[stat.path] = status
+            elif may_be_gone(facts.timeline, instant, stat):
+                continue
             elif not asked.skips_superseded or (stat.partition, stat.file_id) not in settled:
                 return None
         settled |= settled_groups(commit)

@@ -44,9 +44,9 @@ from drawstring.services.planned import PlanRunner
 from drawstring.services.progress import Progress, watched
 from drawstring.services.resizing import (
     ResizeGroup,
+    are_written_twice,
     confirm_rings,
     is_resizing,
-    is_written_twice,
     plan_rings,
     save_rings,
 )
@@ -276,7 +276,8 @@ def written_since(session: Session, timeline: Timeline, time: str, plan: Cluster
     """Tell whether a file group of a plan was written to or replaced after the plan was made."""
     later = (each for each in timeline.writes() if max(each.requested, each.completed or "") > time)
     if is_resizing(plan):
-        return not all(is_written_twice(session.store.commit_metadata(each), plan) for each in later)
+        writes = (session.store.commit_metadata(each) for each in later)
+        return not are_written_twice(session.state.storage, writes, plan)
     return any(session.store.commit_metadata(each).touched & plan.inputs for each in later)
 
 

@@ -1,4 +1,7 @@
-"""Writes to file groups in a pending clustering: refused, or let through at the cost of the clustering."""
+"""Writes to file groups in a pending clustering: refused, or let through at the cost of the clustering.
+
+Buckets that are being resized are a case of their own: `write.twice`.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,19 @@ from drawstring.services.transaction import Session
 from drawstring.timeline.timeline import Timeline
 
 
-def lookup_of(session: Session, timeline: Timeline, options: WriteOptions) -> SliceLookup:
-    """Return the slices that a write builds on; those in a pending clustering are refused by default."""
-    spec = session.state.storage.spec
-    return SliceLookup(spec, session.config, timeline, lets_through=options.clustering.allows_updates)
+def lookup_of(
+    session: Session, timeline: Timeline, options: WriteOptions, *, writes_twice: bool = False
+) -> SliceLookup:
+    """Return the slices that a write builds on; those in a pending clustering are refused by default.
+
+    Args:
+        session: the table, locked.
+        timeline: of it.
+        options: of the write.
+        writes_twice: whether its records go where the clustering brings those that it found, too.
+    """
+    lets_through = writes_twice or options.clustering.allows_updates
+    return SliceLookup(session.state.storage.spec, session.config, timeline, lets_through=lets_through)
 
 
 def make_way(session: Session, options: WriteOptions, metadata: CommitMetadata) -> None:

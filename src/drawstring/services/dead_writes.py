@@ -94,20 +94,22 @@ def _sweep(context: RollbackContext, timeline: Timeline, left: Sequence[Instant]
         if write is not None:
             markers = Markers(context.storage, instant)
             counted = {stat.path for stat in context.store.commit_metadata(write).stats}
-            context.storage.delete(_uncounted(markers.files(), counted, instant))
+            context.storage.delete(_uncounted(markers.files(), counted, instant, context.config.layout))
             markers.remove()
 
 
-def _uncounted(marked: Sequence[str], counted: set[str], instant: str) -> list[str]:
+def _uncounted(marked: Sequence[str], counted: set[str], instant: str, layout: int) -> list[str]:
     """Return the files that attempts of a completed write made which others had outrun.
 
-    They carry the write's time in their names. A log file of version 6 carries another one's, and a
-    file of change data is counted elsewhere.
+    A log file of version 6 carries another write's time and may hold its blocks; a file of change data is
+    counted elsewhere.
     """
     return [
         path
         for path in marked
-        if path not in counted and f"_{instant}." in path.rpartition("/")[2] and not path.endswith(".cdc")
+        if path not in counted
+        and (layout > 1 or f"_{instant}." in path.rpartition("/")[2])
+        and not path.endswith(".cdc")
     ]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from drawstring.base.errors import DrawstringError
 from drawstring.config.table import TableConfig
+from drawstring.filegroups.copies import is_given_up
 from drawstring.filegroups.listing import FixedListing
 from drawstring.filegroups.view import FileGroupView
 from drawstring.model.commit import CommitMetadata, WriteStat
@@ -70,6 +71,7 @@ class Inventory:
                 group = stat.partition, stat.file_id
                 if (
                     stat.path
+                    and not is_given_up(self.timeline, instant, stat)
                     and group not in replaced
                     and self._is_live(instant, stat, newest.get(group, ""))
                 ):

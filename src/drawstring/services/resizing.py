@@ -9,7 +9,7 @@ New rings count once the resizing completed; the old ones stay for readers of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -98,14 +98,25 @@ def confirm_rings(storage: Storage, plan: ClusteringPlan, timeline: Timeline, ti
             sweep_rings(storage, partition, timeline.start)
 
 
-def is_written_twice(metadata: CommitMetadata, plan: ClusteringPlan) -> bool:
-    """Tell whether a write that touched old buckets of a resizing brought its rows to the new ones too."""
-    for group in plan.groups:
-        old = {(each.partition, each.file_id) for each in group.slices}
-        new = {(group.partition, node.file_id) for node in nodes_of(group) if node.prefix is not None}
-        if metadata.touched & old and not metadata.touched & new:
-            return False
-    return True
+def are_written_twice(storage: Storage, writes: Iterable[CommitMetadata], plan: ClusteringPlan) -> bool:
+    """Tell whether writes that touched old buckets of a resizing brought their rows to the new ones too.
+
+    What they brought has to be there still: somebody who gave the resizing up may have died before it was off
+    the timeline.
+    """
+    there = {
+        status.path
+        for partition in {group.partition for group in plan.groups}
+        for status in storage.list_files(partition)
+    }
+    return all(_is_written_twice(each, group, there) for each in writes for group in plan.groups)
+
+
+def _is_written_twice(metadata: CommitMetadata, group: ClusteringGroup, there: Container[str]) -> bool:
+    old = {(each.partition, each.file_id) for each in group.slices}
+    new = {(group.partition, node.file_id) for node in nodes_of(group) if node.prefix is not None}
+    copies = [stat.path for stat in metadata.stats if (stat.partition, stat.file_id) in new]
+    return all(path in there for path in copies) and bool(copies or not metadata.touched & old)
 
 
 @dataclass(frozen=True, slots=True)

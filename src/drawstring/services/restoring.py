@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import CorruptTableError
+from drawstring.filegroups.copies import named_otherwise
 from drawstring.filegroups.markers import Markers
 from drawstring.formats.savepoint_metadata import decode_restore_plan, encode_restore
 from drawstring.index.rings import FOLDERS
@@ -33,6 +35,7 @@ from drawstring.services.rollback import (
     plan_rollback,
     table_root,
 )
+from drawstring.services.written_copies import copies_of
 from drawstring.timeline.archive_writer import StateFile, state_files
 from drawstring.timeline.timeline import Timeline
 
@@ -109,14 +112,11 @@ def _undo(
 ) -> RollbackMetadata:
     files = tuple(data_files(context.storage))
     marked = Markers(context.storage, target.requested).files()
-    facts = RollbackFacts(
-        instant=target.requested,
-        action=target.action,
-        files=files,
-        marked=tuple(marked),
-        appended=tuple(_appended(context, files, target)) if context.config.layout == 1 else (),
-    )
-    plan = plan_rollback(facts)
+    facts = RollbackFacts(target.requested, target.action, files, tuple(marked))
+    if context.config.layout == 1:
+        plan = plan_rollback(replace(facts, appended=tuple(_appended(context, files, target))))
+    else:
+        plan = plan_rollback(replace(facts, copies=tuple(_copies(context, facts, target))))
     own = [each for each in states if each.key == (target.requested, target.action.completed_action)]
     context.storage.delete([each.status.path for each in own if each.instant.is_completed])
     done = carry_out(context, restore, plan)
@@ -126,6 +126,15 @@ def _undo(
     for state in (State.INFLIGHT, State.REQUESTED):
         context.storage.delete([each.status.path for each in own if each.instant.state is state])
     return done
+
+
+def _copies(context: RollbackContext, facts: RollbackFacts, target: Instant) -> Iterator[str]:
+    """Return the log files that a write put into buckets to come: a completed one says which."""
+    if not target.is_completed:
+        return copies_of(context.storage, context.store.load(), target, facts.files, facts.marked)
+    written = {stat.path for stat in context.store.commit_metadata(target).stats}
+    listed = (status.path for status in facts.files if status.path in written)
+    return (path for path in listed if named_otherwise(path, target.requested))
 
 
 def _appended(context: RollbackContext, files: tuple[FileStatus, ...], target: Instant) -> Iterator[LogFile]:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from drawstring.base.clock import Clock
-from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
+from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.markers import Markers
 from drawstring.formats.log_inline.blocks import scan_blocks
@@ -28,6 +28,7 @@ from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackReque
 from drawstring.services.command_blocks import append_command
 from drawstring.services.dead_attempts import files_of_attempt
 from drawstring.services.heartbeats import HEARTBEAT_FOLDER, refuse_live_writers
+from drawstring.services.written_copies import copies_of, holds_blocks_of_others
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -64,6 +65,7 @@ class RollbackFacts:
         files: all data files of the table.
         marked: paths of data files that its markers name.
         appended: log files named by another instant that hold blocks of this one (version 6).
+        copies: paths of log files named by a resizing that hold blocks of this one alone (versions 8, 9).
     """
 
     instant: str
@@ -71,6 +73,7 @@ class RollbackFacts:
     files: tuple[FileStatus, ...]
     marked: tuple[str, ...] = ()
     appended: tuple[LogFile, ...] = ()
+    copies: tuple[str, ...] = ()
 
 
 def rollback_instant(context: RollbackContext, instant: Instant) -> None:
@@ -108,16 +111,12 @@ def take_back(context: RollbackContext, instant: Instant) -> None:
 def cancel_clustering(context: RollbackContext, instant: Instant) -> None:
     """Take a pending clustering off the timeline, with all files that bear its time.
 
+    What was written to its new buckets goes too: the old ones have it.
+
     Raises:
-        ConflictError: another engine is running it, or wrote to its new file groups already.
+        ConflictError: another engine is running it.
     """
     refuse_live_writers(context.storage, context.clock, (instant,))
-    logs = (LogFile.parse(status) for status in data_files(context.storage))
-    if any(log is not None and log.instant == instant.requested for log in logs):
-        raise ConflictError(
-            "Another engine wrote to file groups that this clustering is going to make; run the clustering.",
-            instant=instant.requested,
-        )
     _clear_attempt(context, instant)
     _roll_back(context, Instant(instant.requested, Action.CLUSTERING, State.REQUESTED))
 
@@ -125,7 +124,8 @@ def cancel_clustering(context: RollbackContext, instant: Instant) -> None:
 def plan_rollback(facts: RollbackFacts) -> RollbackPlan:
     """Plan what takes a failed write back: one request per file to delete or slice to command."""
     statuses = (*facts.files, *(FileStatus(path, 0) for path in facts.marked))
-    own = sorted({status.path for status in statuses if _belongs(status, facts.instant)})
+    named = {status.path for status in statuses if _belongs(status, facts.instant)}
+    own = sorted(named | set(facts.copies))
     deletes = [RollbackRequest(_partition(path), files_to_delete=(path,)) for path in own]
     slices: dict[tuple[str, str, str], dict[str, int]] = {}
     for log in facts.appended:
@@ -149,6 +149,10 @@ def run_rollback(
     Raises:
         CorruptTableError: the plan would delete a file of another instant.
     """
+    if target is not None and _is_given_up(target):
+        # First of all: nobody may run a resizing without what was written to its new buckets.
+        context.store.remove_pending(target)
+        target = None
     metadata = carry_out(context, rollback, plan)
     context.store.complete(rollback, encode_rollback(metadata, table_root(context.storage)))
     _forget(context, plan.instant, target)
@@ -166,7 +170,7 @@ def carry_out(context: RollbackContext, by: Instant, plan: RollbackPlan) -> Roll
     """
     started_ms = context.clock.now_ms()
     doomed = [path for request in plan.requests for path in request.files_to_delete]
-    _check_doomed(plan, doomed)
+    _check_doomed(context, plan, doomed)
     context.storage.delete(doomed)
     commands = [
         append_command(context.storage, by.requested, plan.instant, each)
@@ -228,15 +232,12 @@ def _clear_attempt(context: RollbackContext, instant: Instant) -> None:
 
 def _gather(context: RollbackContext, instant: Instant) -> RollbackFacts:
     files = tuple(data_files(context.storage))
-    return RollbackFacts(
-        instant=instant.requested,
-        action=instant.action,
-        files=files,
-        marked=tuple(status.path for status in _marked(context, instant)),
-        appended=tuple(appended_logs(context, files, instant.requested))
-        if context.config.layout == 1
-        else (),
-    )
+    marked = tuple(status.path for status in _marked(context, instant))
+    facts = RollbackFacts(instant.requested, instant.action, files, marked)
+    if context.config.layout == 1:
+        return replace(facts, appended=tuple(appended_logs(context, files, instant.requested)))
+    copies = copies_of(context.storage, context.store.load(), instant, files, marked)
+    return replace(facts, copies=tuple(copies))
 
 
 def data_files(storage: Storage) -> Iterator[FileStatus]:
@@ -274,9 +275,11 @@ def _belongs(status: FileStatus, instant: str) -> bool:
     return file is not None and file.instant == instant
 
 
-def _check_doomed(plan: RollbackPlan, doomed: list[str]) -> None:
+def _check_doomed(context: RollbackContext, plan: RollbackPlan, doomed: list[str]) -> None:
     for path in doomed:
-        if not _belongs(FileStatus(path, 0), plan.instant):
+        if _belongs(FileStatus(path, 0), plan.instant):
+            continue
+        if context.config.layout == 1 or holds_blocks_of_others(context.storage, path, plan.instant):
             raise CorruptTableError(
                 "A rollback plan names a file of another write; remove the plan from the timeline.",
                 instant=plan.instant,
@@ -305,11 +308,14 @@ def _forget(context: RollbackContext, requested: str, target: Instant | None) ->
     Markers(context.storage, requested).remove()
     if target is None:
         return
-    is_cancelled = target.action is Action.CLUSTERING and target.state is State.REQUESTED
-    if target.action in _TABLE_SERVICES and not is_cancelled:
+    if target.action in _TABLE_SERVICES and not _is_given_up(target):
         context.store.stop(target)
     else:
         context.store.remove_pending(target)
+
+
+def _is_given_up(target: Instant) -> bool:
+    return target.action is Action.CLUSTERING and target.state is State.REQUESTED
 
 
 def _partition(path: str) -> str:

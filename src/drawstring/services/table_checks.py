@@ -110,8 +110,16 @@ def orphans(inventory: Inventory) -> Iterator[Finding]:
 
 
 def _says_all(inventory: Inventory, status: FileStatus) -> bool:
-    """Tell whether the write in a file's name says of all its files; log files of layout 1 bear another's."""
-    return inventory.config.layout > 1 or BaseFile.parse(status) is not None
+    """Tell whether the write in a file's name says of all its files.
+
+    Log files of layout 1 bear another's, and so do those in buckets that were being resized.
+    """
+    if BaseFile.parse(status) is not None:
+        return True
+    log = LogFile.parse(status)
+    named = None if log is None else inventory.timeline.write_at(log.instant)
+    is_resizing = named is not None and named.action is Action.REPLACE_COMMIT
+    return inventory.config.layout > 1 and not is_resizing
 
 
 def partition_metadata(inventory: Inventory) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options import WriteOptions
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.formats.parquet import parquet_footer
@@ -20,7 +20,6 @@ from drawstring.index.consistent import ConsistentIndex
 from drawstring.index.protocol import Index
 from drawstring.index.rings import has_rings
 from drawstring.model.commit import WriteStat
-from drawstring.model.instant import Action
 from drawstring.storage.protocol import Storage
 from drawstring.write.facts import WriteFacts
 
@@ -39,7 +38,6 @@ def check_buckets(facts: WriteFacts, index: Index, options: WriteOptions) -> Non
         options: whether the caller chose it.
 
     Raises:
-        ConflictError: buckets are being resized.
         InvalidError: the table was written with another index or another number of buckets.
         UnsupportedError: file groups of a consistent hashing index were replaced.
     """
@@ -47,8 +45,6 @@ def check_buckets(facts: WriteFacts, index: Index, options: WriteOptions) -> Non
     if latest is None:
         return
     if isinstance(index, ConsistentIndex):
-        if not options.clustering.allows_updates:
-            _refuse_resizing(facts)
         _refuse_replaced(facts, index)
         return
     if has_rings(facts.session.state.storage):
@@ -62,17 +58,6 @@ def check_buckets(facts: WriteFacts, index: Index, options: WriteOptions) -> Non
     elif config.bucket_count is None:
         for key, stat in known_keys(facts):
             _check_key(index, key, stat)
-
-
-def _refuse_resizing(facts: WriteFacts) -> None:
-    for instant in facts.timeline.pending():
-        if instant.action is Action.CLUSTERING:
-            raise ConflictError(
-                "buckets of the table are being split or merged: run that clustering (table.cluster(),"
-                " drawstring cluster), then write again; or give it up for this write, with"
-                " hoodie.clustering.updates.strategy=SparkAllowUpdateStrategy",
-                instant=instant.requested,
-            )
 
 
 def _refuse_replaced(facts: WriteFacts, index: ConsistentIndex) -> None:

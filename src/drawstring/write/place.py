@@ -8,7 +8,7 @@ rows of one group --- no slice yet -----------------> new base file(s)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import pyarrow as pa
@@ -36,6 +36,7 @@ from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 from drawstring.write.pieces import in_pieces
 from drawstring.write.routes import IS_NEW, NEW_GROUP
+from drawstring.write.twice import WriteTwice
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class PlaceGroups:
         merges: whether a record takes the place of one with its key; else it comes beside it.
         sort_by: columns that the rows of a new file group are sorted by.
         grouping: the columns that a group has in common, the partition path first.
+        twice: repeats rows of buckets that are being resized.
     """
 
     settings: FileSettings
@@ -65,6 +67,7 @@ class PlaceGroups:
     merges: bool = True
     sort_by: tuple[str, ...] = ()
     grouping: tuple[str, ...] = (PARTITION, ROUTE)
+    twice: WriteTwice | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
         """Write the groups of one part."""
@@ -86,14 +89,18 @@ class _GroupWork:
         self._context = context
 
     def place(self, partition: str, route: str | None, rows: Iterator[pa.RecordBatch]) -> Iterator[WriteStat]:
+        task = self._task
+        if task.twice and task.lookup and (to_come := task.twice.target(partition, route, task.lookup)):
+            yield from self._log(to_come, in_pieces(rows), named_by=to_come.base_instant)
+            return
         target = self._target(partition, route)
         if target is None:
             yield from self._create(partition, route, rows)
             return
-        if not self._task.merges:
+        if not task.merges:
             yield self._extend(target, rows)
             return
-        if self._task.settings.config.table_type is TableType.MERGE_ON_READ:
+        if task.settings.config.table_type is TableType.MERGE_ON_READ:
             yield from self._append(target, in_pieces(rows))
         else:
             yield from self._rewrite(target, joined([self._changes(piece) for piece in in_pieces(rows)]))
@@ -107,11 +114,17 @@ class _GroupWork:
                 yield from self._rewrite(target, self._changes(rows))
                 return
             pieces = iter((rows,))
+        yield from self._log(target, pieces)
+
+    def _log(
+        self, target: FileSlice, pieces: Iterator[pa.Table], named_by: str | None = None
+    ) -> Iterator[WriteStat]:
+        settings = replace(self._task.settings, logs_named_by=named_by) if named_by else self._task.settings
         changes = (each for each in map(self._changes, pieces) if not each.is_nothing)
         first = next(changes, None)
         if first is not None:
             every = CountedActions(chain((first,), changes))
-            stat = append_log(task.settings, self._storage, target, every, self._stamp, self._context)
+            stat = append_log(settings, self._storage, target, every, self._stamp, self._context)
             yield every.told(stat)
 
     def _rewrite(self, target: FileSlice, changes: Changes) -> Iterator[WriteStat]:

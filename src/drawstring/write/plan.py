@@ -27,6 +27,7 @@ from drawstring.write.arrange import Arrangement, arrangement
 from drawstring.write.facts import WriteFacts
 from drawstring.write.keys import key_config
 from drawstring.write.prepare import Prepare
+from drawstring.write.twice import WriteTwice
 from drawstring.write.verbs import Verb
 
 
@@ -43,6 +44,7 @@ class WritePlan:
         duplicates: `none`, `drop` or `fail`: what becomes of rows whose key the table has.
         ids: names file groups.
         arrangement: how rows are brought together first.
+        twice: repeats rows of buckets that are being resized; None where there are none.
     """
 
     schema_json: str
@@ -53,6 +55,7 @@ class WritePlan:
     duplicates: str
     ids: Ids
     arrangement: Arrangement
+    twice: WriteTwice | None = None
 
 
 def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: WriteOptions) -> WritePlan:

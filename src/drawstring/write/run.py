@@ -43,6 +43,7 @@ from drawstring.write.place import PlaceGroups, PlaceNew
 from drawstring.write.plan import WritePlan, plan_write, setting_only
 from drawstring.write.replaced import replaced_groups
 from drawstring.write.sizing import Sizer
+from drawstring.write.twice import write_twice
 from drawstring.write.verbs import Verb, verb_of
 
 
@@ -103,7 +104,7 @@ def write_feed(
         watch.lap("plan")
         action = verb.action(session.config)
         with begin(session, action, facts.time, requested, options.failed_writes) as transaction:
-            lookup = lookup_of(session, facts.timeline, options)
+            lookup = lookup_of(session, facts.timeline, options, writes_twice=plan.twice is not None)
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             stats = placed(bound, plan, verb, sizer)
             watch.lap("write")
@@ -116,7 +117,8 @@ def write_feed(
             make_way(session, options, metadata)
             completed = transaction.commit(metadata)
         watch.lap("commit")
-        done = CommitResult.of(completed, asked.name, stats, watch.seconds())
+        counted = plan.twice.once(stats) if plan.twice else stats
+        done = CommitResult.of(completed, asked.name, counted, watch.seconds())
         result = told_commit(state, session.config, done, watch.laps)
         tidy(session, options)
     look_after(state, session.config, options)
@@ -150,7 +152,7 @@ def _planned(
     facts = WriteFacts(session, timeline, session.store.new_time(timeline))
     plan = setting_only(plan_write(facts, feed.schema, verb, options), feed.sets, options)
     check_buckets(facts, plan.index, options)
-    return facts, plan
+    return facts, replace(plan, twice=write_twice(facts, plan.index, options))
 
 
 def _place(feed: BoundFeed, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
@@ -174,7 +176,7 @@ def _look(plan: WritePlan, verb: Verb, sizer: Sizer) -> TableLook:
 def _place_prepared(prepared: Rows, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
     lookup = None if verb.replaces else sizer.lookup
     task = PlaceGroups(plan.settings, plan.index, lookup, plan.ids, verb.is_delete, plan.combine)
-    task = replace(task, sort_by=plan.arrangement.sort_by)
+    task = replace(task, sort_by=plan.arrangement.sort_by, twice=plan.twice)
     if ROUTE in prepared.schema.names:
         return _run(prepared, task)
     if not verb.looks_up:
@@ -217,7 +219,10 @@ def _place_new(
 
 
 def _run(rows: Rows, task: PlaceGroups) -> list[WriteStat]:
-    return rows.last().exchange(task.grouping).run(task)
+    rows = rows.last()
+    if task.twice is not None:
+        rows = rows.map_batches(task.twice, rows.schema)
+    return rows.exchange(task.grouping).run(task)
 
 
 def _replaced(verb: Verb, stats: list[WriteStat], lookup: SliceLookup) -> dict[str, tuple[str, ...]]:

@@ -1,0 +1,239 @@
+"""Writes to buckets while a resizing of them is pending: nobody waits, no record is lost or comes twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+import pytest
+
+from drawstring.base.errors import DrawstringError
+from drawstring.model.files import LogFile
+from drawstring.model.instant import Action, Instant
+from drawstring.storage.faults import FaultyStorage
+from drawstring.table import Table
+from tests.services.test_resizing import ALLOW, FEWER, MORE, ROWS, check_places, ring_of, table_of, versions
+from tests.write.test_faults import HOUR_MS, START_MS, STEPS_MAX, Prepared, leftovers, opened, orphans
+from tests.write.test_operations import held, rides
+
+Row = tuple[Any, ...]
+Rows = dict[str, Row]
+
+
+def row(number: int, ts: int) -> Row:
+    return (f"k{number:03}", "rome", ts, float(ts))
+
+
+def rows_of(table: Table) -> Rows:
+    found = held(table)
+    rows = {each[0]: each for each in found}
+    assert len(found) == len(rows)
+    return rows
+
+
+def copies(table: Table, resizing: str) -> list[LogFile]:
+    """Log files in buckets that a resizing makes, by what is listed."""
+    listed = (LogFile.parse(status) for status in table.state.storage.list_files("rome"))
+    return [log for log in listed if log is not None and log.instant == resizing]
+
+
+def errors(table: Table) -> list[Any]:
+    return [each for each in table.validate().findings if each.severity != "note"]
+
+
+def changed_keys(table: Table, since: str) -> list[tuple[str, str]]:
+    """The changes since a time, as time of the commit and key."""
+    found = table.changes(since).to_arrow().to_pylist()
+    return sorted((each["ts_ms"], json.loads(each["after"] or each["before"])["id"]) for each in found)
+
+
+def end_of(write: Instant) -> str:
+    return write.completed or write.requested
+
+
+@versions
+@pytest.mark.parametrize("kind", ["split", "merge"])
+def test_a_write_while_buckets_are_resized_goes_to_old_and_new_ones(version: int, kind: str) -> None:
+    table = table_of(version)
+    if kind == "merge":
+        table.cluster(**MORE)
+    resizing = table.schedule_clustering(**(MORE if kind == "split" else FEWER))
+    assert resizing is not None
+    before = table.timeline.writes()[-1]
+    groups = [each.file_id for each in table.file_slices()]
+    result = table.upsert(rides(row(3, 500), row(7, 500), row(90, 500), row(91, 500)))
+    assert (result.records_written, result.updates) == (4, 4)
+    table.delete(rides(row(4, 501)))
+    table.update("id = 'k005'", {"fare": 7.5})
+    expected = {each[0]: each for each in (*ROWS, row(3, 500), row(7, 500), row(90, 500), row(91, 500))}
+    del expected["k004"]
+    expected["k005"] = ("k005", "rome", 5, 7.5)
+    assert rows_of(table) == expected
+    assert [each.file_id for each in table.file_slices()] == groups
+    assert {log.file_id for log in copies(table, resizing)}.isdisjoint(groups) and copies(table, resizing)
+    assert errors(table) == []
+    pending = (changed_keys(table, end_of(before)), table.incremental(end_of(before)).to_arrow().num_rows)
+    assert (len(pending[0]), pending[1]) == (6, 5)
+    assert table.cluster(instant=resizing) is not None
+    assert rows_of(table) == expected
+    check_places(table)
+    assert (errors(table), orphans(table)) == ([], [])
+    assert (
+        changed_keys(table, end_of(before)),
+        table.incremental(end_of(before)).to_arrow().num_rows,
+    ) == pending
+    as_of = {write.requested: held(table, as_of=write.requested) for write in table.timeline.writes()[-3:]}
+    assert list(as_of.values())[-1] == held(table)
+    table.compact()
+    assert rows_of(table) == expected
+    check_places(table)
+
+
+class Life:
+    """A table beside a dictionary, through writes before, while and after its buckets are resized."""
+
+    def __init__(self, version: int, seed: int) -> None:
+        self.table = table_of(version)
+        self.random = Random(seed)
+        self.rows: Rows = rows_of(self.table)
+        self.ts = 1000
+        self.written: dict[str, str] = {}
+        self.then: dict[str, Rows] = {}
+        self.resizing: str | None = None
+        self.done = 0
+        self.note()
+
+    def note(self) -> None:
+        write = max(self.table.timeline.writes(), key=lambda each: each.completed or each.requested)
+        if write.action is not Action.REPLACE_COMMIT:
+            self.then[write.requested] = dict(self.rows)
+
+    def keys(self) -> list[int]:
+        self.ts += 1
+        return self.random.sample(range(60), 8)
+
+    def write(self, **options: Any) -> None:
+        keys = self.keys()
+        if self.random.random() < 0.3:
+            result = self.table.delete(rides(*(row(key, self.ts) for key in keys)), **options)
+            for key in keys:
+                self.rows.pop(f"k{key:03}", None)
+        else:
+            result = self.table.upsert(rides(*(row(key, self.ts) for key in keys)), **options)
+            for key in keys:
+                self.rows[f"k{key:03}"] = row(key, self.ts)
+                self.written[f"k{key:03}"] = result.instant
+        if not self.table.timeline.pending_of(Action.CLUSTERING):
+            self.resizing = None
+        self.note()
+
+    def give_up(self) -> None:
+        self.write(**ALLOW)
+
+    def die(self) -> None:
+        storage = self.table.state.storage
+        faulty = FaultyStorage(storage, self.random.randrange(2, 9))
+        with suppress(DrawstringError):
+            opened(faulty, START_MS).upsert(rides(*(row(key, self.ts) for key in self.keys())))
+        self.table = opened(storage, START_MS + HOUR_MS)
+        self.write()
+
+    def compact(self) -> None:
+        self.table.compact()
+
+    def schedule(self) -> None:
+        self.table.compact()
+        asked = self.random.choice((MORE, FEWER))
+        self.resizing = self.table.schedule_clustering(**asked) or self.resizing
+
+    def run(self) -> None:
+        if self.resizing is None:
+            self.schedule()
+        if self.resizing is not None:
+            ring = ring_of(self.table)
+            result = self.table.cluster(lambda done, total: self.write(), instant=self.resizing)
+            assert result is not None and ring_of(self.table).sequence == ring.sequence + 1
+            self.done += 1
+            self.resizing = None
+
+    def check(self, step: str) -> None:
+        assert rows_of(self.table) == self.rows, step
+        check_places(self.table)
+        assert [each for each in errors(self.table) if each.check != "pending"] == [], step
+        assert orphans(self.table) == [], step
+        for requested, rows in list(self.then.items())[-2:]:
+            assert held(self.table, as_of=requested) == sorted(rows.values()), (step, requested)
+            write = self.table.timeline.write_at(requested)
+            assert write is not None
+            since = {
+                key
+                for key, time in self.written.items()
+                if time in self.table.timeline._writes and time > requested and key in self.rows
+            }
+            found = self.table.incremental(end_of(write), columns=["id"]).to_arrow().column(0).to_pylist()
+            assert sorted(found) == sorted(since), (step, requested)
+
+
+STEPS = ("write", "write", "write", "schedule", "schedule", "run", "compact", "die", "give_up")
+
+
+@pytest.mark.parametrize(("version", "seed"), [(6, 0), (8, 1), (9, 2)])
+def test_histories_with_resizings_end_as_a_dictionary_does(version: int, seed: int) -> None:
+    life = Life(version, seed)
+    for number, step in enumerate(life.random.choices(STEPS, k=12)):
+        getattr(life, step)()
+        life.check(f"{number} {step}")
+    life.run()
+    life.check("end")
+    assert life.done
+
+
+def prepared(version: int) -> tuple[Table, str, Rows]:
+    """A table whose resizing is pending, written twice to already."""
+    table = table_of(version)
+    resizing = table.schedule_clustering(**MORE)
+    assert resizing is not None
+    table.upsert(rides(row(3, 500), row(90, 500)))
+    return table, resizing, rows_of(table)
+
+
+DYING: dict[str, Callable[[Table], Any]] = {
+    "write": lambda table: table.upsert(rides(row(3, 600), row(4, 600), row(91, 600))),
+    "run": lambda table: table.cluster(),
+    "write that gives it up": lambda table: table.upsert(rides(row(3, 600)), **ALLOW),
+}
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("action", DYING)
+def test_whatever_dies_at_any_step_readers_see_before_or_after_and_the_next_goes_on(
+    version: int, action: str
+) -> None:
+    table, _, before = prepared(version)
+    stored = table.state.storage
+    start = Prepared({each.path: stored.read(each.path) for each in stored.list_tree("")}, [], [])
+    undisturbed = opened(start.copy(), START_MS)
+    DYING[action](undisturbed)
+    after = rows_of(undisturbed)
+    for steps in range(STEPS_MAX):
+        storage, step = start.copy(), f"after {steps} changes"
+        faulty = FaultyStorage(storage, steps)
+        with suppress(DrawstringError):
+            DYING[action](opened(faulty, START_MS))
+        table = opened(storage, START_MS + HOUR_MS)
+        seen = rows_of(table)
+        assert seen in (before, after), step
+        table.upsert(rides(row(5, 700), row(92, 700)))
+        expected = {**seen, "k005": row(5, 700), "k092": row(92, 700)}
+        assert rows_of(table) == expected, step
+        table.cluster(**MORE)
+        assert rows_of(table) == expected, step
+        check_places(table)
+        assert (errors(table), orphans(table), leftovers(table)) == ([], [], []), step
+        if faulty.changes < steps:
+            assert steps > 5
+            return
+    raise AssertionError(f"still failing after {STEPS_MAX} changes")
