@@ -11,6 +11,7 @@ the last clean aside: the next one begins where it ended.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -125,6 +126,7 @@ def _overlapping(timeline: Timeline) -> Iterator[str]:
     """
     compactions = [each.requested for each in timeline.writes() if each.action is Action.COMMIT]
     for write in timeline.writes():
-        if write.completed and any(write.requested < each < write.completed for each in compactions):
+        after = bisect_right(compactions, write.requested)
+        if write.completed and after < len(compactions) and compactions[after] < write.completed:
             yield write.requested
             return

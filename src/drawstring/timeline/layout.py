@@ -20,7 +20,7 @@ from drawstring.model.instant import Action, Instant, State
 LAYOUT_WITH_COMPLETION_TIMES = 2
 
 _NAME = re.compile(r"(\d{14,})(?:_(\d{14,}))?(?:\.([a-z]+))?(?:\.(requested|inflight))?", re.ASCII)
-_ACTIONS = frozenset(action.value for action in Action)
+_ACTIONS = {action.value: action for action in Action}
 
 
 def parse_instant(file_name: str, layout: int) -> Instant | None:
@@ -36,13 +36,14 @@ def parse_instant(file_name: str, layout: int) -> Instant | None:
     requested, completed, word, suffix = match.groups()
     if word == "inflight" and suffix is None:
         return None if completed else Instant(requested, Action.COMMIT, State.INFLIGHT)
-    if word not in _ACTIONS or (suffix == "inflight" and word == Action.COMMIT):
+    action = _ACTIONS.get(word)
+    if action is None or (suffix == "inflight" and action is Action.COMMIT):
         return None
     if suffix is not None:
-        return None if completed else Instant(requested, Action(word), _pending_state(suffix))
+        return None if completed else Instant(requested, action, _pending_state(suffix))
     if completed is not None and layout < LAYOUT_WITH_COMPLETION_TIMES:
         return None
-    return Instant(requested, Action(word), State.COMPLETED, completed)
+    return Instant(requested, action, State.COMPLETED, completed)
 
 
 def file_name(instant: Instant, layout: int) -> str:

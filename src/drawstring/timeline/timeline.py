@@ -120,7 +120,7 @@ class Timeline:
 def _further(one: Instant, other: Instant) -> Instant:
     """Choose the further state; of two completed files the earlier completion, so all readers agree."""
     if one.state is not other.state:
-        return max(one, other, key=lambda instant: instant.state)
+        return one if one.state > other.state else other
     return min(one, other, key=lambda instant: instant.completed or "")
 
 
