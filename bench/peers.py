@@ -54,6 +54,7 @@ LARGE_SLICE = "large-slice"
 SCALING_MOR, SCALING_COW = "drawstring-bucket-mor", "drawstring-simple-cow"
 INDEXES, INDEXES_SPARK = "bucket-mor", "spark-bucket-mor"
 MEMORY, MEMORY_SPARK = "memory", "memory-spark"
+SOAK, TIMELINE = "soak", "timeline"
 
 PEERS = (
     Peer(LOCAL_MOR, "embedded", "mor", "drawstring_local.py", ("mor",)),
@@ -101,11 +102,20 @@ PEERS = (
     ),
     Peer(MEMORY, "memory", "cow", "memory.py", ("local",)),
     Peer(MEMORY_SPARK, "memory", "cow", "memory.py", ("spark",), module="pyspark", task="pyspark.daemon"),
+    Peer(SOAK, "soak", "mor", "soak.py", ("bucket",)),
+    Peer(TIMELINE, "timeline", "mor", "timeline.py"),
 )
-_SUITE_OF = {"scaling": "scaling", "indexes": "indexes", "indexes-spark": "indexes", "memory": "memory"}
+_SUITE_OF = {
+    "scaling": "scaling",
+    "indexes": "indexes",
+    "indexes-spark": "indexes",
+    "memory": "memory",
+    "soak": "soak",
+    "timeline": "timeline",
+}
 SUITES = {
     suite: tuple(peer for peer in PEERS if _SUITE_OF.get(peer.engine, "rides") == suite)
-    for suite in ("rides", "scaling", "indexes", "memory")
+    for suite in ("rides", *dict.fromkeys(_SUITE_OF.values()))
 }
 BY_NAME = {peer.name: peer for peer in PEERS}
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import peers
+from bench import curves, peers
 from bench.results import LARGE_WRITES, Results
 
+TIMELINE_STEPS = ("open", "plan", "recent", "upsert", "plan_clean", "schedule")
 STEPS = (
     "bulk_insert", "scan_base", "upsert", "late", "delete", "snapshot", "snapshot_2", "snapshot_all",
     "project", "point", "incremental", "compact", "snapshot_compacted", "stream_base", "stream_merged",
     "stream_3_columns", "new_rows", "groups_10", "groups_100", "groups_1000", "commits_10", "commits_100",
     "commits_500",
+    *(f"{when}_{step}" for when in ("active", "archived") for step in TIMELINE_STEPS), "archive",
 )  # fmt: skip
 OURS = {
     ("embedded", "mor"): peers.LOCAL_MOR,
@@ -26,6 +28,7 @@ OURS = {
     ("indexes", "cow"): peers.INDEXES,
     ("indexes-spark", "mor"): peers.INDEXES_SPARK,
     ("indexes-spark", "cow"): peers.INDEXES_SPARK,
+    ("timeline", "mor"): peers.TIMELINE,
 }
 HEADS = {
     "embedded": "Without Spark",
@@ -35,6 +38,7 @@ HEADS = {
     "indexes": "Indexes, embedded",
     "indexes-spark": "Indexes, on Spark",
     "memory": "Large writes",
+    "timeline": "10,000 instants",
 }
 RIDES_NOTE = (
     "Seconds, and in parentheses how many times drawstring's for the same kind of table on the same "
@@ -48,6 +52,8 @@ NOTES = {
     "scaling": "Seconds of one upsert, the median of three.",
     "indexes": _INDEXES_NOTE,
     "indexes-spark": _INDEXES_NOTE,
+    "timeline": "Seconds, the median of three; `archive` once.",
+    "soak": "Files are those in the table's folder, all of them; a snapshot is read after every 20th batch.",
     "memory": (
         "Seconds, the peak, and the files written, those of the hot partition in parentheses. The peak is "
         "that of the process,\non Spark that of its largest Python worker."
@@ -58,6 +64,8 @@ NOTES = {
 def text(results: Results) -> str:
     """Return the tables, with what to know to read them."""
     parts = [table(results, engine) for engine in HEADS]
+    if soak := results.soak():
+        parts.append(markdown(curves.head(soak), curves.rows(soak)))
     notes = dict.fromkeys(NOTES.get(peers.BY_NAME[name].engine, RIDES_NOTE) for name in results.peers())
     return "\n\n".join([*(part for part in parts if part), *notes])
 

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.peers import BY_NAME
+from bench import curves
+from bench.peers import BY_NAME, SOAK
 
 SAME_TOTALS = ("snapshot", "snapshot_2", "snapshot_compacted")
 CHECKED = ("scan_base", "project", "point")
@@ -65,6 +66,10 @@ class Results:
         found = (one for one in self.steps if (one.peer, one.step) == (peer, step))
         return next(found, None) if step in LARGE_WRITES else None
 
+    def soak(self) -> curves.Curves | None:
+        """Return what was seen of a table that was written again and again."""
+        return next((one.result for one in self.steps if one.step == SOAK), None)
+
     def size(self, peer: str) -> dict[str, float] | None:
         """Return megabytes and number of the files that a peer left."""
         return next((one.result for one in self.steps if (one.peer, one.step) == (peer, "size")), None)
@@ -77,6 +82,8 @@ class Results:
             expected = self._expected(one, did) if one.peer == peer else None
             if expected is not None and not _agree(one.result, expected):
                 found.append(f"{peer} {one.step}: {one.result} instead of {expected}")
+            if (one.peer, one.step) == (peer, SOAK):
+                found += [f"{peer} {growing}" for growing in curves.grown(one.result)]
             if one.peer == peer and (bound := _peak_mb_max(one)) is not None and one.peak_mb > bound:
                 found.append(f"{peer} {one.step}: peak of {one.peak_mb} MB, above {bound} MB")
         return found

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import aims, data, report
+from bench import aims, curves, data, report
 from bench.peers import BY_NAME, PEERS, SUITES, Command, Missing, Peer, command
 from bench.results import Measured, Results
 from bench.watch import Watch
@@ -68,7 +68,7 @@ def _data(peers: tuple[Peer, ...], size: data.Size, folder: Path) -> dict[str, A
     if "memory" in engines:
         _say(f"making {WIDE_ROWS * size.rows:,} wide rows")
         data.make_wide(folder, WIDE_ROWS * size.rows)
-    if engines <= {"scaling", "memory"}:
+    if engines <= {"scaling", "memory", "soak", "timeline"}:
         return {}
     _say(f"making {size.rows:,} rows and {size.batches} batches of {size.updates + size.inserts:,}")
     expected: dict[str, Any] = data.make(folder, size)["expected"]
@@ -135,6 +135,8 @@ def _tell(options: argparse.Namespace, size: data.Size, results: Results, failed
     print(f"\n{shown}")
     if options.markdown:
         report.put_into(options.markdown, shown, "results" if options.suite == "rides" else options.suite)
+        if soak := results.soak():
+            curves.draw(soak, options.markdown.with_name("soak.svg"))
     return 1 if failed else 0
 
 

@@ -208,3 +208,29 @@ def test_a_peak_above_the_bound_is_a_failure() -> None:
         Measured("large-slice", "stream_merged", 1.0, 1100, 100),
     )
     assert results.wrong("large-slice") == ["large-slice stream_merged: peak of 1100 MB, above 1073 MB"]
+
+
+def curves_of(files: list[float]) -> dict[str, list[float]]:
+    seconds = [0.2] * len(files)
+    return {
+        "files": files,
+        "instants": [30.0] * len(files),
+        "batch_s": seconds,
+        "batch_cpu_s": seconds,
+        "read_cpu_s": [0.1] * 4,
+        "read_s": [0.1] * 4,
+    }
+
+
+def test_a_soak_is_told_by_quarters() -> None:
+    results = results_of(Measured("soak", "soak", 9.0, 200, curves_of([10.0, 90.0, 95.0, 96.0] * 2)))
+    shown = report.text(results)
+    assert "|   1-2 |   3-4 |   5-6 |   7-8 |" in shown
+    assert "|    90 |    96 |    90 |    96 |" in shown
+    assert "| 0.100 | 0.100 | 0.100 | 0.100 |" in shown
+    assert results.wrong("soak") == []
+
+
+def test_a_table_that_grows_in_a_soak_is_a_failure() -> None:
+    results = results_of(Measured("soak", "soak", 9.0, 200, curves_of([50.0, 100.0, 120.0, 150.0])))
+    assert results.wrong("soak") == ["soak files in the table: 100 in the second quarter, 150 in the last"]
