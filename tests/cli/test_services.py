@@ -64,6 +64,18 @@ def test_archive_shows_what_it_would_move_and_moves_it(text: Any, table: drawstr
     assert text("archive", table.uri).strip() == "nothing to archive"
 
 
+def test_holds_are_placed_shown_and_released(text: Any, table: drawstring.Table) -> None:
+    times = [write.completed or "" for write in table.timeline.writes()]
+    assert json.loads(text("holds", table.uri, "--json")) == []
+    placed = json.loads(text("holds", table.uri, "--hold", "p7", "--position", times[-2], "--json"))
+    assert [(each["name"], each["position"]) for each in placed] == [("p7", times[-2])]
+    assert json.loads(text("show", table.uri, "--json"))["holds"] == placed
+    assert "p7" in text("holds", table.uri)
+    assert json.loads(text("holds", table.uri, "--release", "p7", "--json")) == []
+    assert app.run(["holds", table.uri, "--release", "p7"]) == 2
+    assert app.run(["holds", table.uri, "--position", times[-2]]) == 2
+
+
 def test_savepoint_and_restore_show_what_they_do(
     text: Any, table: drawstring.Table, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,6 +22,7 @@ from drawstring.cli.compact import compact
 from drawstring.cli.expire import expire
 from drawstring.cli.files import files
 from drawstring.cli.head import head
+from drawstring.cli.holds import holds
 from drawstring.cli.restore import restore
 from drawstring.cli.savepoint import savepoint
 from drawstring.cli.services import services
@@ -47,6 +48,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     expire,
     savepoint,
     restore,
+    holds,
     bootstrap,
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
+from drawstring.cli.holds import hold_fields
 from drawstring.table import Table
 
 
@@ -13,7 +14,9 @@ def show(path: TablePath, *, as_json: AsJson = False, option: StorageOptions = (
     settings, content = _settings(table), _content(table)
     columns = {field.name: str(field.type) for field in table.schema}
     if as_json:
-        output.print_json({**settings, **content, "last_write": _last_write(table), "columns": columns})
+        holds = [hold_fields(each) for each in table.holds()]
+        last = _last_write(table)
+        output.print_json({**settings, **content, "last_write": last, "columns": columns, "holds": holds})
         return
     people = {**settings, **content, "last_write": output.instant_text(_last_write(table))}
     people["size"] = output.size_text(content["size_bytes"])

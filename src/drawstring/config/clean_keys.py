@@ -23,6 +23,7 @@ class Cleaning:
         hours_retained: hours for which files stay.
         incremental: whether only partitions are looked at that changed since the last clean.
         due_after_commits: commits after the last clean before the next one.
+        window_minutes: how long a query may take whose files stay whatever the policy; 0 for no promise.
     """
 
     automatic: bool
@@ -32,6 +33,7 @@ class Cleaning:
     hours_retained: int
     incremental: bool
     due_after_commits: int
+    window_minutes: int
 
 
 CLEAN_OPTIONS: Final[tuple[Option, ...]] = (
@@ -90,5 +92,14 @@ CLEAN_OPTIONS: Final[tuple[Option, ...]] = (
         default=1,
         alternatives=("hoodie.clean.max.commits",),
         field="due_after_commits",
+    ),
+    Option(
+        "drawstring.clean.window.minutes",
+        "Minutes that a query may take: files that one needs which began so long ago stay, however many"
+        " commits there were since; 0 for no such promise.",
+        kind=Kind.NUMBER,
+        default=0,
+        minimum=0,
+        field="window_minutes",
     ),
 )

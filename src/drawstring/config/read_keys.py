@@ -104,6 +104,21 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
         field="on_cleaned",
     ),
     Option(
+        "drawstring.streaming.hold",
+        "Name of a hold that moves on with the stream: drawstring's cleaning and archiving leave what it has"
+        " not seen alone.",
+        Scope.READ,
+        field="hold",
+    ),
+    Option(
+        "drawstring.streaming.hold_hours",
+        "Hours after which the hold of a stream ends that does not come back.",
+        Scope.READ,
+        Kind.NUMBER,
+        default=24,
+        field="hold_hours",
+    ),
+    Option(
         "drawstring.columns",
         "Columns to read; all when not given.",
         Scope.READ,

@@ -26,6 +26,7 @@ class ReadOptions:
         start_offset: where a new stream starts.
         max_commits, max_bytes: of a micro-batch, None for no bound.
         on_cleaned: `fail`, `snapshot` or `earliest`.
+        hold, hold_hours: name of a stream's hold, None for none, and how long it lasts.
         columns: columns to read, None for all.
         where: SQL predicate, None for all rows.
     """
@@ -42,6 +43,8 @@ class ReadOptions:
     max_commits: int | None
     max_bytes: int | None
     on_cleaned: str
+    hold: str | None
+    hold_hours: int
     columns: tuple[str, ...] | None
     where: str | None
 

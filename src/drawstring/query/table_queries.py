@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -15,10 +16,13 @@ from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.model.files import FileSlice
+from drawstring.model.hold import Hold
 from drawstring.query.batch_ends import Limits
 from drawstring.query.cdc import changes_scan
 from drawstring.query.facts import TableFacts, load_facts
-from drawstring.query.follow import Batch, FollowSpec, OnCleaned, follow
+from drawstring.query.follow import Batch, FollowSpec, OnCleaned, follow, position_of, time_of_position
+from drawstring.query.holding import HOLD_HOURS, Keeper, hold_for_scan
+from drawstring.query.holding import hold as place_hold
 from drawstring.query.incremental import incremental_scan
 from drawstring.query.ranges import Holes, RangeSpec
 from drawstring.query.scan import Scan
@@ -26,6 +30,7 @@ from drawstring.query.snapshot import snapshot_scan
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.holds import Holds
 from drawstring.txn.state import TableState
 
 
@@ -169,6 +174,8 @@ class TableQueries:
         max_bytes: int | None = None,
         on_cleaned: str = OnCleaned.FAIL,
         clock: Clock | None = None,
+        hold: str | None = None,
+        hold_hours: float = HOLD_HOURS,
     ) -> Iterator[Batch]:
         """Yield batch after batch of what commits write, waiting for more.
 
@@ -187,6 +194,9 @@ class TableQueries:
                 `fail`, go on with the whole table (`snapshot`), or with the earliest commit that can be
                 read (`earliest`), leaving out what is gone.
             clock: what sleeps between looks; for tests.
+            hold: name of a hold that moves on with this reader, and stays where it ended, so that
+                drawstring's cleaning and archiving leave what it has not seen alone; None for none.
+            hold_hours: hours after which the hold ends if nobody comes back.
 
         Raises:
             InvalidError: a position that is none, or commits that are gone.
@@ -196,12 +206,74 @@ class TableQueries:
         limits = Limits(max_commits, max_bytes)
         spec = FollowSpec(columns, where, changes, limits, _chosen(OnCleaned, on_cleaned))
         with self._about():
-            batches = follow(self._facts, clock or self._state.clock, spec, start, poll_seconds)
-        return self._following(batches)
+            keeper = None if hold is None else self._keeper(hold, hold_hours, start)
+            load = partial(self._facts_kept, keeper)
+            start = start if keeper is None else keeper.position
+            batches = follow(load, clock or self._state.clock, spec, start, poll_seconds)
+        return self._following(batches, keeper)
 
-    def _following(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+    def _keeper(self, name: str, hours: float, start: Any) -> Keeper:
+        keeper = Keeper(self._state, name, hours)
+        keeper.at(position_of(self._facts(), start))
+        return keeper
+
+    def _following(self, batches: Iterator[Batch], keeper: Keeper | None) -> Iterator[Batch]:
         with self._about():
-            yield from batches
+            for batch in batches:
+                yield batch
+                if keeper is not None:
+                    keeper.at(time_of_position(batch.position))
+
+    def _facts_kept(self, keeper: Keeper | None) -> TableFacts:
+        if keeper is not None:
+            keeper.renew()
+        return self._facts()
+
+    def hold(self, name: str, position: Any = None, hours: float = HOLD_HOURS) -> Hold:
+        """Keep what was written after a position, and the table as it was then, for a reader.
+
+        drawstring's cleaning and archiving leave it alone until it is released or its time is over. Apache
+        Hudi's know nothing of it.
+
+        Args:
+            name: of the reader; the hold of that name moves on, also backwards.
+            position: what a batch of `follow` said, a completion time (requested time in table version 6), a
+                date-time, or `"earliest"`; None for now.
+            hours: after which it ends by itself.
+
+        Raises:
+            InvalidError: a name, position or time that is none, or what is to be kept is gone already.
+        """
+        with self._about():
+            return place_hold(self._state, name, position, hours)
+
+    def release(self, name: str) -> bool:
+        """Give up the hold of a name, and tell whether there was one."""
+        with self._about():
+            return self._holds.release(name)
+
+    def holds(self) -> list[Hold]:
+        """Return the holds that last, the one that keeps most first."""
+        with self._about():
+            return self._holds.active()
+
+    @contextmanager
+    def held(self, hours: float = HOLD_HOURS) -> Iterator[Hold]:
+        """Keep the table as it is now for a block of code, which scans it for longer than cleaning waits.
+
+        Args:
+            hours: after which the hold ends in any case.
+        """
+        with self._about():
+            hold = hold_for_scan(self._state, hours)
+        try:
+            yield hold
+        finally:
+            self.release(hold.name)
+
+    @property
+    def _holds(self) -> Holds:
+        return Holds(self._state.storage, self._state.clock, self._state.ids)
 
     def file_slices(self) -> list[FileSlice]:
         """Return the latest file slice of every file group."""

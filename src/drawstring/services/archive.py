@@ -18,6 +18,7 @@ from drawstring.services.archiving import ArchiveFacts, plan_archive
 from drawstring.services.clean import cutoff_of, last_clean
 from drawstring.services.cleaning import earliest_retained
 from drawstring.services.events import told_archiving
+from drawstring.services.readers import needed_by_readers
 from drawstring.services.transaction import Session, cleared, exclusive
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive_writer import archive_instants
@@ -83,7 +84,11 @@ def _chosen(table: _Table, options: WriteOptions, timeline: Timeline) -> list[In
     if len(timeline.writes()) <= options.archiving.commits_max:
         return []
     cleaning = options.cleaning
-    retained = earliest_retained(timeline, cleaning, cutoff_of(cleaning, table.state.clock, table.config))
+    needed = needed_by_readers(table.state, table.config, timeline, cleaning)
+    if needed.has_scan:
+        return []
+    cutoff = cutoff_of(cleaning, table.state.clock, table.config)
+    retained = earliest_retained(timeline, cleaning, cutoff, needed.first)
     facts = ArchiveFacts(
         timeline=timeline,
         is_merge_on_read=table.config.is_merge_on_read,
@@ -91,6 +96,7 @@ def _chosen(table: _Table, options: WriteOptions, timeline: Timeline) -> list[In
         last=last_clean(table.store, timeline),
         saved={each.requested for each in timeline.completed_of(Action.SAVEPOINT)},
         deltas_kept=options.compaction.commits,
+        needed=needed.first,
     )
     return plan_archive(facts, options.archiving)
 

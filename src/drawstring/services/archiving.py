@@ -32,6 +32,7 @@ class ArchiveFacts:
         timeline: the active timeline.
         is_merge_on_read: whether there are log files.
         retained: requested time of the first write whose files a clean keeps now, None for none.
+        needed: requested time of the first write that readers need, None for none.
         last: the last completed clean on the timeline.
         saved: requested times of savepoints.
         deltas_kept: newest delta commits since the last compaction that it is triggered by.
@@ -43,6 +44,7 @@ class ArchiveFacts:
     last: CleanMetadata | None
     saved: Collection[str]
     deltas_kept: int
+    needed: str | None = None
 
 
 def plan_archive(facts: ArchiveFacts, archiving: Archiving) -> list[Instant]:
@@ -83,6 +85,8 @@ def _bounds(facts: ArchiveFacts, archiving: Archiving) -> Iterator[str]:
     """Yield requested times of instants that stay, each with all after it."""
     yield from _before_pending(facts)
     yield from _uncleaned(facts)
+    if facts.needed is not None:
+        yield _write_before(facts, facts.needed)
     if facts.saved and not archiving.beyond_savepoint:
         yield min(facts.saved)
     if facts.is_merge_on_read:
@@ -94,9 +98,13 @@ def _before_pending(facts: ArchiveFacts) -> Iterator[str]:
     """Keep the write before the first pending instant: what comes after it must not look archived."""
     pending = [each.requested for each in facts.timeline.pending() if each.action is not Action.SAVEPOINT]
     if pending:
-        first = min(pending)
-        before = [write.requested for write in facts.timeline.writes() if write.requested < first]
-        yield before[-1] if before else first
+        yield _write_before(facts, min(pending))
+
+
+def _write_before(facts: ArchiveFacts, time: str) -> str:
+    """Return the newest write before a time, the time itself without any: what follows is on the timeline."""
+    before = [write.requested for write in facts.timeline.writes() if write.requested < time]
+    return before[-1] if before else time
 
 
 def _uncleaned(facts: ArchiveFacts) -> Iterator[str]:

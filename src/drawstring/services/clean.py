@@ -39,6 +39,7 @@ from drawstring.services.cleaning import (
 )
 from drawstring.services.dead_writes import rollback_expired
 from drawstring.services.events import told_clean
+from drawstring.services.readers import Needed, forget_over, needed_by_readers
 from drawstring.services.transaction import Session, cleared, exclusive
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
@@ -79,7 +80,9 @@ def plan_clean(state: TableState, options: WriteOptions) -> CleanPlan | None:
     """Return what a clean would delete now, None for nothing; the table stays as it is."""
     config = load_config(state.storage)
     store = TimelineStore(state.storage, config, state.clock)
-    return _Look(state, config, store, store.load()).plan(options.cleaning)
+    look = _Look(state, config, store, store.load(), options.cleaning)
+    facts = look.facts()
+    return None if facts is None else look.plan(facts, look.needed())
 
 
 def clean_table(
@@ -96,14 +99,15 @@ def clean_table(
     undone = rollback_expired(session.rollback_context(), timeline, options.failed_writes)
     result = finish_cleans(session, timeline)
     timeline = session.store.load() if result or undone else timeline
-    look = _Look(session.state, session.config, session.store, timeline)
-    plan = look.plan(options.cleaning, only_if_due=only_if_due)
-    if plan is None:
+    look = _Look(session.state, session.config, session.store, timeline, options.cleaning)
+    facts = look.facts()
+    if facts is None or (only_if_due and not is_due(facts, options.cleaning)):
         return result
-    content = encode_clean_plan(plan, _address(session.state.storage))
-    requested = session.store.request(Action.CLEAN, session.store.new_time(timeline), content)
-    done = _run(session, requested, plan)
-    return done if plan.files else result
+    needed = look.needed()
+    plan = look.plan(facts, needed)
+    done = None if plan is None else _carry_out(session, look, plan, needed)
+    forget_over(session.state, needed)
+    return done or result
 
 
 def finish_cleans(session: Session, timeline: Timeline) -> CleanResult | None:
@@ -118,6 +122,20 @@ def finish_cleans(session: Session, timeline: Timeline) -> CleanResult | None:
             continue
         result = _run(session, pending, plan)
     return result
+
+
+def _carry_out(session: Session, look: _Look, plan: CleanPlan, needed: Needed) -> CleanResult | None:
+    """Put a plan on the timeline and run it, unless a reader has asked for more since it was made."""
+    content = encode_clean_plan(plan, _address(session.state.storage))
+    requested = session.store.request(Action.CLEAN, session.store.new_time(look.timeline), content)
+    if look.needed().reaches_before(needed):
+        _log.info(
+            "the clean %s is dropped: a reader asked for files that it would delete", requested.requested
+        )
+        session.store.remove_pending(requested)
+        return None
+    done = _run(session, requested, plan)
+    return done if plan.files else None
 
 
 def _run(session: Session, instant: Instant, plan: CleanPlan) -> CleanResult:
@@ -197,23 +215,35 @@ class _Look:
     config: TableConfig
     store: TimelineStore
     timeline: Timeline
+    cleaning: Cleaning
 
-    def plan(self, cleaning: Cleaning, *, only_if_due: bool = False) -> CleanPlan | None:
-        earliest = earliest_retained(
-            self.timeline, cleaning, cutoff_of(cleaning, self.state.clock, self.config)
-        )
-        by_versions = cleaning.policy == CleanPolicy.VERSIONS
-        if not self.timeline.writes() or (earliest is None and not by_versions):
-            return None
-        facts = self._facts()
-        if only_if_due and not is_due(facts, cleaning):
-            return None
-        partitions = changed_partitions(facts, cleaning, earliest)
-        plan = self._plan(cleaning, facts, earliest, partitions)
-        is_noted = plan.files or self._is_worth_noting(facts, cleaning, earliest, partitions)
-        return plan if is_noted else None
+    @property
+    def _counts_versions(self) -> bool:
+        return self.cleaning.policy == CleanPolicy.VERSIONS
 
-    def _facts(self) -> CleanFacts:
+    def needed(self) -> Needed:
+        """Look at what readers need now."""
+        return needed_by_readers(self.state, self.config, self.timeline, self.cleaning)
+
+    def plan(self, facts: CleanFacts, needed: Needed) -> CleanPlan | None:
+        """Plan what goes; None when that is nothing, and nothing worth noting was found out."""
+        earliest = self._earliest(needed.first)
+        if self._counts_versions and needed.is_asked:
+            # What a reader kept from an earlier clean lies where nobody wrote to since.
+            plan = self._plan(facts, earliest, None, needed.first)
+            return plan if plan.files else None
+        partitions = changed_partitions(facts, self.cleaning, earliest)
+        plan = self._plan(facts, earliest, partitions)
+        return plan if plan.files or self._is_worth_noting(facts, earliest, partitions) else None
+
+    def _earliest(self, needed: str | None = None) -> Instant | None:
+        cutoff = cutoff_of(self.cleaning, self.state.clock, self.config)
+        return earliest_retained(self.timeline, self.cleaning, cutoff, needed)
+
+    def facts(self) -> CleanFacts | None:
+        """Return what planning has to know; None when nothing can be old."""
+        if not self.timeline.writes() or not (self._counts_versions or self._earliest()):
+            return None
         last = last_clean(self.store, self.timeline)
         return CleanFacts(
             timeline=self.timeline,
@@ -224,11 +254,16 @@ class _Look:
         )
 
     def _plan(
-        self, cleaning: Cleaning, facts: CleanFacts, earliest: Instant | None, partitions: set[str] | None
+        self,
+        facts: CleanFacts,
+        earliest: Instant | None,
+        partitions: set[str] | None,
+        needed: str | None = None,
     ) -> CleanPlan:
         view = FileGroupView(self.timeline, self.config, StorageListing(self.state.storage), self.store)
         places = view.listing.partitions() if partitions is None else sorted(partitions)
-        base = Keeping(earliest.requested if earliest else None, cleaning.versions_retained)
+        time = earliest.requested if earliest else None
+        base = Keeping(time, needed, self.cleaning.versions_retained)
         kept = _keeping(base, view, facts) if places else {}
         files: dict[str, tuple[str, ...]] = {}
         empty: list[str] = []
@@ -240,7 +275,7 @@ class _Look:
                     empty.append(place)
         writes = self.timeline.writes()
         return CleanPlan(
-            policy=cleaning.policy,
+            policy=self.cleaning.policy,
             earliest=_retained(earliest),
             last_completed=writes[-1].requested,
             files=files,
@@ -249,10 +284,10 @@ class _Look:
         )
 
     def _is_worth_noting(
-        self, facts: CleanFacts, cleaning: Cleaning, earliest: Instant | None, partitions: set[str] | None
+        self, facts: CleanFacts, earliest: Instant | None, partitions: set[str] | None
     ) -> bool:
         """Tell whether a clean without files saves the next one the look at so much again."""
-        if not cleaning.incremental:
+        if not self.cleaning.incremental:
             return False
         return partitions is None or len(writes_between(facts, earliest)) >= _WRITES_LOOKED_AT_AGAIN
 

@@ -6,8 +6,9 @@
                        replaced file groups go whole once the replacing commit lies before E
     versions         the newest n slices of a file group stay; replaced file groups go whole
 
-Whatever a savepoint names stays. What a pending compaction or clustering reads is safe: E is not after it,
-and where versions are counted its file groups are left alone.
+What readers hold stays: E is not after the first write that they need, and versions of files that they need
+do not go. Whatever a savepoint names stays. What a pending compaction or clustering reads is safe: E is not
+after it, and where versions are counted its file groups are left alone.
 
 From one clean to the next only that can become old which a write of [E then, E now) put something newer
 in the place of, and most writes say in their metadata where that is.
@@ -55,6 +56,7 @@ class Keeping:
 
     Attributes:
         earliest: requested time of the first instant retained; None where versions are counted.
+        needed: the same for readers, where versions are counted; None without any.
         versions: newest slices of a file group that stay where they are counted.
         saved: names of files that savepoints hold.
         replaced: when file groups of the partition were replaced, by file id.
@@ -62,6 +64,7 @@ class Keeping:
     """
 
     earliest: str | None
+    needed: str | None = None
     versions: int = 0
     saved: Collection[str] = field(default_factory=frozenset)
     replaced: Mapping[str, str] = field(default_factory=dict)
@@ -74,13 +77,16 @@ def is_due(facts: CleanFacts, cleaning: Cleaning) -> bool:
     return sum(write.requested > since for write in facts.timeline.writes()) >= cleaning.due_after_commits
 
 
-def earliest_retained(timeline: Timeline, cleaning: Cleaning, cutoff: str) -> Instant | None:
+def earliest_retained(
+    timeline: Timeline, cleaning: Cleaning, cutoff: str, needed: str | None = None
+) -> Instant | None:
     """Return the first instant whose files stay, None where there is none or versions are counted.
 
     Args:
         timeline: the active timeline.
         cleaning: the policy.
         cutoff: instant time of as many hours ago as are to be kept.
+        needed: requested time of the first write that readers need.
     """
     writes = timeline.writes()
     pending = next(iter(timeline.pending_of(*PENDING_MATTERS)), None)
@@ -91,9 +97,11 @@ def earliest_retained(timeline: Timeline, cleaning: Cleaning, cutoff: str) -> In
         earliest = next((write for write in writes if write.requested >= cutoff), None)
     else:
         return None
-    if earliest is not None and pending is not None and pending.requested < earliest.requested:
-        return pending
-    return earliest
+    if earliest is None:
+        return None
+    held = timeline.write_at(needed) if needed is not None else None
+    bounds = (each for each in (earliest, pending, held) if each is not None)
+    return min(bounds, key=lambda each: each.requested)
 
 
 def changed_partitions(facts: CleanFacts, cleaning: Cleaning, earliest: Instant | None) -> set[str] | None:
@@ -165,11 +173,20 @@ def _old_slices(group: FileGroup, keeping: Keeping) -> Sequence[FileSlice]:
     if keeping.earliest is None and group.file_id in keeping.planned:
         return ()
     replaced_at = keeping.replaced.get(group.file_id)
-    if replaced_at is not None and (keeping.earliest is None or replaced_at < keeping.earliest):
+    if keeping.earliest is not None:
+        return _before(keeping.earliest, group, replaced_at)
+    old = group.slices if replaced_at is not None else group.slices[: -keeping.versions]
+    if keeping.needed is None:
+        return old
+    unneeded = _before(keeping.needed, group, replaced_at)
+    return [each for each in old if each in unneeded]
+
+
+def _before(earliest: str, group: FileGroup, replaced_at: str | None) -> Sequence[FileSlice]:
+    """Return the slices that nobody needs who reads from an instant on."""
+    if replaced_at is not None and replaced_at < earliest:
         return group.slices
-    if keeping.earliest is None:
-        return group.slices[: -keeping.versions]
-    return [each for each in group.slices if each.base_instant < keeping.earliest][:-1]
+    return [each for each in group.slices if each.base_instant < earliest][:-1]
 
 
 def is_empty_after(listed: Iterable[FileStatus], doomed: Collection[str]) -> bool:

@@ -34,6 +34,7 @@ from drawstring.query.follow import (
     position_of,
     time_of_position,
 )
+from drawstring.query.holding import Keeper
 from drawstring.spark.batches import with_types
 from drawstring.spark.types import arrow_schema
 from drawstring.spark.worker import shares
@@ -76,6 +77,13 @@ class CommitStream:
             OnCleaned(asked.on_cleaned),
         )
 
+    def keeper(self) -> Keeper | None:
+        """Return what keeps what the stream has not seen, None when that was not asked for."""
+        name = self.asked.hold
+        if name is None:
+            return None
+        return Keeper(open_table(self.path, self.storage_options).state, name, self.asked.hold_hours)
+
     def facts(self) -> TableFacts:
         """Look at the table."""
         state = open_table(self.path, self.storage_options).state
@@ -116,14 +124,25 @@ class CommitReader(D.DataSourceStreamReader):
     def __init__(self, stream: CommitStream, schema: StructType) -> None:
         self._stream = stream
         self._schema = schema
+        self._keeper = stream.keeper()
 
     def initialOffset(self) -> dict[str, Any]:
         """Return where a new query starts."""
-        return position_fields(position_of(self._stream.facts(), self._stream.asked.start_offset))
+        first = position_of(self._stream.facts(), self._stream.asked.start_offset)
+        if self._keeper is not None:
+            self._keeper.at(first)
+        return position_fields(first)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Take note that Spark is done with all up to an offset."""
+        if self._keeper is not None:
+            self._keeper.at(time_of_position(end))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[D.InputPartition]:
         """Plan a micro-batch."""
         begin, stop = time_of_position(start), time_of_position(end)
+        if self._keeper is not None:
+            self._keeper.at(begin)
         if begin == stop:
             return []
         spec = self._stream.spec

@@ -110,6 +110,11 @@ class Timeline:
         )
         return Timeline(kept, self.start)
 
+    def first_after(self, time: str) -> str | None:
+        """Return the smallest requested time of the writes that completed after a time, None without any."""
+        later = (each.requested for each in self.writes() if (each.completed or each.requested) > time)
+        return min(later, default=None)
+
     def latest_time(self) -> str | None:
         """Return the greatest requested or completion time of any instant."""
         times = [instant.completed or instant.requested for instant in self.instants]
