@@ -81,7 +81,11 @@ class _Index:
         jvm: Any = spark.sparkContext._jvm
         self._jvm = jvm
         self.none = getattr(jvm, "scala.None$").__getattr__("MODULE$")
-        self.no_options = jvm.PythonUtils.toScalaMap({})
+        # By their full names: for a name alone Py4J asks for a class in one package after the other.
+        self._utils = getattr(jvm, "org.apache.spark.api.python.PythonUtils")
+        self._hadoop_path = getattr(jvm, "org.apache.hadoop.fs.Path")
+        self._hadoop_status = getattr(jvm, "org.apache.hadoop.fs.FileStatus")
+        self.no_options = self._utils.toScalaMap({})
 
     def of(self, name: str) -> Any:
         """Return a class of Spark's data sources."""
@@ -98,11 +102,11 @@ class _Index:
         paths = [self._path(file, cache if told else None) for file in files]
         return self.of("InMemoryFileIndex")(
             self._spark._jsparkSession,
-            self._jvm.PythonUtils.toSeq(paths),
+            self._utils.toSeq(paths),
             self.no_options,
             self.none,
             cache,
-            self._jvm.scala.Some(self._folders(files, paths, columns)),
+            getattr(self._jvm, "scala.Some")(self._folders(files, paths, columns)),
             self.none,
         )
 
@@ -111,12 +115,13 @@ class _Index:
 
         The index lists a path that is not in the cache, and finds that file and no other.
         """
-        hadoop = self._jvm.org.apache.hadoop.fs
-        path = hadoop.Path(file.path)
+        path = self._hadoop_path(file.path)
         if cache is not None:
-            found = self._gateway.new_array(hadoop.FileStatus, 1)
+            found = self._gateway.new_array(self._hadoop_status, 1)
             status = file.status
-            found[0] = hadoop.FileStatus(status.size_bytes, False, 1, _BLOCK_BYTES, status.modified_ms, path)
+            found[0] = self._hadoop_status(
+                status.size_bytes, False, 1, _BLOCK_BYTES, status.modified_ms, path
+            )
             cache.putLeafFiles(path, found)
         return path
 
@@ -128,7 +133,7 @@ class _Index:
             rows = self._rows([files[place].values for place in places], names)
             folders = [paths[place].getParent() for place in places]
             found = list(map(self.of("PartitionPath"), rows, folders))
-        return self.of("PartitionSpec")(self.columns(names), self._jvm.PythonUtils.toSeq(found))
+        return self.of("PartitionSpec")(self.columns(names), self._utils.toSeq(found))
 
     def _rows(self, values: Sequence[Mapping[str, str]], columns: T.StructType) -> list[Any]:
         """Return texts as Spark's rows of columns' types."""

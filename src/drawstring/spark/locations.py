@@ -78,7 +78,7 @@ def _has_file_system(spark: SparkSession, scheme: str) -> bool:
     jvm: Any = spark.sparkContext._jvm
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     try:
-        jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, hadoop)
+        getattr(jvm, "org.apache.hadoop.fs.FileSystem").getFileSystemClass(scheme, hadoop)
     except Exception:
         return False
     return True
