@@ -119,7 +119,7 @@ def told_by(job: Callable[[SparkSession, Path], dict[str, Any]], spark: SparkSes
 
 
 def main(master: str, folder: str) -> None:
-    spark = spark_session(master, **EXECUTORS)
+    spark = spark_session(master, EXECUTORS)
     try:
         print(json.dumps({name: told_by(job, spark, Path(folder)) for name, job in JOBS.items()}))
     finally:

@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,8 +22,21 @@ SMALL = {
     "spark.log.level": "ERROR",
 }
 
+JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A JVM that is over before code which it optimizes at length could pay."""
 
-def spark_session(master: str = "local[2]", **settings: str) -> SparkSession:
+QUICK = {
+    "spark.driver.extraJavaOptions": JVM,
+    # On some rows Spark interprets an expression sooner than it compiles it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Workers die of the errors that they tell: new ones need not import everything again.
+    "spark.python.daemon.module": "tests.spark.daemon",
+}
+"""Spends less on small queries, of which the tests ask thousands; the cluster does without."""
+
+
+def spark_session(master: str = "local[2]", settings: Mapping[str, str] = QUICK) -> SparkSession:
     """Return the session of this process, started when it is asked for first."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = sys.executable
