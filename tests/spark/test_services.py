@@ -1,0 +1,61 @@
+"""Table services that Spark's executors carry out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import drawstring.spark
+from drawstring.base.errors import InvalidError
+from tests.write.test_operations import MOR, held, rides
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = "id string, city string, ts long, fare double"
+BACKGROUND = {
+    "hoodie.datasource.compaction.async.enable": "true",
+    "hoodie.compact.inline.max.delta.commits": "2",
+}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> drawstring.Table:
+    made = drawstring.create(
+        tmp_path / "rides",
+        rides().schema,
+        record_key="id",
+        partition_by="city",
+        ordering="ts",
+        table_type=MOR,
+    )
+    made.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)))
+    made.upsert(rides(("a", "rome", 2, 2.0), ("b", "oslo", 2, 2.0)))
+    return made
+
+
+def logs(table: drawstring.Table) -> int:
+    return sum(len(each.logs) for each in table.file_slices())
+
+
+def test_a_compaction_is_planned_and_run_by_spark(spark: SparkSession, table: drawstring.Table) -> None:
+    instant: Any = drawstring.spark.compact(spark, table.uri, schedule=True)
+    assert (logs(table), drawstring.spark.compact(spark, table.uri, schedule=True)) == (2, None)
+    with pytest.raises(InvalidError, match="leave one of them out"):
+        drawstring.spark.compact(spark, table.uri, schedule=True, instant=instant)
+    result: Any = drawstring.spark.compact(spark, table.uri, instant=instant)
+    assert (result.instant, result.files) == (instant, 2)
+    assert (logs(table), held(table)) == (0, [("a", "rome", 2, 2.0), ("b", "oslo", 2, 2.0)])
+
+
+def test_a_thread_compacts_between_the_writes_of_a_stream(
+    spark: SparkSession, table: drawstring.Table
+) -> None:
+    for turn in (3, 4):
+        rows = spark.createDataFrame([("a", "rome", turn, float(turn))], COLUMNS)
+        drawstring.spark.write(rows, table.uri, options=BACKGROUND)
+    assert drawstring.spark.table(spark, table.uri).wait_for_services(120)
+    assert held(table) == [("a", "rome", 4, 4.0), ("b", "oslo", 2, 2.0)]
+    assert any(each.action == "commit" for each in table.timeline.writes())
