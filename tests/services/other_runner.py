@@ -1,6 +1,6 @@
-"""A process that runs a compaction and stands still before a change; run as a module.
+"""A process that runs a compaction, or a clustering, and stands still before a change; run as a module.
 
-python -m tests.services.other_runner TABLE INSTANT STEP
+python -m tests.services.other_runner TABLE INSTANT STEP SERVICE
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from drawstring.table import Table
 from tests.write.other_process import Writer, running, work
 
 
-def runner(table: str, instant: str, step: int) -> AbstractContextManager[Writer]:
+def runner(table: str, instant: str, step: int, service: str = "compact") -> AbstractContextManager[Writer]:
     """Start the process."""
-    return running("tests.services.other_runner", table, instant, str(step))
+    return running("tests.services.other_runner", table, instant, str(step), service)
 
 
-def main(path: str, instant: str, step: str) -> None:
-    def compact(table: Table) -> str:
-        return "done" if table.compact(instant=instant) else "nothing to do"
+def main(path: str, instant: str, step: str, service: str) -> None:
+    def run(table: Table) -> str:
+        verb = table.cluster if service == "cluster" else table.compact
+        return "done" if verb(instant=instant) else "nothing to do"
 
-    work(path, step, compact)
+    work(path, step, run)
 
 
 if __name__ == "__main__":

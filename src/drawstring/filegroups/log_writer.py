@@ -67,6 +67,8 @@ def append_log(
     size_bytes, records, deletes = _put(storage, path, parts)
     markers.confirm(path, io_type)
     stat = log_stat(target, name, version, records, deletes)
+    if settings.logs_named_by:
+        stat = replace(stat, prev_commit=settings.instant)  # by which it is known: `filegroups.copies`
     return replace(stat, size_bytes=size_bytes, seconds=watch.seconds())
 
 

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Final, Protocol
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.filegroups.copies import may_be_gone
+from drawstring.filegroups.copies import needed
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import BASE_EXTENSIONS, PARTITION_METADATA, FileSlice, FileStatus, join_path
 from drawstring.model.instant import Instant
@@ -120,9 +120,8 @@ class Presence:
         is_live = False
         for instant in self._newest:
             stats = self._stats_of(instant, partition)
-            for stat in stats:
-                is_needed = stat.path and not may_be_gone(self._timeline, instant, stat)
-                if is_needed and stat.file_id not in settled:
+            for stat in needed(self._timeline, instant, stats, paths):
+                if stat.file_id not in settled:
                     _check(stat.path, paths, instant)
                     is_live = True
             settled.update(stat.file_id for stat in stats if stat.path.endswith(BASE_EXTENSIONS))

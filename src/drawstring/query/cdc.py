@@ -16,7 +16,7 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError
 from drawstring.filegroups.cdc import CHANGE_SCHEMA, DELETE, INSERT, UPDATE, ChangeTask
-from drawstring.filegroups.copies import is_given_up, named_otherwise
+from drawstring.filegroups.copies import named_otherwise, resizing_of
 from drawstring.filegroups.log_history import LogHistory
 from drawstring.filegroups.tasks import InstantRange, ReadTask
 from drawstring.model.commit import CommitMetadata, WriteStat
@@ -135,11 +135,10 @@ class ChangePlanner:
         return {group: stats for group, stats in groups.items() if group not in copies}
 
     def _is_copy(self, instant: Instant, stat: WriteStat, groups: Container[tuple[str, str]]) -> bool:
-        timeline = self._facts.timeline
         log = named_otherwise(stat.path, instant.requested)
-        if log is None or is_given_up(timeline, instant, stat):
+        if log is None or resizing_of(instant, stat):
             return log is not None
-        resizing = timeline.find(log.instant)
+        resizing = self._facts.timeline.find(log.instant)
         if resizing is None or resizing.action.completed_action is not Action.REPLACE_COMMIT:
             return False
         if not resizing.is_completed:

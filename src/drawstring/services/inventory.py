@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from drawstring.base.errors import DrawstringError
 from drawstring.config.table import TableConfig
-from drawstring.filegroups.copies import is_given_up
+from drawstring.filegroups.copies import needed
 from drawstring.filegroups.listing import FixedListing
 from drawstring.filegroups.view import FileGroupView
 from drawstring.model.commit import CommitMetadata, WriteStat
@@ -66,15 +66,11 @@ class Inventory:
             for partition, file_ids in commit.replaced.items()
             for file_id in file_ids
         }
+        paths = {status.path for status in self.data_files()}
         for instant, commit in self.commits.items():
-            for stat in commit.stats:
+            for stat in needed(self.timeline, instant, commit.stats, paths):
                 group = stat.partition, stat.file_id
-                if (
-                    stat.path
-                    and not is_given_up(self.timeline, instant, stat)
-                    and group not in replaced
-                    and self._is_live(instant, stat, newest.get(group, ""))
-                ):
+                if group not in replaced and self._is_live(instant, stat, newest.get(group, "")):
                     yield instant, stat
 
     def _is_live(self, instant: Instant, stat: WriteStat, newest_base: str) -> bool:

@@ -1,0 +1,162 @@
+"""Writes to buckets that are being resized beside other processes, dead writers, savepoints and archiving."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import drawstring
+from drawstring.base.errors import DrawstringError
+from drawstring.engine.local import LocalEngine
+from drawstring.model.instant import Action
+from drawstring.storage import open_storage
+from drawstring.storage.faults import FaultyStorage
+from drawstring.table import Table
+from drawstring.txn.state import TableState
+from tests.histories import UNTENDED
+from tests.services.other_runner import runner
+from tests.services.test_resizing import ALLOW, INDEX, MORE, ROWS, check_places, ring_of
+from tests.services.test_writing_twice import copies, errors, prepared, row, rows_of
+from tests.write.other_process import writer
+from tests.write.test_faults import HOUR_MS, START_MS, STEPS_MAX, leftovers, opened, orphans
+from tests.write.test_operations import MOR, rides
+
+WHILE_IT_WRITES = 5
+"""Changes after which a runner is at work on its first base file, and the table lock is free."""
+
+
+def on_disk(folder: Path) -> tuple[Table, str]:
+    """A table on disk whose resizing is pending."""
+    path = folder / "rides"
+    how = {"record_key": "id", "partition_by": "city", "ordering": "ts", "table_type": MOR}
+    table = drawstring.create(path, rides().schema, properties=INDEX, **how)
+    table.upsert(rides(*ROWS))
+    table.compact()
+    resizing = table.schedule_clustering(**MORE)
+    assert resizing is not None
+    return table, resizing
+
+
+class Recording(FaultyStorage):
+    """A storage that dies once, and tells before what."""
+
+    path = ""
+
+    def die(self, path: str) -> None:
+        self.path = self.path or path
+        super().die(path)
+
+
+def first_copy(folder: Path, resizing: str) -> int:
+    """How many changes `writer` makes before it writes the first log file of a new bucket."""
+    for steps in range(STEPS_MAX):
+        copied = shutil.copytree(folder / "rides", folder / f"copy{steps}")
+        storage = Recording(open_storage(str(copied)), steps)
+        with suppress(DrawstringError):
+            rows = rides(*(("k001", city, 900, 900.0) for city in ("oslo", "rome")))
+            Table(TableState(storage, LocalEngine(1))).upsert(rows)
+        if storage.path.startswith("rome/") and f"_{resizing}.log" in storage.path:
+            return steps
+    raise AssertionError("nothing was written twice")
+
+
+def test_a_write_goes_on_beside_a_process_that_resizes_the_buckets(tmp_path: Path) -> None:
+    table, resizing = on_disk(tmp_path)
+    table.upsert(rides(row(1, 500)))
+    with runner(table.uri, resizing, WHILE_IT_WRITES, "cluster") as other:
+        assert other.says().endswith(f"_{resizing}.parquet.marker.CREATE")
+        table.upsert(rides(row(2, 500), row(90, 500)))
+        table.delete(rides(row(3, 500)))
+        expected = rows_of(table)
+        other.go_on()
+        assert other.says() == "done"
+    assert len(expected) == 40 and expected["k002"] == row(2, 500)
+    assert (rows_of(table), len(ring_of(table).values)) == (expected, 4)
+    check_places(table)
+    assert (errors(table), orphans(table), leftovers(table)) == ([], [], [])
+
+
+def test_a_process_that_is_killed_while_it_writes_twice_leaves_nothing_in_either_bucket(
+    tmp_path: Path,
+) -> None:
+    table, resizing = on_disk(tmp_path)
+    before = rows_of(table)
+    with writer(table.uri, "k001", 900, first_copy(tmp_path, resizing)) as other:
+        assert f"_{resizing}.log" in other.says()
+        other.kill()
+    assert copies(table, resizing) == [] and rows_of(table) == before
+    table.upsert(rides(row(5, 500)))
+    assert table.cluster(instant=resizing) is not None
+    assert rows_of(table) == {**before, "k005": row(5, 500)}
+    assert (errors(table), orphans(table), leftovers(table)) == ([], [], [])
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_dead_write_that_is_left_for_a_clean_does_not_count_in_new_buckets_either(version: int) -> None:
+    table, resizing, before = prepared(version)
+    storage, lazy = table.state.storage, {"hoodie.clean.failed.writes.policy": "LAZY", **UNTENDED}
+    steps = 6
+    while not table.timeline.pending_writes():
+        with suppress(DrawstringError):
+            opened(FaultyStorage(storage, steps), START_MS).upsert(rides(row(7, 600)), **lazy)
+        steps += 1
+    table = opened(storage, START_MS + HOUR_MS)
+    table.upsert(rides(row(8, 700)), **lazy)
+    assert table.cluster(instant=resizing, **lazy) is not None
+    expected = {**before, "k008": row(8, 700)}
+    assert rows_of(table) == expected and table.timeline.pending_writes()
+    table.clean(**lazy)
+    assert (rows_of(table), table.timeline.pending()) == (expected, ())
+    assert (errors(table), orphans(table)) == ([], [])
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("is_run", [False, True])
+def test_a_restore_takes_what_was_written_twice_out_of_both_buckets(version: int, is_run: bool) -> None:
+    table, resizing, before = prepared(version)
+    saved = table.savepoint()
+    table.upsert(rides(row(8, 700), row(95, 700)))
+    if is_run:
+        assert table.cluster(instant=resizing) is not None
+        table.upsert(rides(row(9, 800)))
+    table.restore(saved)
+    assert rows_of(table) == before
+    assert bool(copies(table, resizing)) is not is_run or version == 6
+    assert len(table.timeline.pending_of(Action.CLUSTERING)) == (0 if is_run else 1)
+    assert (errors(table), orphans(table)) == ([], [])
+    table.upsert(rides(row(10, 900)))
+    table.cluster(**MORE)
+    assert rows_of(table) == {**before, "k010": row(10, 900)}
+    check_places(table)
+    assert (errors(table), orphans(table)) == ([], [])
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("gives_up", [False, True])
+def test_the_timeline_is_archived_past_a_resizing_that_was_written_twice_for(
+    version: int, gives_up: bool
+) -> None:
+    table, resizing, rows = prepared(version)
+    if gives_up:
+        table.upsert(rides(row(8, 700)), **ALLOW)
+    else:
+        table.cluster(instant=resizing)
+        table.upsert(rides(row(8, 700)))
+    rows = {**rows, "k008": row(8, 700)}
+    short = {
+        "hoodie.keep.min.commits": "2",
+        "hoodie.keep.max.commits": "3",
+        "hoodie.clean.commits.retained": "1",
+    }
+    for number in range(10, 22):
+        table.upsert(rides(row(number, 800)), **short)
+        rows[f"k{number:03}"] = row(number, 800)
+        if number % 4 == 0:
+            table.compact()
+        assert rows_of(table) == rows
+        assert errors(table) == []
+    assert table.timeline.start is not None and table.timeline.start > resizing
+    check_places(table)
