@@ -12,6 +12,7 @@ import pytest
 from drawstring.base.errors import InvalidError
 from drawstring.config.options import WriteOptions
 from drawstring.config.sizing_keys import Sizing
+from drawstring.engine.local import LocalRows
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import BaseFile, FileSlice, FileStatus
 from drawstring.table import Table
@@ -340,3 +341,24 @@ def test_records_that_get_their_keys_later_are_shared_too() -> None:
     batch = pa.record_batch({"_hoodie_record_key": [""] * 1000, "_hoodie_partition_path": ["p"] * 1000})
     (routed,) = RouteNew({"p": (Share("f", 300), Share("+0", 700))}, marks=False)(iter((batch,)))
     assert abs(routed.column("_drawstring_route").to_pylist().count("f") - 300) < 10
+
+
+def test_rows_are_let_go_of_as_those_that_know_their_places_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = create(WIDE, properties={"hoodie.index.type": "GLOBAL_SIMPLE"})
+    table.insert(wide(0, 100), **SMALL)
+    kept: list[LocalRows] = []
+    left: list[int] = []
+    persist = LocalRows.persist
+
+    def watched(rows: LocalRows) -> LocalRows:
+        found = persist(rows)
+        left.extend(sum(each.run(lambda batches, _: [b.num_rows for b in batches])) for each in kept)
+        kept.append(found)
+        return found
+
+    monkeypatch.setattr(LocalRows, "persist", watched)
+    table.upsert(wide(50, 2000, ts=2), **SMALL)
+    assert left == [0]
+    assert len(ids(table)) == 2050

@@ -86,7 +86,7 @@ class Sizer:
             shares = self._shares(tally, small)
             yield self._routed(located, shares), self._filled(shares)
             return
-        counted = located.persist()
+        counted = located.last().persist()
         try:
             new = counted.map_batches(only_new, counted.schema).tally((PARTITION,))
             kept.release()
