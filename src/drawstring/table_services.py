@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from drawstring.base.errors import InvalidError
 from drawstring.config.options import WriteOptions, check_call
+from drawstring.config.version_changes import NEWEST_VERSION, VERSIONS
 from drawstring.model.clean import CleanPlan
 from drawstring.model.instant import Instant
-from drawstring.model.result import ArchiveResult, CleanResult, CommitResult, RestoreResult
+from drawstring.model.result import (
+    ArchiveResult,
+    CleanResult,
+    CommitResult,
+    RestoreResult,
+    VersionPlan,
+    VersionResult,
+)
 from drawstring.model.savepoint import RestorePlan
 from drawstring.model.validation import Finding, Validation
 from drawstring.query.table_queries import TableQueries
 from drawstring.services.archive import archive, planned_instants
+from drawstring.services.change_version import change_version, planned_version
 from drawstring.services.clean import clean, plan_clean
 from drawstring.services.duties import Done, run_duties
 from drawstring.services.progress import Progress
@@ -190,3 +200,57 @@ class TableServices(TableQueries):
         """Return what `restore` would undo; the table stays as it is."""
         with self._about():
             return planned_restore(self._state, instant)
+
+    def upgrade(
+        self, version: int = NEWEST_VERSION, progress: Progress | None = None, **options: Any
+    ) -> VersionResult:
+        """Make the table one of a higher version, for writers that know it; rows and their history stay.
+
+        A MERGE_ON_READ table is compacted first. Nobody should write meanwhile; readers may go on. A process
+        that dies leaves the table as it was or upgraded: call it again.
+
+        Args:
+            version: 8 or 9. The version that the table has clears away what an interrupted change left.
+            progress: told how many file groups are compacted, and of how many.
+            **options: Hudi's write options.
+
+        Raises:
+            InvalidError: the table has a higher version, or log files wait for a clustering.
+            UnsupportedError: there is no such version, or it cannot hold what the table has.
+            ConflictError: another writer holds the table, or another process compacts it.
+        """
+        with self._about():
+            check_call(options)
+            self._check_direction("upgrade", version, lower=False)
+            return change_version(self._state, version, WriteOptions.parse(options), progress)
+
+    def downgrade(self, version: int, progress: Progress | None = None, **options: Any) -> VersionResult:
+        """Make the table one of a lower version, for older readers and writers; see `upgrade`.
+
+        Args:
+            version: 6 or 8.
+            progress: told how many file groups are compacted, and of how many.
+            **options: Hudi's write options.
+
+        Raises:
+            InvalidError: the table has a lower version, or log files wait for a clustering.
+            UnsupportedError: there is no such version, or it cannot hold what the table has.
+            ConflictError: another writer holds the table, or another process compacts it.
+        """
+        with self._about():
+            check_call(options)
+            self._check_direction("downgrade", version, lower=True)
+            return change_version(self._state, version, WriteOptions.parse(options), progress)
+
+    def plan_version(self, version: int) -> VersionPlan:
+        """Return what `upgrade` or `downgrade` would change in the table's properties; it stays as it is."""
+        with self._about():
+            return planned_version(self._state, version)
+
+    def _check_direction(self, verb: str, version: int, *, lower: bool) -> None:
+        current = self.config.version
+        if version in VERSIONS and (version > current if lower else version < current):
+            other = "upgrade" if lower else "downgrade"
+            raise InvalidError(
+                f"the table has version {current}, so {verb} does not lead to {version}: use {other}"
+            )

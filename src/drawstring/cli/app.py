@@ -29,6 +29,7 @@ from drawstring.cli.services import services
 from drawstring.cli.show import show
 from drawstring.cli.timeline import timeline
 from drawstring.cli.validate import repair, validate
+from drawstring.cli.versions import downgrade, upgrade
 
 EXIT_DEFECT = 1
 EXIT_FAULT = 2
@@ -50,6 +51,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     restore,
     holds,
     bootstrap,
+    upgrade,
+    downgrade,
 )
 
 

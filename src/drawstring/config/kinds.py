@@ -73,6 +73,22 @@ def generator_of_type(name: str) -> KeyGeneratorType:
         return KeyGeneratorType.USER_PROVIDED
 
 
+def type_name_of_class(name: str) -> str:
+    """Return the enum name that Hudi stores for a key generator class."""
+    generator = generator_of_class(name)
+    return f"{generator}_AVRO" if "Avro" in name.rpartition(".")[2] else generator.value
+
+
+def class_of_type(name: str) -> str:
+    """Return the class that a stored enum name stands for, empty for one that stands for none."""
+    words = "Avro" if name.upper().endswith("_AVRO") else ""
+    generator = generator_of_type(name)
+    found = [
+        known for known, kind in _BY_CLASS.items() if kind is generator and ("Avro" in known) == bool(words)
+    ]
+    return f"org.apache.hudi.keygen.{found[0]}" if found else ""
+
+
 def default_generator(record_key: tuple[str, ...], partition_by: tuple[str, ...]) -> KeyGeneratorType:
     """Return the generator that Hudi picks for a number of key and partition columns."""
     if not partition_by:

@@ -9,7 +9,8 @@
                log(15) belongs to base(20): the compaction at 20 did not see it
 
 A compaction that is pending makes writers of layout 1 name their log files by it at once; until it
-completes these logs go on top of the slice before.
+completes these logs go on top of the slice before. So do log files of layout 2 in a table that was
+downgraded: no base file has their instant.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def slices_by_name(
     slices: list[FileSlice] = []
     for instant in sorted({*bases, *logs}):
         piece = FileSlice(partition, file_id, instant, bases.get(instant), _ordered(logs[instant]))
-        if instant == pending_compaction and piece.base is None and slices:
+        if piece.base is None and slices:
             before = slices.pop()
             piece = FileSlice(
                 partition, file_id, before.base_instant, before.base, _ordered((*before.logs, *piece.logs))

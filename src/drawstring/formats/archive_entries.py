@@ -135,15 +135,27 @@ def decode_archive_entries(data: bytes, schema_json: str) -> list[ArchiveEntry]:
     Raises:
         CorruptTableError: the bytes are damaged.
     """
+    records = decode_archive_records(data, schema_json)
+    try:
+        return [_entry(record) for record in records if record["actionState"] == _COMPLETED]
+    except DAMAGE as error:
+        raise _damaged(error) from error
+
+
+def decode_archive_records(data: bytes, schema_json: str) -> list[dict[str, Any]]:
+    """Return the entries of one block of an archive as they are, whatever their state; see above."""
     try:
         schema = json.loads(schema_json)
         check_bounded(schema)
-        parsed = fastavro.parse_schema(schema)
-        return [_entry(record) for record in _records(data, parsed) if record["actionState"] == _COMPLETED]
+        return list(_records(data, fastavro.parse_schema(schema)))
     except DAMAGE as error:
-        raise CorruptTableError(
-            f"A block of the archived timeline is damaged ({error}); restore the file from a backup."
-        ) from error
+        raise _damaged(error) from error
+
+
+def _damaged(error: Exception) -> CorruptTableError:
+    return CorruptTableError(
+        f"A block of the archived timeline is damaged ({error}); restore the file from a backup."
+    )
 
 
 def _records(data: bytes, schema: Any) -> Iterator[dict[str, Any]]:

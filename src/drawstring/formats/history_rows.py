@@ -15,6 +15,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from drawstring.base.errors import CorruptTableError
+
 _SCHEMA: Final = pa.schema(
     [
         ("instantTime", pa.string()),
@@ -52,6 +54,22 @@ def encode_history(rows: Iterable[HistoryRow]) -> bytes:
         pa.array([_VERSION] * len(given), pa.int32()),
     ]
     return _encode(pa.Table.from_arrays(columns, schema=_SCHEMA))
+
+
+def decode_history(data: bytes) -> list[HistoryRow]:
+    """Return the instants of a file.
+
+    Raises:
+        CorruptTableError: it is damaged, or lacks what a file has.
+    """
+    try:
+        table = pq.read_table(pa.BufferReader(data)).select(_SCHEMA.names[:-1])
+    except (pa.ArrowException, KeyError) as error:
+        raise CorruptTableError(
+            f"A file of the archived timeline is damaged ({error}); restore it from a backup."
+        ) from error
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return [HistoryRow(row[0], row[1], row[2], row[3] or b"", row[4]) for row in rows]
 
 
 def merge_history(files: Iterable[bytes]) -> bytes:

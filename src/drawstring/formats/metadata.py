@@ -35,12 +35,14 @@ __all__ = [
     "encode_requested_replace",
     "encode_rollback",
     "encode_rollback_plan",
+    "is_clustering",
 ]
 
 COMPACTION_PLAN_VERSION = 2
 LOGS_ONLY_METRIC = "DRAWSTRING_LOGS_ONLY"
 """In a compaction plan: this file group gets a log file. Hudi, which passes over it, makes a base file."""
 
+_CLUSTER_OPERATION = "CLUSTER"
 _LOG_COMPACTOR = "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper"
 
 
@@ -230,6 +232,18 @@ def clustering_groups(data: bytes) -> list[tuple[str, str]]:
         CorruptTableError: the bytes are damaged.
     """
     return read_as(_clustered, one_record(data), "a clustering plan") if data else []
+
+
+def is_clustering(data: bytes) -> bool:
+    """Tell whether a requested replace commit of layout 1 is a clustering, or a write that replaces.
+
+    Raises:
+        CorruptTableError: the bytes are damaged.
+    """
+    if not data:
+        return False
+    record = one_record(data)
+    return record.get("clusteringPlan") is not None or record.get("operationType") == _CLUSTER_OPERATION
 
 
 def _clustered(record: dict[str, Any]) -> list[tuple[str, str]]:

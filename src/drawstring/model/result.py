@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from drawstring.model.commit import WriteStat
@@ -72,6 +72,42 @@ class ArchiveResult:
     first: str
     last: str
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class VersionResult:
+    """A table that changed its version, or had the one asked for already.
+
+    Attributes:
+        old, new: table versions, the same where nothing had to change.
+        compacted: requested time of the compaction that folded its log files, None when it had none.
+        instants: of the active timeline that were written anew.
+        archived: of the archived timeline that were written anew.
+        seconds: time that it took.
+    """
+
+    old: int
+    new: int
+    compacted: str | None = None
+    instants: int = 0
+    archived: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class VersionPlan:
+    """What a change of the table's version would do.
+
+    Attributes:
+        old, new: table versions.
+        moves_timeline: whether the timeline gets another layout.
+        properties: by key what is stored now and what then, None for nothing.
+    """
+
+    old: int
+    new: int
+    moves_timeline: bool
+    properties: Mapping[str, tuple[str | None, str | None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from drawstring.config.table import TableConfig
 from drawstring.model.event import Event
-from drawstring.model.result import ArchiveResult, CleanResult, CommitResult
+from drawstring.model.result import ArchiveResult, CleanResult, CommitResult, VersionResult
 from drawstring.txn.state import TableState
 
 Listener: TypeAlias = Callable[[Event], object]
@@ -82,6 +82,20 @@ def told_archiving(state: TableState, config: TableConfig, result: ArchiveResult
     """Tell of an archiving, and return its result."""
     table, count = state.storage.spec.uri, result.instants
     _tell(Event(table, config.name, "archive", result.last, instants_archived=count, seconds=result.seconds))
+    return result
+
+
+def told_version(state: TableState, config: TableConfig, at: str, result: VersionResult) -> VersionResult:
+    """Tell of a change of the table's version, and return its result.
+
+    Args:
+        state: the table.
+        config: of the table.
+        at: requested time of its newest instant.
+        result: what changed.
+    """
+    name = "upgrade" if result.new > result.old else "downgrade"
+    _tell(Event(state.storage.spec.uri, config.name, name, at, seconds=result.seconds))
     return result
 
 

@@ -111,6 +111,11 @@ class FaultyStorage:
         self._change(path)
         return self._inner.put_if_match(path, data, version)
 
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        """Say when a file was changed, unless dead."""
+        self._change(path)
+        self._inner.set_modified(path, modified_ms)
+
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files one by one until dead."""
         for path in paths:

@@ -122,6 +122,12 @@ class MemoryStorage:
             self._write(path, data)
             return True
 
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        """Say when a file was changed last."""
+        with self._store.lock:
+            file = self._store.files[checked(path)]
+            self._store.files[path] = _File(file.data, modified_ms, file.version)
+
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files; missing ones are fine."""
         with self._store.lock:

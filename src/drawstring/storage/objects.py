@@ -135,6 +135,9 @@ class ObjectStorage:
         """Replace a file if it still has that ETag; False otherwise."""
         return self._put_conditionally(path, data, {"e_tag": version})
 
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        """Do nothing: the store itself says when an object was put."""
+
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files; missing ones are fine."""
         todo = [checked(path) for path in paths]

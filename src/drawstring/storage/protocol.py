@@ -81,6 +81,10 @@ class Storage(Protocol):
         """Replace a file if it still has that version; False otherwise. Atomic."""
         ...
 
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        """Say when a file was changed last, where the storage lets one; object stores do not."""
+        ...
+
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files; missing ones are fine."""
         ...

@@ -51,13 +51,17 @@ class StateFile:
 def state_files(storage: Storage, config: TableConfig, instants: Iterable[Instant]) -> list[StateFile]:
     """Return all files of some instants, by requested time and state."""
     wanted = {(each.requested, each.action.completed_action) for each in instants}
+    return [each for each in state_files_of(storage, config) if each.key in wanted]
+
+
+def state_files_of(storage: Storage, config: TableConfig) -> list[StateFile]:
+    """Return all files of the active timeline, by requested time and state."""
     found = [
         StateFile(instant, status)
         for status in storage.list_files(config.timeline_folder)
         if (instant := parse_instant(status.name, config.layout)) is not None
     ]
-    chosen = [each for each in found if each.key in wanted]
-    return sorted(chosen, key=lambda each: (each.instant.requested, each.instant.state, each.status.path))
+    return sorted(found, key=lambda each: (each.instant.requested, each.instant.state, each.status.path))
 
 
 def archive_instants(

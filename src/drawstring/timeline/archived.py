@@ -11,11 +11,16 @@ does not count.
 from __future__ import annotations
 
 import re
-from typing import Final, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Protocol, TypeVar
 
 from drawstring.base.errors import CorruptTableError, DrawstringError
 from drawstring.config.table import TableConfig
-from drawstring.formats.archive_entries import ArchiveEntry, decode_archive_entries
+from drawstring.formats.archive_entries import (
+    ArchiveEntry,
+    decode_archive_entries,
+    decode_archive_records,
+)
 from drawstring.formats.log_inline import BlockType, read_content, scan_blocks
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import FileStatus
@@ -27,6 +32,7 @@ from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES
 _ARCHIVE: Final = re.compile(r"\.commits_\.archive\.(\d{1,18})(?:_.*)?", re.ASCII)
 _MERGE_PLAN: Final = "mergeArchivePlan"
 _ACTIONS: Final = frozenset(action.value for action in Action)
+_T = TypeVar("_T")
 
 
 class Archive(Protocol):
@@ -91,14 +97,21 @@ class LogArchive:
     def newest(self) -> list[Instant]:
         """Return the instants of the file that was written last."""
         listed = self._storage.list_files(self._folder)
-        files = [(int(match[1]), s) for s in listed if (match := _ARCHIVE.fullmatch(s.name))]
+        files = self._numbered(listed)
         entries = self._read(max(files, key=lambda each: each[0])[1], is_merging=False) if files else []
         return [_instant(entry) for entry in entries if entry.action in _ACTIONS]
+
+    def records(self) -> Iterator[list[dict[str, Any]]]:
+        """Return the entries of all states as they are, by file, oldest first."""
+        listed = self._storage.list_files(self._folder)
+        is_merging = any(status.name == _MERGE_PLAN for status in listed)
+        for _, status in sorted(self._numbered(listed), key=lambda each: each[0]):
+            yield self._decoded(status, is_merging, decode_archive_records)
 
     def _entries(self) -> dict[Instant, CommitMetadata | None]:
         if self._found is None:
             listed = self._storage.list_files(self._folder)
-            files = [(int(match[1]), s) for s in listed if (match := _ARCHIVE.fullmatch(s.name))]
+            files = self._numbered(listed)
             is_merging = any(status.name == _MERGE_PLAN for status in listed)
             self._found = {
                 _instant(entry): entry.commit
@@ -108,7 +121,15 @@ class LogArchive:
             }
         return self._found
 
+    def _numbered(self, listed: list[FileStatus]) -> list[tuple[int, FileStatus]]:
+        return [(int(match[1]), each) for each in listed if (match := _ARCHIVE.fullmatch(each.name))]
+
     def _read(self, status: FileStatus, is_merging: bool) -> list[ArchiveEntry]:
+        return self._decoded(status, is_merging, decode_archive_entries)
+
+    def _decoded(
+        self, status: FileStatus, is_merging: bool, decode: Callable[[bytes, str], list[_T]]
+    ) -> list[_T]:
         try:
             with self._storage.open(status.path) as file:
                 blocks = scan_blocks(file, file.size()) if file.size() else []
@@ -121,7 +142,7 @@ class LogArchive:
                     entry
                     for block in blocks
                     if block.kind is BlockType.AVRO_DATA and block.schema_json
-                    for entry in decode_archive_entries(read_content(file, block), block.schema_json)
+                    for entry in decode(read_content(file, block), block.schema_json)
                 ]
         except DrawstringError as error:
             raise error.at(path=status.path) from error.__cause__

@@ -7,13 +7,14 @@ _version_, manifest_<n>    which files count, see `manifests`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import CorruptTableError
+from drawstring.formats.history_rows import HistoryRow, decode_history
 from drawstring.formats.metadata import decode_commit
 from drawstring.formats.parquet import ParquetQuery, read_parquet
 from drawstring.model.commit import CommitMetadata
@@ -83,6 +84,11 @@ class History:
                     if row["action"] == instant.action:
                         return decode_commit(row["metadata"] or b"")
         raise CorruptTableError("the archived timeline lacks an instant", instant=instant.requested)
+
+    def rows(self) -> Iterator[list[HistoryRow]]:
+        """Return all archived instants with what they say, by file, oldest first."""
+        for name in sorted(self._names()):
+            yield decode_history(self._storage.read(join_path(self._folder, name)))
 
     def _instants(self, name: str, where: pc.Expression) -> list[Instant]:
         return [

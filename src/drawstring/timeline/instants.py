@@ -77,6 +77,28 @@ def next_time(last: str | None, now: str) -> str:
         ) from None
 
 
+def time_before(time: str) -> str:
+    """Return the greatest time before another one, that one itself where it is no date."""
+    try:
+        return _text(_parse_digits(time) - timedelta(milliseconds=1))
+    except (ValueError, OverflowError):
+        return time
+
+
+def epoch_ms_of(time: str, timezone: str) -> int | None:
+    """Return the moment of an instant time, milliseconds since the epoch; None where it is no date.
+
+    Args:
+        time: of 17 or 14 digits.
+        timezone: that it is in, `UTC` or `LOCAL`.
+    """
+    try:
+        moment = _parse_digits(time)
+        return round((moment if timezone == "LOCAL" else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
+
+
 def seconds_between(earlier: str, later: str) -> float:
     """Return the seconds between two instant times, infinitely many where one of them is no date."""
     try:

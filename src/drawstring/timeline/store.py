@@ -17,8 +17,7 @@ from collections.abc import Collection
 from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError
 from drawstring.config.table import TableConfig
-from drawstring.formats.metadata import decode_commit
-from drawstring.formats.records import one_record
+from drawstring.formats.metadata import decode_commit, is_clustering
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import join_path
 from drawstring.model.instant import Action, Instant, State
@@ -31,7 +30,6 @@ from drawstring.timeline.timeline import Timeline
 CLAIM_FOLDER = ".hoodie/.locks"
 _CLAIM_SUFFIX = ".claim"
 _RECALLED = 64
-_CLUSTER_OPERATION = "CLUSTER"
 _log = logging.getLogger("drawstring")
 
 
@@ -258,16 +256,11 @@ class TimelineStore:
         return "it was rolled back"
 
     def _is_clustering(self, instant: Instant) -> bool:
-        data = self.read_requested(instant)
-        if not data:
-            return False
         try:
-            record = one_record(data)
+            return is_clustering(self.read_requested(instant))
         except CorruptTableError as error:
             requested = _at(instant, instant.action, State.REQUESTED)
             raise error.at(instant=instant.requested, path=self.path(requested)) from error
-        planned = record.get("clusteringPlan") is not None
-        return planned or record.get("operationType") == _CLUSTER_OPERATION
 
 
 def _at(instant: Instant, action: Action, state: State) -> Instant:
