@@ -103,3 +103,19 @@ def test_expire_shows_and_drops_partitions_whose_time_is_over(text: Any, table: 
     assert "1 partitions; nothing was dropped" in text("expire", table.uri, "--days", "0", "--dry-run")
     assert "dropped old partitions" in text("expire", table.uri, "--days", "0")
     assert held(table) == []
+
+
+def test_upgrade_and_downgrade_show_what_they_would_change_and_change_it(text: Any, tmp_path: Path) -> None:
+    table = drawstring.create(tmp_path / "old", SCHEMA, record_key="id", ordering="ts", version=6)
+    table.upsert(rides(("a", "rome", 1, 1.0)))
+    shown = text("upgrade", table.uri, "--dry-run")
+    assert "hoodie.record.merge.mode" in shown and "nothing was changed" in shown
+    planned = json.loads(text("upgrade", table.uri, "--to", "8", "--dry-run", "--json"))
+    assert planned["properties"]["hoodie.table.version"] == ["6", "8"]
+    assert table.config.version == 6
+    assert "version 6 is 9 now, 1 instants moved" in text("upgrade", table.uri)
+    assert "version 9 already" in text("upgrade", table.uri)
+    done = json.loads(text("downgrade", table.uri, "--to", "8", "--json"))
+    assert (done["old"], done["new"], table.config.version) == (9, 8, 8)
+    assert app.run(["downgrade", table.uri, "--to", "7"]) == 2
+    assert held(table) == [("a", "rome", 1, 1.0)]

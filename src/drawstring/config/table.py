@@ -155,6 +155,11 @@ class TableConfig:
         return has_index and bool(self.properties.get("hoodie.bootstrap.base.path"))
 
     @property
+    def shares_log_files(self) -> bool:
+        """Whether log files may bear the name of their slice and hold several writes, as in version 6."""
+        return self.layout == 1 or self.properties.get("hoodie.table.initial.version") == "6"
+
+    @property
     def has_several_base_formats(self) -> bool:
         """Whether base files may have other formats than `base_file_format`."""
         return _flag(self.properties, "hoodie.table.multiple.base.file.formats.enable")

@@ -7,7 +7,7 @@
     8 -> 9   a well-known payload class becomes merge mode, partial update mode and merge properties;
              it stays on as the legacy payload class
     9 -> 8   the other way round
-    8 -> 6   merge mode, strategy id, types and initial version go: a payload class says how records merge
+    8 -> 6   merge mode and strategy id go: a payload class says how records merge
 
 What a lower version has no words for is refused, see `obstacles`.
 """
@@ -29,6 +29,7 @@ from drawstring.config.merging import (
     OVERWRITE_PAYLOAD,
     PAYLOAD_PACKAGE,
     PAYLOAD_STRATEGY,
+    STRATEGY_MODES,
     MergeMode,
     MergeRule,
     payload_rule,
@@ -52,6 +53,7 @@ _NO_INDEX: Final = "org.apache.hudi.common.bootstrap.index.NoOpBootstrapIndex"
 _EVENT_TIME_PAYLOADS: Final = (EVENT_TIME_PAYLOAD, f"{PAYLOAD_PACKAGE}EventTimeAvroPayload")
 _PLAIN_PAYLOADS: Final = ("", OVERWRITE_PAYLOAD, *_EVENT_TIME_PAYLOADS)
 _MYSQL_PAYLOAD: Final = "MySqlDebeziumAvroPayload"
+_STRATEGY_OF_MODE: Final[Mapping[str, str]] = {mode: strategy for strategy, mode in STRATEGY_MODES.items()}
 
 VERSIONS: Final = tuple(sorted(LAYOUT_OF_VERSION))
 """The versions that a table can have, lowest first."""
@@ -147,7 +149,7 @@ def _six_to_eight(properties: _Properties) -> None:
 
 
 def _say_merging_by_mode(properties: _Properties) -> None:
-    payload = properties.get(_PAYLOAD, "")
+    payload = properties.get(_PAYLOAD) or EVENT_TIME_PAYLOAD
     is_merge_on_read = properties.get("hoodie.table.type", "").upper() == TableType.MERGE_ON_READ
     ordering = properties.get(_ORDERING) or properties.get(_PRECOMBINE)
     if payload not in _PLAIN_PAYLOADS:
@@ -177,9 +179,7 @@ def _eight_to_nine(properties: _Properties) -> None:
 
 def _say_merging_without_payload(properties: _Properties, rule: MergeRule, payload: str) -> None:
     if payload not in (OVERWRITE_PAYLOAD, EVENT_TIME_PAYLOAD):
-        is_event_time = rule.mode is MergeMode.EVENT_TIME_ORDERING
-        properties[_MODE] = rule.mode
-        properties[_STRATEGY] = EVENT_TIME_STRATEGY if is_event_time else COMMIT_TIME_STRATEGY
+        properties |= {_MODE: rule.mode, _STRATEGY: _STRATEGY_OF_MODE[rule.mode]}
     if rule.partial_update_mode:
         properties[_PARTIAL_MODE] = rule.partial_update_mode
     properties |= {MERGE_PROPERTY_PREFIX + key: value for key, value in rule.properties.items()}
@@ -188,6 +188,8 @@ def _say_merging_without_payload(properties: _Properties, rule: MergeRule, paylo
 
 def _nine_to_eight(properties: _Properties) -> None:
     properties.pop(_PARTIAL_MODE, None)
+    if strategy := _STRATEGY_OF_MODE.get(properties.get(_MODE, "")):
+        properties[_STRATEGY] = strategy
     payload = properties.get(_LEGACY_PAYLOAD, "")
     rule = _known(payload)
     if rule is not None:
@@ -206,11 +208,10 @@ def _nine_to_eight(properties: _Properties) -> None:
 def _eight_to_six(properties: _Properties) -> None:
     mode = properties.pop(_MODE, None)
     properties.pop(_STRATEGY, None)
-    properties.pop(_INITIAL, None)
     if not properties.get(_PAYLOAD):
         by_event_time = mode == MergeMode.EVENT_TIME_ORDERING
         properties[_PAYLOAD] = EVENT_TIME_PAYLOAD if by_event_time else OVERWRITE_PAYLOAD
-    name = class_of_type(properties.pop(TYPE_KEY, "")) or properties.get(CLASS_KEY)
+    name = class_of_type(properties.get(TYPE_KEY, "")) or properties.get(CLASS_KEY)
     if name:
         properties[CLASS_KEY] = name
     if index := _bootstrap_index(properties):

@@ -70,7 +70,7 @@ class ChangeSlices:
         for piece in self._slices(partition, file_id):
             if paths <= {log.status.path for log in piece.logs}:
                 after = self._until(self._whole(instant, piece), {*self.earlier(instant), instant.requested})
-                is_named = self._facts.config.layout == 1
+                is_named = self._facts.config.shares_log_files
                 return Around(after if is_named else _without(after, paths), after)
         raise _cleaned(instant)
 
@@ -106,9 +106,9 @@ class ChangeSlices:
     def _until(self, piece: FileSlice, instants: Set[str]) -> FileSlice:
         """Return a slice without the log files of other writes than some.
 
-        In layout 1 a log file can hold blocks of several writes; what counts is told to whoever reads them.
+        A log file of version 6 can hold blocks of several writes; what counts is told to whoever reads them.
         """
-        if self._facts.config.layout == 1:
+        if self._facts.config.shares_log_files:
             return piece
         archived = self._facts.timeline.is_archived
         logs = tuple(log for log in piece.logs if log.instant in instants or archived(log.instant))

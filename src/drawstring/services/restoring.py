@@ -113,7 +113,7 @@ def _undo(
     files = tuple(data_files(context.storage))
     marked = Markers(context.storage, target.requested).files()
     facts = RollbackFacts(target.requested, target.action, files, tuple(marked))
-    if context.config.layout == 1:
+    if context.config.shares_log_files:
         plan = plan_rollback(replace(facts, appended=tuple(_appended(context, files, target))))
     else:
         plan = plan_rollback(replace(facts, copies=tuple(_copies(context, facts, target))))

@@ -82,8 +82,8 @@ def named_files(inventory: Inventory) -> Iterator[Finding]:
 
 
 def _fits(inventory: Inventory, path: str, size: int, stated: int) -> bool:
-    """Compare sizes; in layout 1 other writes may have appended to a log file since."""
-    may_grow = inventory.config.layout == 1 and LogFile.parse(FileStatus(path, 0)) is not None
+    """Compare sizes; other writes may have appended to a log file of version 6 since."""
+    may_grow = inventory.config.shares_log_files and LogFile.parse(FileStatus(path, 0)) is not None
     return size == stated or (may_grow and size > stated)
 
 
@@ -112,14 +112,14 @@ def orphans(inventory: Inventory) -> Iterator[Finding]:
 def _says_all(inventory: Inventory, status: FileStatus) -> bool:
     """Tell whether the write in a file's name says of all its files.
 
-    Log files of layout 1 bear another's, and so do those in buckets that were being resized.
+    Log files of version 6 bear another's, and so do those in buckets that were being resized.
     """
     if BaseFile.parse(status) is not None:
         return True
     log = LogFile.parse(status)
     named = None if log is None else inventory.timeline.write_at(log.instant)
     is_resizing = named is not None and named.action is Action.REPLACE_COMMIT
-    return inventory.config.layout > 1 and not is_resizing
+    return not inventory.config.shares_log_files and not is_resizing
 
 
 def partition_metadata(inventory: Inventory) -> Iterator[Finding]:

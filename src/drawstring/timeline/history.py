@@ -21,7 +21,7 @@ from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import join_path
 from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.manifests import HISTORY_FILE, current_version, load_manifest
+from drawstring.timeline.manifests import HistoryFile, current_version, load_manifest
 
 _ACTIONS: Final = frozenset(action.value for action in Action)
 _TYPES: Final = pa.schema(
@@ -62,8 +62,8 @@ class History:
             where = where & (pc.field("completionTime") <= end)
         found: set[Instant] = set()
         for name in self._names():
-            match = HISTORY_FILE.fullmatch(name)
-            if match is None or (end is not None and match[1] > end):
+            first, _, _ = HistoryFile(name, 0).span
+            if end is not None and first > end:
                 continue
             found.update(self._instants(name, where))
         return sorted(found)
@@ -76,8 +76,8 @@ class History:
         """
         where = pc.field("instantTime") == instant.requested
         for name in self._names():
-            match = HISTORY_FILE.fullmatch(name)
-            if match is None or not match[1] <= instant.requested <= match[2]:
+            first, last, _ = HistoryFile(name, 0).span
+            if not first <= instant.requested <= last:
                 continue
             for batch in self._rows(name, ("instantTime", "action", "metadata"), where):
                 for row in batch.to_pylist():

@@ -31,10 +31,11 @@ class HistoryFile(NamedTuple):
 
     @property
     def span(self) -> tuple[str, str, int]:
-        """First and last requested time, and the level."""
+        """First and last requested time, and the level; an upgrade by Hudi names them the other way round."""
         match = HISTORY_FILE.fullmatch(self.name)
         assert match is not None, self.name
-        return match[1], match[2], int(match[3])
+        first, last = sorted(match.group(1, 2))
+        return first, last, int(match[3])
 
 
 def current_version(storage: Storage, folder: str) -> int | None:

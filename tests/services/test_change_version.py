@@ -1,0 +1,358 @@
+"""Tables change their version and read as before, also when the process dies at any step of it."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import drawstring
+from drawstring.base.clock import SteppingClock
+from drawstring.base.errors import (
+    ConflictError,
+    CorruptTableError,
+    DrawstringError,
+    InvalidError,
+    UnsupportedError,
+)
+from drawstring.model.instant import Action
+from drawstring.storage import open_storage
+from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.protocol import Storage
+from drawstring.table import Table
+from drawstring.timeline.archived import open_archive
+from drawstring.timeline.instants import instant_time
+from drawstring.timeline.layout import parse_instant
+from drawstring.timeline.properties_store import save_properties
+from drawstring.txn.lock import table_lock
+from drawstring.txn.state import TableState
+from tests.histories import UNTENDED
+from tests.write.test_faults import HOUR_MS, START_MS, opened
+from tests.write.test_operations import BUCKETS, COW, MOR, SCHEMA, create, held, rides
+
+PAIRS = [(6, 8), (6, 9), (8, 9), (8, 6), (9, 6), (9, 8)]
+SHORT = {
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+    "hoodie.archive.beyond.savepoint": "true",
+}
+MANUAL = {**UNTENDED, "hoodie.compact.inline": "false"}
+
+pairs = pytest.mark.parametrize(("old", "new"), PAIRS)
+kinds = pytest.mark.parametrize("table_type", [COW, MOR])
+
+
+def lived(table_type: str, version: int, writes: int = 10) -> Table:
+    """Make a table with archived instants, a savepoint, cleans and replaced file groups."""
+    table = create(table_type=table_type, version=version, properties=BUCKETS)
+    for number in range(6 - writes, 6):
+        table.upsert(rides(("a", "rome", number, 1.0), ("b", "oslo", number, 1.0)), **SHORT)
+        if table_type == MOR and number % 2 == 0:
+            table.compact(**SHORT)
+    table.savepoint(comments="before it changes")
+    table.insert_overwrite(rides(("c", "rome", 6, 6.0), ("d", "rome", 6, 6.0)), **UNTENDED)
+    table.delete(rides(("b", "oslo", 7, 7.0)), **UNTENDED)
+    table.upsert(rides(("c", "rome", 8, 8.0), ("e", "bern", 8, 8.0)), **UNTENDED)
+    return table
+
+
+def looks(table: Table, instants: list[Any]) -> dict[str, Any]:
+    """Ask all that can be asked about some writes."""
+    now = {write.requested: write for write in table.timeline.writes()}
+    times = [now[each.requested].completed or each.requested for each in instants]
+    spans = [(times[0], times[-1]), (times[-2], times[-1]), ("earliest", times[1])]
+    found: dict[str, Any] = {"now": held(table)}
+    for each in instants[-3:]:
+        found[f"as of {each.requested}"] = held(table, as_of=each.requested)
+    for number, (start, end) in enumerate(spans):
+        rows = table.incremental(start, end, columns=["id", "ts"]).to_arrow().to_pylist()
+        found[f"range {number}"] = sorted(map(repr, rows))
+    changes = table.changes(times[-3], times[-1]).to_arrow().to_pylist()
+    found["changes"] = sorted((row["op"], row["ts_ms"]) for row in changes)
+    return found
+
+
+def leftovers(storage: Storage, layout: int) -> list[str]:
+    """Files of a timeline in a layout that does not count."""
+    folders = (".hoodie", ".hoodie/archived") if layout == 1 else (".hoodie/timeline",)
+    listed = [
+        *(storage.list_files(folders[0]) if layout == 1 else []),
+        *(status for folder in folders[layout == 1 :] for status in storage.list_tree(folder)),
+    ]
+    return [
+        each.path for each in listed if layout == 2 or each.folder != ".hoodie" or parse_instant(each.name, 1)
+    ]
+
+
+@kinds
+@pairs
+def test_a_table_reads_in_its_new_version_as_before(table_type: str, old: int, new: int) -> None:
+    table = lived(table_type, old)
+    writes = list(table.timeline.writes())
+    before = looks(table, writes)
+    archived = {each.requested for each in open_archive(table.state.storage, table.config).completed("")}
+    assert archived
+    others = [each for each in table.timeline.instants if not each.is_write]
+    result = (table.upgrade if new > old else table.downgrade)(new)
+    assert (result.old, result.new, table.config.version) == (old, new, new)
+    assert (result.compacted is not None) == (table_type == MOR)
+    assert looks(table, writes) == before
+    after = open_archive(table.state.storage, table.config)
+    assert {each.requested for each in after.completed("")} == archived
+    first = next(each for each in after.completed("") if each.is_write)
+    assert after.commit_metadata(first).stats
+    kept = {(each.requested, each.action) for each in table.timeline.instants}
+    assert {(each.requested, each.action) for each in others} <= kept
+    assert [each for each in table.validate().findings if each.check != "pending"] == []
+    if (old == 6) != (new == 6):
+        assert leftovers(table.state.storage, 1 if old == 6 else 2) == []
+    goes_on(table)
+
+
+def goes_on(table: Table) -> None:
+    """Go on in the new version: write, compact, clean, archive, and back to the savepoint."""
+    saved = next(each for each in table.timeline.instants if each.action is Action.SAVEPOINT).requested
+    then = held(table, as_of=saved)
+    rows = {row[0]: row for row in held(table)}
+    for number in range(20, 25):
+        table.upsert(rides(("c", "rome", number, 2.0), ("n", "bern", number, 2.0)), **SHORT)
+    if table.config.is_merge_on_read:
+        table.compact(**SHORT)
+    rows |= {"c": ("c", "rome", 24, 2.0), "n": ("n", "bern", 24, 2.0)}
+    assert held(table) == sorted(rows.values())
+    assert table.restore(saved) is not None
+    assert held(table) == then
+    table.upsert(rides(("z", "rome", 30, 3.0)))
+    assert ("z", "rome", 30, 3.0) in held(table)
+
+
+@kinds
+def test_there_and_back_again_every_version_reads_the_same(table_type: str) -> None:
+    table = lived(table_type, 6)
+    writes = list(table.timeline.writes())
+    before = looks(table, writes)
+    for version in (8, 9, 6, 9, 8, 6):
+        (table.upgrade if version > table.config.version else table.downgrade)(version)
+        assert looks(table, writes) == before, version
+
+
+def test_downgrading_keeps_when_writes_completed() -> None:
+    table = lived(COW, 9)
+    times = {each.requested: each.completed for each in table.timeline.writes()}
+    table.downgrade(6)
+    assert all(each.completed is None for each in table.timeline.writes())
+    table.upgrade(9)
+    assert {each.requested: each.completed for each in table.timeline.writes()} == times
+
+
+def test_a_table_that_stayed_where_it_was_has_the_times_of_its_files(tmp_path: Path) -> None:
+    table = drawstring.create(tmp_path / "rides", SCHEMA, record_key="id", version=6)
+    table.insert(rides(("a", "rome", 1, 1.0)))
+    table.insert(rides(("b", "rome", 1, 1.0)))
+    last = table.timeline.writes()[-1].requested
+    file = tmp_path / f"rides/.hoodie/{last}.commit"
+    changed = instant_time(file.stat().st_mtime_ns // 1_000_000, "UTC")
+    table.upgrade(8)
+    assert table.timeline.writes()[-1].completed == changed
+    table.downgrade(6)
+    assert instant_time(file.stat().st_mtime_ns // 1_000_000, "UTC") == changed
+
+
+def test_a_copied_table_has_no_log_file_on_a_later_base_file() -> None:
+    table = create(table_type=MOR, version=6, properties=BUCKETS)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), **MANUAL)
+    table.delete(rides(("a", "rome", 2, 2.0)), **MANUAL)
+    table.compact(**MANUAL)
+    table.upsert(rides(("a", "rome", 1, 9.0)), **MANUAL)
+    before = looks(table, list(table.timeline.writes()))
+    storage = table.state.storage
+    later = 1_850_000_000_000
+    for status in storage.list_tree(".hoodie"):
+        storage.set_modified(status.path, later)
+    writes = list(table.timeline.writes())
+    table.upgrade(8)
+    assert looks(table, writes) == before
+
+
+@pytest.mark.parametrize(
+    ("table_type", "old", "new"), [(COW, 6, 9), (COW, 9, 6), (MOR, 6, 8), (MOR, 9, 6), (MOR, 9, 8)]
+)
+def test_whoever_dies_while_the_version_changes_leaves_a_whole_table(
+    table_type: str, old: int, new: int
+) -> None:
+    table = lived(table_type, old, writes=6)
+    then, rows = table.timeline.writes()[-2].requested, held(table)
+    rows_then = held(table, as_of=then)
+    seen = set()
+    for step in range(400):
+        copied = copy_of(table.state.storage)
+        faulty = FaultyStorage(copied, step)
+        with suppress(DrawstringError):
+            change(opened(faulty, START_MS + HOUR_MS), new)
+        reader = opened(copied, START_MS + 2 * HOUR_MS + step)
+        version = reader.config.version
+        seen.add(version)
+        assert held(reader) == rows, step
+        if step % 3 == 0:
+            assert held(reader, as_of=then) == rows_then, step
+        if step % 7 == 0:
+            change(reader, new)
+            assert (reader.config.version, held(reader)) == (new, rows), step
+            if (old == 6) != (new == 6):
+                assert leftovers(copied, 1 if old == 6 else 2) == [], step
+        if faulty.changes < step:
+            break
+    else:
+        pytest.fail("the change takes more steps than that")
+    assert seen == {old, new}
+
+
+def copy_of(storage: Storage) -> Storage:
+    """Return a copy of a table whose files are as old as its own."""
+    copied = open_storage(f"memory://{uuid.uuid4()}")
+    for status in storage.list_tree(""):
+        copied.put(status.path, storage.read(status.path))
+        copied.set_modified(status.path, status.modified_ms)
+    return copied
+
+
+def change(table: Table, version: int) -> None:
+    (table.downgrade if version < table.config.version else table.upgrade)(version)
+
+
+def test_a_writer_that_goes_on_after_a_death_is_not_bothered() -> None:
+    storage = lived(COW, 6).state.storage
+    for step in (5, 15, 30):
+        with suppress(drawstring.UnavailableError):
+            opened(FaultyStorage(storage, step), START_MS + step * HOUR_MS).upgrade(8)
+        table = opened(storage, START_MS + (step + 1) * HOUR_MS)
+        assert table.config.version == 6
+        table.upsert(rides(("a", "rome", 50 + step, float(step))), **UNTENDED)
+    rows = held(table)
+    table.upgrade(8)
+    assert held(table) == rows
+    assert len(table.timeline.writes()) == len({each.requested for each in table.timeline.writes()})
+    assert [each for each in table.validate().findings if each.check != "pending"] == []
+
+
+def test_asking_for_the_version_it_has_changes_nothing() -> None:
+    table = lived(COW, 9)
+    storage = table.state.storage
+    before = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+    result = table.upgrade(9)
+    assert (result.old, result.new, result.instants) == (9, 9, 0)
+    after = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+    assert {path for path in after if ".locks" not in path} == {
+        path for path in before if ".locks" not in path
+    }
+    assert table.downgrade(9).new == 9
+
+
+def test_wrong_versions_and_directions_are_refused_before_anything_is_written() -> None:
+    table = lived(MOR, 8)
+    storage = table.state.storage
+    before = [status.path for status in storage.list_tree("")]
+    for verb, version, error, text in [
+        (table.upgrade, 7, UnsupportedError, "choose one of 6, 8, 9"),
+        (table.upgrade, 10, UnsupportedError, "choose one of 6, 8, 9"),
+        (table.upgrade, 6, InvalidError, "use downgrade"),
+        (table.downgrade, 9, InvalidError, "use upgrade"),
+    ]:
+        with pytest.raises(error, match=text):
+            verb(version)
+    assert [status.path for status in storage.list_tree("")] == before
+
+
+def test_what_a_lower_version_cannot_hold_is_named_and_nothing_changes() -> None:
+    table = create(version=9, table_type=MOR)
+    table.upsert(rides(("a", "rome", 1, 1.0)))
+    stored = {**table.config.properties, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}
+    save_properties(table.state.storage, stored, table.state.clock)
+    table.upsert(rides(("a", "rome", 2, None)))
+    with pytest.raises(UnsupportedError, match=r"hoodie\.table\.partial\.update\.mode=IGNORE_DEFAULTS"):
+        table.downgrade(6)
+    assert table.config.version == 9
+    assert len(table.timeline.writes()) == 2
+
+
+def test_a_pending_clustering_goes_along_and_can_be_run_then() -> None:
+    for old, new in ((6, 9), (9, 6)):
+        table = create(version=old)
+        table.insert(rides(("a", "rome", 1, 1.0)), **{"hoodie.parquet.small.file.limit": "0"})
+        table.insert(rides(("b", "rome", 1, 1.0)), **{"hoodie.parquet.small.file.limit": "0"})
+        planned = table.schedule_clustering()
+        assert planned
+        change(table, new)
+        assert [each.requested for each in table.timeline.pending_of(Action.CLUSTERING)] == [planned]
+        done = table.cluster(instant=planned)
+        assert done is not None and done.files == 1
+        assert held(table) == [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)]
+
+
+def test_log_files_that_wait_for_a_clustering_have_to_be_clustered_first() -> None:
+    table = create(version=8, table_type=MOR)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), **MANUAL)
+    table.upsert(rides(("a", "rome", 2, 2.0)), **MANUAL)
+    planned = table.schedule_clustering()
+    assert planned
+    with pytest.raises(InvalidError, match="drawstring cluster") as caught:
+        table.downgrade(6)
+    assert caught.value.instant == planned
+    table.cluster()
+    table.downgrade(6)
+    assert held(table) == [("a", "rome", 2, 2.0), ("b", "rome", 1, 1.0)]
+
+
+def test_pending_compactions_are_run_and_dead_writes_taken_back_first() -> None:
+    table = create(version=6, table_type=MOR, properties=BUCKETS)
+    table.upsert(rides(("a", "rome", 1, 1.0)), **MANUAL)
+    table.upsert(rides(("a", "rome", 2, 2.0)), **MANUAL)
+    planned = table.schedule_compaction()
+    table.upsert(rides(("a", "rome", 3, 3.0)), **MANUAL)
+    storage = table.state.storage
+    with suppress(drawstring.UnavailableError):
+        opened(FaultyStorage(storage, 8), START_MS + HOUR_MS).upsert(rides(("x", "rome", 3, 3.0)), **MANUAL)
+    late = Table(TableState(storage, clock=SteppingClock(START_MS + 2 * HOUR_MS)))
+    assert late.timeline.pending()
+    late.upgrade(9)
+    assert not late.timeline.pending()
+    assert planned in {each.requested for each in late.timeline.writes()}
+    assert held(late) == [("a", "rome", 3, 3.0)]
+
+
+def test_another_writer_is_waited_for_no_longer_than_asked() -> None:
+    table = lived(COW, 6)
+    with (
+        table_lock(table.state.storage, table.state.clock, table.state.ids, 0),
+        pytest.raises(ConflictError, match="holds the table"),
+    ):
+        table.upgrade(9, None, **{"hoodie.write.lock.wait_time_ms": "10"})
+    assert table.config.version == 6
+
+
+def test_a_damaged_archive_stops_the_change_and_leaves_no_trace() -> None:
+    table = lived(COW, 6)
+    storage = table.state.storage
+    archive = storage.list_files(".hoodie/archived")[0].path
+    good = storage.read(archive)
+    storage.put(archive, good[: len(good) // 2])
+    with pytest.raises(CorruptTableError):
+        table.upgrade(9)
+    assert (table.config.version, leftovers(storage, 2)) == (6, [])
+    storage.put(archive, good)
+    table.upgrade(9)
+    assert table.config.version == 9
+
+
+def test_the_plan_tells_what_would_change() -> None:
+    table = create(version=6, schema=SCHEMA)
+    plan = table.plan_version(9)
+    assert (plan.old, plan.new, plan.moves_timeline) == (6, 9, True)
+    assert plan.properties["hoodie.table.version"] == ("6", "9")
+    assert plan.properties["hoodie.record.merge.mode"] == (None, "EVENT_TIME_ORDERING")
+    assert table.config.version == 6
+    assert not table.plan_version(6).properties
