@@ -121,18 +121,22 @@ class TableServices(TableQueries):
         check_call(options)
         yield from run_duties(self._state, WriteOptions.parse(options), progress)
 
-    def validate(self, *, contents: bool = True, progress: Progress | None = None) -> Validation:
+    def validate(
+        self, *, contents: bool = True, global_keys: bool = False, progress: Progress | None = None
+    ) -> Validation:
         """Check the invariants of the table: files and sizes, timeline, orphans, keys, buckets.
 
         Args:
             contents: whether to read the keys of all records, rather than compare names and sizes alone.
+            global_keys: whether a key may be in one partition only, also where the table does not say that
+                it has a global index: tables of Apache Hudi do not.
             progress: told how many file groups were read, and of how many.
 
         Returns:
             What was found, the worst first; damage raises nothing.
         """
         with self._about():
-            return validate(self._state, contents=contents, progress=progress)
+            return validate(self._state, contents=contents, global_keys=global_keys, progress=progress)
 
     def repair(self, *remedies: str, apply: bool = False) -> tuple[Finding, ...]:
         """Put right what can be without anybody's decision, or say what that is.

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import drawstring
@@ -15,6 +16,7 @@ from drawstring.cli import app
 from drawstring.model.files import BaseFile
 from drawstring.model.instant import Action
 from drawstring.model.validation import Severity
+from drawstring.services.shared_keys import SharedKeys
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.timeline.properties_store import BACKUP_PATH, PROPERTIES_PATH
@@ -164,6 +166,38 @@ def test_a_key_in_several_file_groups_and_one_in_a_wrong_bucket_are_named() -> N
     checks = {each.check: each for each in buckets.validate().findings}
     assert checks["bucket"].severity is Severity.ERROR
     assert "upserts will not find them" in checks["bucket"].what
+
+
+def test_a_key_in_two_partitions_is_named_where_a_key_has_one_place() -> None:
+    for index in ("GLOBAL_SIMPLE", "GLOBAL_BLOOM"):
+        table = create(table_type=COW, properties={"hoodie.index.type": index})
+        table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)))
+        table.upsert(rides(("a", "oslo", 2, 2.0)))
+        assert table.validate().findings == ()
+        table.append(rides(("a", "bern", 3, 3.0), ("b", "bern", 3, 3.0)))
+        (shared,) = table.validate().findings
+        assert (shared.check, shared.severity, shared.path) == ("key", Severity.WARNING, ".")
+        assert "2 keys are in several file groups, 'a' in the partitions bern and" in shared.what
+
+    plain = create(table_type=COW)
+    plain.upsert(rides(("a", "rome", 1, 1.0), ("a", "oslo", 1, 1.0)))
+    assert plain.validate().findings == ()
+    assert len(plain.validate(global_keys=True).findings) == 1
+
+
+def test_keys_are_compared_alike_in_memory_and_on_disk() -> None:
+    draw = np.random.default_rng(7)
+    slices = [draw.integers(0, 2**64, 50_000, dtype=np.uint64) for _ in range(3)]
+    slices[2][:2000] = slices[0][:2000]
+    for limit in (1 << 30, 1 << 16):
+        seen = SharedKeys(limit)
+        for number, bits in enumerate(slices):
+            seen.add(number, bits)
+        found = seen.shared()
+        seen.close()
+        assert (found.keys, len(found.bits)) == (2000, 1000)
+        assert found.slices == {0, 2}
+        assert set(found.bits) <= set(slices[0][:2000])
 
 
 def test_a_damaged_commit_and_timeline_are_findings_and_no_exceptions() -> None:

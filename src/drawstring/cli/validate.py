@@ -18,6 +18,12 @@ from drawstring.model.validation import Finding, Validation
 Quick = Annotated[
     bool, Parameter(negative="", help="Compare names and sizes alone; leave what is in the files alone.")
 ]
+GlobalKeys = Annotated[
+    bool,
+    Parameter(
+        negative="", help="A key may be in one partition only, also where the table does not name its index."
+    ),
+]
 Apply = Annotated[bool, Parameter(negative="", help="Do it; without this, only what would be done is shown.")]
 Only = Annotated[
     tuple[str, ...],
@@ -28,7 +34,12 @@ Only = Annotated[
 
 
 def validate(
-    path: TablePath, *, quick: Quick = False, as_json: AsJson = False, option: StorageOptions = ()
+    path: TablePath,
+    *,
+    quick: Quick = False,
+    global_keys: GlobalKeys = False,
+    as_json: AsJson = False,
+    option: StorageOptions = (),
 ) -> None:
     """Check the invariants of a table, key by key; exit code 2 says that there is an error."""
     table = open_table(path, option)
@@ -36,7 +47,9 @@ def validate(
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(f"reading {table.config.name}", total=None)
         found = table.validate(
-            contents=not quick, progress=lambda done, total: bar.update(task, completed=done, total=total)
+            contents=not quick,
+            global_keys=global_keys,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     if as_json:
         output.print_json({"sound": found.is_sound, **asdict(found)})

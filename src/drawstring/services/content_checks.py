@@ -1,14 +1,15 @@
 """What is in the files of a table: can it be read, is every key in one file group, and in the right bucket.
 
-A task reads the keys of one slice and sends back 64 bits of each, so that a partition's keys fit in memory;
-where bits agree the keys themselves are looked at again.
+A task reads the keys of one slice and sends back 64 bits of each. Those of a partition, with a global index
+those of the table, are compared in bounded memory (`shared_keys`); where bits agree, the keys themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from itertools import groupby
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -25,10 +26,10 @@ from drawstring.index.xxhash import xxhash32
 from drawstring.merge.versions import flat
 from drawstring.model.files import FileSlice
 from drawstring.model.validation import Finding, Severity
-from drawstring.services.progress import Progress, watched
+from drawstring.services.progress import Progress, in_rounds
+from drawstring.services.shared_keys import Hashes, Shared, SharedKeys
 
 _SHOWN: Final = 5
-Hashes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint64]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,29 +89,42 @@ class ReadContent:
 
 
 def check_contents(
-    engine: Engine, task: ReadContent, slices: Sequence[FileSlice], progress: Progress | None
+    engine: Engine,
+    task: ReadContent,
+    slices: Sequence[FileSlice],
+    progress: Progress | None,
+    *,
+    is_global: bool = False,
 ) -> tuple[list[Finding], int]:
     """Read all slices and compare their keys.
 
     Args:
         engine: runs the reading.
         task: reads one slice.
-        slices: the latest of all file groups.
+        slices: the latest of all file groups, partition by partition.
         progress: told after each round.
+        is_global: whether a key has one place in the whole table, rather than in each partition.
 
     Returns:
         What was found, and how many records there are.
     """
-    contents = watched(engine, task, slices, progress)
-    findings = [each.finding for each in contents if each.finding]
-    for file_slice, content in zip(slices, contents, strict=True):
-        findings += _of_slice(file_slice, content)
-    by_partition: dict[str, list[tuple[FileSlice, SliceContent]]] = {}
-    for pair in zip(slices, contents, strict=True):
-        by_partition.setdefault(pair[0].partition, []).append(pair)
-    for partition, pairs in by_partition.items():
-        findings += _shared_keys(task, partition, pairs)
-    return findings, sum(each.records for each in contents)
+    findings: list[Finding] = []
+    records = 0
+    contents = in_rounds(engine, task, slices, progress)
+    scopes = groupby(enumerate(slices), lambda pair: "" if is_global else pair[1].partition)
+    for _, scope in scopes:
+        seen = SharedKeys()
+        try:
+            for number, file_slice in scope:
+                content = next(contents)
+                records += content.records
+                findings += _of_slice(file_slice, content)
+                if content.hashes is not None:
+                    seen.add(number, content.hashes)
+            findings += _shared_keys(task, slices, seen.shared())
+        finally:
+            seen.close()
+    return findings, records
 
 
 def live_keys(read: ReadKeys, file_slice: FileSlice) -> pa.Array:
@@ -121,9 +135,9 @@ def live_keys(read: ReadKeys, file_slice: FileSlice) -> pa.Array:
 
 
 def key_bits(keys: pa.Array) -> Hashes:
-    """Return 64 bits of each key, of two hashes that have nothing in common."""
-    high = string_hash(keys).astype(np.int64).astype(np.uint64) << np.uint64(32)
-    return np.asarray(high | xxhash32(keys).astype(np.uint64))
+    """Return 64 bits of each key, of two hashes that have nothing in common; the high ones spread evenly."""
+    low = string_hash(keys).astype(np.uint32).astype(np.uint64)
+    return np.asarray(xxhash32(keys).astype(np.uint64) << np.uint64(32) | low)
 
 
 def _repeated(keys: pa.Array) -> tuple[str, ...]:
@@ -134,6 +148,8 @@ def _repeated(keys: pa.Array) -> tuple[str, ...]:
 
 def _of_slice(file_slice: FileSlice, content: SliceContent) -> Iterator[Finding]:
     place = f"{file_slice.partition}/{file_slice.file_id}".lstrip("/")
+    if content.finding is not None:
+        yield content.finding
     if content.repeated:
         text = f"keys that stand in it more than once: {_listed(content.repeated)}; an insert allows that"
         yield Finding(Severity.WARNING, "key", text, place)
@@ -142,31 +158,33 @@ def _of_slice(file_slice: FileSlice, content: SliceContent) -> Iterator[Finding]
         yield Finding(Severity.ERROR, "bucket", text, place)
 
 
-def _shared_keys(
-    task: ReadContent, partition: str, pairs: Sequence[tuple[FileSlice, SliceContent]]
-) -> Iterator[Finding]:
-    """Find keys that several file groups of a partition have."""
-    own = [np.unique(content.hashes) for _, content in pairs if content.hashes is not None]
-    if len(own) < 2:
+def _shared_keys(task: ReadContent, slices: Sequence[FileSlice], shared: Shared) -> Iterator[Finding]:
+    """Find keys that several file groups have, some of which are looked at again."""
+    holders: dict[str, list[FileSlice]] = {}
+    for number in sorted(shared.slices):
+        keys = live_keys(task.keys, slices[number])
+        for key in pc.unique(keys.filter(pa.array(np.isin(key_bits(keys), shared.bits)))).to_pylist():
+            holders.setdefault(key, []).append(slices[number])
+    several = {key: found for key, found in holders.items() if len(found) > 1}
+    if not several:
         return
-    values, counts = np.unique(np.concatenate(own), return_counts=True)
-    shared = values[counts > 1]
-    if not len(shared):
-        return
-    groups: dict[str, list[str]] = {}
-    for file_slice, content in pairs:
-        if content.hashes is not None and np.isin(content.hashes, shared).any():
-            keys = live_keys(task.keys, file_slice)
-            for key in pc.unique(keys.filter(pa.array(np.isin(key_bits(keys), shared)))).to_pylist():
-                groups.setdefault(key, []).append(file_slice.file_id)
-    several = {key: ids for key, ids in groups.items() if len(ids) > 1}
-    if several:
-        first = next(iter(several))
+    count = len(several) if shared.keys == len(shared.bits) else shared.keys
+    moved = {key: found for key, found in several.items() if len({each.partition for each in found}) > 1}
+    key, found = next(iter((moved or several).items()))
+    if moved:
+        where = " and ".join(dict.fromkeys(each.partition or "." for each in found[:2]))
         text = (
-            f"{len(several)} keys are in several file groups, {first!r} in {' and '.join(several[first][:2])}"
-            " for instance: an insert or append allows that; an upsert of these keys changes all of them"
+            f"{count} keys are in several file groups, {key!r} in the partitions {where} for instance, though"
+            " a key has one place in the table: an insert or append allows that; delete them, then upsert"
         )
-        yield Finding(Severity.WARNING, "key", text, partition or ".")
+        yield Finding(Severity.WARNING, "key", text, ".")
+        return
+    ids = " and ".join(each.file_id for each in found[:2])
+    text = (
+        f"{count} keys are in several file groups, {key!r} in {ids}"
+        " for instance: an insert or append allows that; an upsert of these keys changes all of them"
+    )
+    yield Finding(Severity.WARNING, "key", text, found[0].partition or ".")
 
 
 def _unread(severity: Severity, check: str, file_slice: FileSlice, error: Exception) -> Finding:

@@ -33,12 +33,16 @@ _KEYS_OF_SLICE = pa.schema(
 )
 
 
-def validate(state: TableState, *, contents: bool = True, progress: Progress | None = None) -> Validation:
+def validate(
+    state: TableState, *, contents: bool = True, global_keys: bool = False, progress: Progress | None = None
+) -> Validation:
     """Check the invariants of a table.
 
     Args:
         state: the table.
         contents: whether to read the keys of all records, rather than names and sizes alone.
+        global_keys: whether a key has one place in the whole table, as with a global index that the
+            table names.
         progress: told of every file group that was read.
 
     Raises:
@@ -62,7 +66,9 @@ def validate(state: TableState, *, contents: bool = True, progress: Progress | N
         view = inventory.view()
         slices = [each for partition in view.partitions() for each in view.slices(partition)]
         if contents:
-            found, records = check_contents(state.engine, _task(state, inventory, config), slices, progress)
+            is_global = global_keys or (config.index_type or "").startswith("GLOBAL_")
+            task = _task(state, inventory, config)
+            found, records = check_contents(state.engine, task, slices, progress, is_global=is_global)
             findings += found
     except DrawstringError as error:
         findings.append(Finding(Severity.ERROR, "slices", error.message, error.path, error.instant))
