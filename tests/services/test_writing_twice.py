@@ -75,21 +75,47 @@ def test_a_write_while_buckets_are_resized_goes_to_old_and_new_ones(version: int
     assert [each.file_id for each in table.file_slices()] == groups
     assert {log.file_id for log in copies(table, resizing)}.isdisjoint(groups) and copies(table, resizing)
     assert errors(table) == []
-    pending = (changed_keys(table, end_of(before)), table.incremental(end_of(before)).to_arrow().num_rows)
-    assert (len(pending[0]), pending[1]) == (6, 5)
+    since, until = end_of(before), end_of(table.timeline.writes()[-1])
+    pending = changed_keys(table, since)
+    assert len(pending) == 6 and table.incremental(since).to_arrow().num_rows == 5
     assert table.cluster(instant=resizing) is not None
     assert rows_of(table) == expected
     check_places(table)
     assert (errors(table), orphans(table)) == ([], [])
-    assert (
-        changed_keys(table, end_of(before)),
-        table.incremental(end_of(before)).to_arrow().num_rows,
-    ) == pending
+    assert changed_keys(table, since) == pending
+    for end in (until, None):
+        assert table.incremental(since, end).to_arrow().num_rows == 5
     as_of = {write.requested: held(table, as_of=write.requested) for write in table.timeline.writes()[-3:]}
     assert list(as_of.values())[-1] == held(table)
     table.compact()
     assert rows_of(table) == expected
     check_places(table)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_the_later_of_writes_in_one_new_bucket_wins_whatever_the_verb(version: int) -> None:
+    table = table_of(version, ordering=())
+    resizing = table.schedule_clustering(**MORE)
+    table.upsert(rides(row(3, 500), row(5, 500), row(3, 490)))
+    table.upsert(rides(row(3, 400), row(4, 400)))
+    table.delete(where="id in ('k004', 'k006')")
+    table.insert(rides(row(4, 300), row(90, 300)))
+    source = rides(row(5, 200), row(7, 200), row(91, 200))
+    merge = table.merge(source, ["id", "city"]).when_matched_update({"fare": "source.fare"})
+    merge.when_not_matched_insert_all().execute()
+    some = rides(row(8, 100)).select(["id", "city", "ts"])
+    table.upsert(some, **{"drawstring.write.partial_update": "true"})
+    expected = {**{each[0]: each for each in (*ROWS, row(3, 400), row(4, 300), row(90, 300), row(91, 200))}}
+    del expected["k006"]
+    expected["k005"] = ("k005", "rome", 500, 200.0)
+    expected["k007"] = ("k007", "rome", 7, 200.0)
+    expected["k008"] = ("k008", "rome", 100, 2.0)
+    assert rows_of(table) == expected
+    assert table.cluster(instant=resizing) is not None
+    assert rows_of(table) == expected
+    check_places(table)
+    table.compact()
+    assert rows_of(table) == expected
 
 
 class Life:

@@ -9,16 +9,17 @@ from pathlib import Path
 import pytest
 
 import drawstring
-from drawstring.base.errors import DrawstringError
+from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.engine.local import LocalEngine
 from drawstring.model.instant import Action
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.txn.state import TableState
+from drawstring.write import run
 from tests.histories import UNTENDED
 from tests.services.other_runner import runner
-from tests.services.test_resizing import ALLOW, INDEX, MORE, ROWS, check_places, ring_of
+from tests.services.test_resizing import ALLOW, INDEX, MORE, ROWS, check_places, ring_of, versions
 from tests.services.test_writing_twice import copies, errors, prepared, row, rows_of
 from tests.write.other_process import writer
 from tests.write.test_faults import HOUR_MS, START_MS, STEPS_MAX, leftovers, opened, orphans
@@ -160,3 +161,37 @@ def test_the_timeline_is_archived_past_a_resizing_that_was_written_twice_for(
         assert errors(table) == []
     assert table.timeline.start is not None and table.timeline.start > resizing
     check_places(table)
+
+
+@versions
+def test_a_resizing_whose_new_buckets_lost_what_was_written_to_them_is_given_up(version: int) -> None:
+    table, resizing, before = prepared(version)
+    table.state.storage.delete([copies(table, resizing)[0].status.path])
+    assert rows_of(table) == before
+    assert table.cluster(instant=resizing) is None
+    assert (rows_of(table), table.timeline.pending(), copies(table, resizing)) == (before, (), [])
+    assert (errors(table), len(ring_of(table).values)) == ([], 2)
+
+
+@versions
+@pytest.mark.parametrize("is_running", [False, True])
+def test_a_writer_that_does_not_know_of_the_resizing_ends_it(
+    version: int, is_running: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, resizing, before = prepared(version)
+
+    def write_once(done: int = 1, total: int = 1) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(run, "write_twice", lambda facts, index, options: None)
+            patched.setattr(run, "make_way", lambda session, options, metadata: None)
+            if done == total:
+                table.upsert(rides(row(11, 900)), **ALLOW)
+
+    if is_running:
+        with pytest.raises(ConflictError, match="were written to while it ran"):
+            table.cluster(write_once, instant=resizing)
+    else:
+        write_once()
+        assert table.cluster(instant=resizing) is None
+    assert rows_of(table) == {**before, "k011": row(11, 900)}
+    assert (table.timeline.pending(), copies(table, resizing), errors(table)) == ((), [], [])
