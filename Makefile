@@ -11,6 +11,8 @@ SEED ?= $(shell date +%s)
 WORKERS ?= 2
 SEEDS ?= 3
 STEPS ?= 12
+# Tests start hundreds of processes: what Python compiled for one is kept for the others, whatever the caller set.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: help
 help: ## list the targets
