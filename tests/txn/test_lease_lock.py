@@ -141,3 +141,54 @@ def test_of_two_contenders_for_a_free_lease_one_wins() -> None:
     second = lock_on(Slow(storage.spec.uri), clock, seed=2)
     assert not second.try_acquire()
     first.check()
+
+
+class LosesPuts(MemoryStorage):
+    """Fails puts of leases, before or after they took effect."""
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(uri)
+        self.fails = ""
+
+    def put_if_match(self, path: str, data: bytes, version: str) -> bool:
+        if self.fails == "before":
+            raise UnavailableError("the store is down")
+        done = super().put_if_match(path, data, version)
+        if self.fails == "after":
+            raise UnavailableError("the answer got lost")
+        return done
+
+
+@pytest.mark.parametrize("fails", ["before", "after"])
+def test_a_lease_that_could_not_be_given_back_is_not_in_its_own_process_s_way(fails: str) -> None:
+    storage, clock = LosesPuts(memory().spec.uri), SteppingClock()
+    lock, other = lock_on(storage, clock), lock_on(storage, clock, seed=2)
+    assert lock.try_acquire()
+    assert not other.try_acquire()
+    storage.fails = fails
+    with pytest.raises(UnavailableError):
+        lock.release()
+    storage.fails = ""
+    assert other.try_acquire()
+    other.check()
+    assert not lock_on(storage, clock, seed=3).try_acquire()
+    other.release()
+
+
+def test_a_lease_that_was_taken_without_an_answer_is_not_in_the_way_either() -> None:
+    storage, clock = LosesPuts(memory().spec.uri), SteppingClock()
+    first = lock_on(storage, clock)
+    assert first.try_acquire()
+    first.release()
+    storage.fails = "after"
+    with pytest.raises(UnavailableError):
+        lock_on(storage, clock, seed=2).try_acquire()
+    storage.fails = ""
+    assert stored(storage)["expired"] is False
+    assert lock_on(storage, clock, seed=3).try_acquire()
+
+
+def test_a_lease_of_another_process_that_was_not_given_back_is_waited_for() -> None:
+    storage, clock = memory(), SteppingClock()
+    assert lock_on(storage, clock).try_acquire()
+    assert not lock_on(storage, clock, seed=2).try_acquire()

@@ -5,6 +5,10 @@
 The form of the JVM's storage-based lock provider, so both exclude each other. A lease is good for
 `LEASE_MS`; a thread renews it every `RENEW_SECONDS`. Taking, renewing and giving back replace the
 version of the file that was read before, so at most one of two contenders succeeds.
+
+A lease that could not be given back, because the store failed just then, would be in its own process's way
+until it expires. Owners are unique to an acquisition, so the process remembers whose time is over: nobody
+uses such a lease any more, and a late put of its owner is refused once the file has another version.
 """
 
 from __future__ import annotations
@@ -23,6 +27,9 @@ LEASE_MS = 300_000
 RENEW_SECONDS = 30.0
 
 _CLOCK_SKEW_MS = 500
+_over: set[str] = set()
+"""Owners of this process that let go, or never got hold, but whose lease may still stand in the file."""
+
 _log = logging.getLogger("drawstring")
 
 
@@ -95,13 +102,18 @@ class LeaseLock:
         """Take the lease if nobody has a valid one, and start renewing it."""
         owner = self._ids.uuid()
         found = self._storage.read_versioned(self._path)
-        if found is not None and Lease.decode(found[0]).is_valid(self._clock.now_ms()):
-            return False
-        if not self._take(self._lease(owner), found):
+        before = None if found is None else Lease.decode(found[0])
+        if before is not None and before.is_valid(self._clock.now_ms()) and before.owner not in _over:
             return False
         self._owner = owner
-        if not self._adopt():
+        _over.add(owner)  # until it is known that the lease is ours: an answer may get lost
+        self._take(self._lease(owner), found)
+        is_ours = self._adopt()
+        _over.discard(owner)
+        if not is_ours:
             return False
+        if before is not None:
+            _over.discard(before.owner)
         self._stop = threading.Event()
         threading.Thread(target=self._keep, args=(self._stop,), daemon=True, name="table-lease").start()
         return True
@@ -133,7 +145,9 @@ class LeaseLock:
             version, self._version = self._version, None
             if version is not None:
                 given_back = Lease(True, self._clock.now_ms(), self._owner)
+                _over.add(self._owner)
                 self._storage.put_if_match(self._path, given_back.encode(), version)
+                _over.discard(self._owner)
 
     def holder(self) -> str:
         """Say whose lease it is and how long it is good for."""
@@ -147,10 +161,12 @@ class LeaseLock:
     def _lease(self, owner: str) -> Lease:
         return Lease(False, self._clock.now_ms() + LEASE_MS, owner)
 
-    def _take(self, lease: Lease, found: tuple[bytes, str] | None) -> bool:
+    def _take(self, lease: Lease, found: tuple[bytes, str] | None) -> None:
+        """Put the lease; what became of that, the file says."""
         if found is None:
-            return self._storage.put_if_absent(self._path, lease.encode())
-        return self._storage.put_if_match(self._path, lease.encode(), found[1])
+            self._storage.put_if_absent(self._path, lease.encode())
+        else:
+            self._storage.put_if_match(self._path, lease.encode(), found[1])
 
     def _adopt(self) -> bool:
         """Note the version that the next put must match; None when the file is not ours."""
