@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.deletions import block_deletes_always_win, row_deletes
 from drawstring.filegroups.log_blocks import PlacedBlock, blocks_to_merge, torn_blocks
 from drawstring.filegroups.tasks import InstantRange
-from drawstring.formats.avro import decode_datums
+from drawstring.formats.avro import iter_datums
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, LogBlock, decode_deletes, read_content, scan_blocks
 from drawstring.formats.parquet import read_parquet_part
@@ -45,6 +46,16 @@ class LogRecords:
 
     versions: Versions
     merger: Merger
+
+    def rows(self, alive: Array, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield some of the records.
+
+        Args:
+            alive: for each, whether it is wanted.
+            names: which columns.
+        """
+        rows = self.versions.rows.select(names).filter(pa.array(alive))
+        yield from rows.to_batches(max_chunksize=BATCH_ROWS)
 
     def beats(self, base_ordering: Sequence[pa.Array], numbers: Array) -> Array:
         """Tell whether log records win over base records of the same keys, whole.
@@ -202,6 +213,12 @@ class OpenLogs:
         with about_log(placed.file, placed.instant):
             return _piece(self.reading, placed, self.files[placed.file])
 
+    def rows(self, placed: PlacedBlock) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a data block, batch by batch."""
+        with about_log(placed.file, placed.instant):
+            for batch in _stored_rows(self.reading, placed, self.files[placed.file]):
+                yield conform(batch, self.reading.schema)
+
 
 @contextmanager
 def open_logs(reading: LogReading, file_slice: FileSlice) -> Iterator[OpenLogs]:
@@ -276,13 +293,7 @@ def _piece(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) -> Log
     block = placed.block
     if block.kind is BlockType.DELETE:
         return _delete_piece(reading, read_content(file, block))
-    renames = reading.history.renames(placed.instant) if reading.history else None
-    names = reading.schema.names
-    if renames is None:
-        batches = block_rows(file, block, names)
-    else:
-        stored = block_rows(file, block, renames.stored_names(names))
-        batches = [renames.applied(batch) for batch in stored]
+    batches = list(_stored_rows(reading, placed, file))
     rows = pa.Table.from_batches([conform(batch, reading.schema) for batch in batches], reading.schema)
     piece = replace(_data_piece(reading, rows), schema_json=block.schema_json)
     if not block.is_partial:
@@ -291,8 +302,19 @@ def _piece(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) -> Log
     return replace(piece, is_partial=True, silent=frozenset(reading.schema.names) - given)
 
 
-def block_rows(file: pa.NativeFile, block: LogBlock, names: Sequence[str]) -> list[pa.RecordBatch]:
-    """Return the records of a data block with some columns, as far as it has them.
+def _stored_rows(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a data block with the columns that it has, under the names that they have now."""
+    renames = reading.history.renames(placed.instant) if reading.history else None
+    names = reading.schema.names
+    if renames is None:
+        yield from block_rows(file, placed.block, names)
+        return
+    for batch in block_rows(file, placed.block, renames.stored_names(names)):
+        yield renames.applied(batch)
+
+
+def block_rows(file: pa.NativeFile, block: LogBlock, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a data block with some columns, as far as it has them.
 
     Args:
         file: the log file, open.
@@ -303,14 +325,16 @@ def block_rows(file: pa.NativeFile, block: LogBlock, names: Sequence[str]) -> li
         CorruptTableError: the block is damaged.
     """
     if block.kind is BlockType.PARQUET_DATA:
-        return list(read_parquet_part(file, block.content_offset, block.content_bytes, names))
+        yield from read_parquet_part(file, block.content_offset, block.content_bytes, names)
+        return
     if block.schema_json is None:
         raise CorruptTableError(f"the log block at byte {block.offset} has no schema: restore the file")
     content = read_content(file, block)
     if block.kind is BlockType.AVRO_DATA:
-        return decode_datums(content, block.schema_json, columns=names)
+        yield from iter_datums(content, block.schema_json, columns=names)
+        return
     entries = HFileReader(pa.BufferReader(content), len(content)).scan()
-    return list(read_hfile_records(entries, block.schema_json, names))
+    yield from read_hfile_records(entries, block.schema_json, names)
 
 
 def _data_piece(reading: LogReading, rows: pa.Table) -> LogPiece:

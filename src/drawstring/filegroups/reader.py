@@ -1,6 +1,6 @@
 """Read one file slice: the base file streamed, the log records laid over it.
 
-    log files ──> one record a key, in memory
+    log files ──> one record a key, in memory (of large ones the key alone, see `log_stream`)
     base file ──> batch ── rows whose log record wins out ──> yield
                                                    at the end: the log records that won ──> yield
 
@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.errors import DrawstringError
 from drawstring.config.table import MergeMode
 from drawstring.filegroups.deletions import delete_columns
 from drawstring.filegroups.log_records import LogReading, LogRecords, read_log_records, record_keys
+from drawstring.filegroups.log_stream import stream_log_records, streams
 from drawstring.filegroups.stitched import base_rows_of, with_values
 from drawstring.filegroups.tasks import ReadTask, nullable
 from drawstring.formats.base_files import Selection
@@ -160,7 +160,7 @@ class SliceMerge:
     ) -> None:
         self._task = task
         self._base = base
-        self._log = read_log_records(log_reading(task), task.file_slice) if log is None else log
+        self._log = _records(task) if log is None else log
         self._won = np.ones(len(self._log.versions.keys), dtype=bool)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -172,8 +172,7 @@ class SliceMerge:
             self._won[done] = False
             yield from merged
         alive = self._won & ~versions.is_delete
-        rows = versions.rows.select(names).filter(pa.array(alive))
-        yield from rows.to_batches(max_chunksize=BATCH_ROWS)
+        yield from self._log.rows(alive, names)
 
     @property
     def log_keys(self) -> pa.Array:
@@ -184,6 +183,14 @@ class SliceMerge:
         """Return the record keys that a log file deleted; ask once the batches are through."""
         versions = self._log.versions
         return versions.keys.filter(pa.array(self._won & versions.is_delete))
+
+
+def _records(task: ReadTask) -> LogRecords:
+    """Read the log files of a task's slice, keys alone where all of them would be too much to hold."""
+    reading = log_reading(task)
+    if streams(reading, task.file_slice):
+        return stream_log_records(reading, task.file_slice)
+    return read_log_records(reading, task.file_slice)
 
 
 def _choose(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[list[pa.RecordBatch], Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,14 @@ _LENGTH = struct.Struct(">i")
 def decode_datums(
     data: bytes, schema_json: str, count: int | None = None, columns: Collection[str] | None = None
 ) -> list[pa.RecordBatch]:
-    """Return the records of an Avro data block, in one batch or more.
+    """Return the records of an Avro data block, in one batch or more; see `iter_datums`."""
+    return list(iter_datums(data, schema_json, count, columns))
+
+
+def iter_datums(
+    data: bytes, schema_json: str, count: int | None = None, columns: Collection[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records of an Avro data block, in one batch or more.
 
     Args:
         data: content of the block.
@@ -53,7 +60,7 @@ def decode_datums(
         found = len(spans.starts)
         if count is not None and count != found:
             raise ValueError(f"it holds {found} records instead of {count}")
-        return list(decode_rows(spans, json.loads(schema_json), schema, columns))
+        yield from decode_rows(spans, json.loads(schema_json), schema, columns)
     except DAMAGE as error:
         raise CorruptTableError(
             f"An Avro log block is damaged ({error}); to repair the file, {REPAIR}."
