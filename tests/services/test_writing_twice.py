@@ -92,6 +92,23 @@ def test_a_write_while_buckets_are_resized_goes_to_old_and_new_ones(version: int
     check_places(table)
 
 
+@versions
+def test_other_buckets_are_compacted_while_some_are_resized(version: int) -> None:
+    table = table_of(version)
+    resizing = table.schedule_clustering(**{**MORE, "hoodie.bucket.index.max.num.buckets": 3})
+    assert resizing is not None
+    table.upsert(rides(*(row(number, 500) for number in range(40, 60))))
+    expected = rows_of(table)
+    result = table.compact()
+    assert result is not None and (result.files, rows_of(table)) == (1, expected)
+    assert sorted(bool(each.logs) for each in table.file_slices()) == [False, True]
+    assert table.cluster(instant=resizing) is not None
+    assert (len(expected), rows_of(table), errors(table)) == (60, expected, [])
+    check_places(table)
+    assert table.compact() is not None and table.compact() is None
+    assert rows_of(table) == expected
+
+
 @pytest.mark.parametrize("version", [6, 9])
 def test_the_later_of_writes_in_one_new_bucket_wins_whatever_the_verb(version: int) -> None:
     table = table_of(version, ordering=())

@@ -21,7 +21,6 @@ from drawstring.engine.protocol import Engine
 from drawstring.filegroups.log_rewrite import LogShape, check_rewritable, log_shape
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.filegroups.tasks import InstantRange
-from drawstring.index.rings import has_rings
 from drawstring.model.files import FileSlice
 from drawstring.model.plans import CompactionOperation, CompactionPlan
 from drawstring.services.compaction_strategies import choose, partitions_to_plan
@@ -123,11 +122,7 @@ def _free_slices(
     """Return the latest slices that no pending plan is about."""
     lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
     view = lookup.view()
-    clusterings = view.pending_clusterings()
-    if clusterings and has_rings(session.state.storage):
-        # Other file groups than those named may have records twice until the resizing completed.
-        return []
-    taken = {*clusterings, *view.pending_compactions(), *view.pending_log_compactions()}
+    taken = {*view.pending_clusterings(), *view.pending_compactions(), *view.pending_log_compactions()}
     partitions = partitions_to_plan(lookup.partitions(), settings, day_of(time))
     return [s for each in partitions for s in lookup.slices(each) if (s.partition, s.file_id) not in taken]
 
