@@ -18,7 +18,7 @@ TITLES = {
     "batch_s": "seconds of a batch",
     "read_s": "seconds of a snapshot read",
 }
-_SHOWN = 0.98
+_SHOWN = 0.9
 """Share of the seconds that fit into the picture: one batch that was held up would flatten the others."""
 
 
@@ -57,7 +57,9 @@ def draw(curves: Curves, file: Path) -> None:
     import matplotlib
 
     matplotlib.use("svg")
-    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "soak", "font.size": 8})
+    matplotlib.rcParams.update(
+        {"svg.fonttype": "none", "svg.hashsalt": "soak", "font.size": 8, "path.simplify_threshold": 0.5}
+    )
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(len(TITLES), figsize=(8, 8), sharex=True, layout="constrained")
