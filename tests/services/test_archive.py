@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import drawstring
@@ -17,7 +18,7 @@ from drawstring.formats.clean_metadata import decode_clean
 from drawstring.formats.history_rows import HistoryRow
 from drawstring.model.clean import CleanMetadata
 from drawstring.model.instant import Action, Instant, State
-from drawstring.services.archiving import ArchiveFacts, plan_archive
+from drawstring.services.archiving import ArchiveFacts, overlapping, plan_archive
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
@@ -294,8 +295,53 @@ def test_a_delta_commit_that_completed_after_a_compaction_began_stays() -> None:
     deltas = writes(9, late, action=Action.DELTA_COMMIT).instants
     compaction = Instant("003", Action.COMMIT, State.COMPLETED, "0035")
     timeline = Timeline.of([*(each for each in deltas if each.requested != "003"), compaction])
-    assert chosen(timeline, is_merge_on_read=True) == ["000", "001"]
+    assert list(overlapping(timeline)) == [late]
+    assert chosen(timeline, is_merge_on_read=True, overlapping="0015") == ["000", "001"]
     assert chosen(timeline) == ["000", "001", "0015", "002", "003", "004", "005"]
+
+
+class NoLock:
+    """Stands for an engine that does not look at drawstring's lock."""
+
+    def check(self) -> None:
+        pass
+
+
+@contextmanager
+def unlocked(*_: object) -> Iterator[NoLock]:
+    yield NoLock()
+
+
+def test_a_late_delta_commit_is_archived_once_its_log_files_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = create(table_type=MOR, version=9)
+    upserted(table, range(2), **NEVER)
+    beside = {**NEVER, "hoodie.clean.failed.writes.policy": "NEVER"}
+
+    def compacted_meanwhile() -> Iterator[pa.RecordBatch]:
+        with monkeypatch.context() as patched:
+            patched.setattr("drawstring.services.transaction.table_lock", unlocked)
+            assert table.compact(**beside)
+        (own,) = table.timeline.pending_writes()
+        table.state.storage.delete([f".hoodie/.locks/{own.requested}.claim"])
+        yield from rides(("a", "rome", 2, 2.0)).to_batches()
+
+    reader = pa.RecordBatchReader.from_batches(rides().schema, compacted_meanwhile())
+    late = table.upsert(reader, **NEVER).instant
+    assert [each.requested for each in overlapping(table.timeline)] == [late]
+    upserted(table, range(3, 8), **NEVER)
+    assert table.archive(**SHORT) is not None
+    assert table.timeline.writes()[0].requested == late
+    assert table.archive(**SHORT) is None
+    assert held(table) == [("a", "rome", 7, 7.0)]
+
+    for number in range(8, 11):
+        upserted(table, [number], **NEVER)
+        table.compact(**NEVER)
+    table.clean(**SHORT)
+    assert table.archive(**SHORT) is not None
+    assert table.timeline.write_at(late) is None
+    assert len(table.timeline.writes()) <= 4
+    assert held(table) == [("a", "rome", 10, 10.0)]
 
 
 def test_the_deltas_that_make_a_compaction_due_stay() -> None:

@@ -12,9 +12,10 @@ from drawstring.base.clock import Stopwatch
 from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.markers import MARKER_ROOT, Markers
+from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import Action, Instant
 from drawstring.model.result import ArchiveResult
-from drawstring.services.archiving import ArchiveFacts, plan_archive
+from drawstring.services.archiving import ArchiveFacts, overlapping, plan_archive
 from drawstring.services.clean import cutoff_of, last_clean
 from drawstring.services.cleaning import earliest_retained
 from drawstring.services.events import told_archiving
@@ -97,8 +98,19 @@ def _chosen(table: _Table, options: WriteOptions, timeline: Timeline) -> list[In
         saved={each.requested for each in timeline.completed_of(Action.SAVEPOINT)},
         deltas_kept=options.compaction.commits,
         needed=needed.first,
+        overlapping=_first_overlapping(table, timeline) if table.config.is_merge_on_read else None,
     )
     return plan_archive(facts, options.archiving)
+
+
+def _first_overlapping(table: _Table, timeline: Timeline) -> str | None:
+    """Return the first overlapping write whose log files are there still."""
+    for write in overlapping(timeline):
+        stats = table.store.commit_metadata(write).stats
+        logs = (stat.path for stat in stats if LogFile.parse(FileStatus(stat.path, 0)))
+        if any(map(table.state.storage.exists, logs)):
+            return write.requested
+    return None
 
 
 def _sweep_markers(storage: Storage, archived: list[Instant]) -> None:

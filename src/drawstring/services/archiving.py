@@ -33,6 +33,8 @@ class ArchiveFacts:
         is_merge_on_read: whether there are log files.
         retained: requested time of the first write whose files a clean keeps now, None for none.
         needed: requested time of the first write that readers need, None for none.
+        overlapping: requested time of the first write whose log files follow the base files of a compaction
+            that was requested later, None for none.
         last: the last completed clean on the timeline.
         saved: requested times of savepoints.
         deltas_kept: newest delta commits since the last compaction that it is triggered by.
@@ -45,6 +47,7 @@ class ArchiveFacts:
     saved: Collection[str]
     deltas_kept: int
     needed: str | None = None
+    overlapping: str | None = None
 
 
 def plan_archive(facts: ArchiveFacts, archiving: Archiving) -> list[Instant]:
@@ -91,7 +94,8 @@ def _bounds(facts: ArchiveFacts, archiving: Archiving) -> Iterator[str]:
         yield min(facts.saved)
     if facts.is_merge_on_read:
         yield from _of_compaction(facts)
-        yield from _overlapping(facts.timeline)
+    if facts.overlapping is not None:
+        yield facts.overlapping
 
 
 def _before_pending(facts: ArchiveFacts) -> Iterator[str]:
@@ -127,14 +131,14 @@ def _of_compaction(facts: ArchiveFacts) -> Iterator[str]:
     yield from since[: facts.deltas_kept][-1:]
 
 
-def _overlapping(timeline: Timeline) -> Iterator[str]:
-    """Keep writes that completed after a compaction had begun: their log files follow its base files.
+def overlapping(timeline: Timeline) -> Iterator[Instant]:
+    """Yield the writes that completed after a compaction had begun: their log files follow its base files.
 
-    Once archived they would count as completed when they were requested.
+    Once archived they count as completed when they were requested, and these log files would come before.
+    Only other engines' compactions, which know nothing of drawstring's lock, make such.
     """
     compactions = [each.requested for each in timeline.writes() if each.action is Action.COMMIT]
     for write in timeline.writes():
         after = bisect_right(compactions, write.requested)
         if write.completed and after < len(compactions) and compactions[after] < write.completed:
-            yield write.requested
-            return
+            yield write
