@@ -1,0 +1,98 @@
+"""Dead writes that are left to cleaning (LAZY): either engine passes over the other's and takes them back."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from drawstring.model.instant import Action
+from drawstring.services.heartbeats import HEARTBEAT_FOLDER
+from drawstring.storage import open_storage
+from drawstring.storage.faults import FaultyStorage, InjectedFault
+from drawstring.table import Table
+from drawstring.timeline.store import TimelineStore
+from drawstring.txn.state import TableState
+from tests.histories import UNTENDED, Case, History, create, row, table_of
+from tests.interop.client import Referee
+from tests.interop.turns import assert_both_read, hudi_options, hudi_writes
+
+LAZY = {"hoodie.clean.failed.writes.policy": "LAZY", **UNTENDED}
+CASES = [Case(6, "MERGE_ON_READ", "avro"), Case(9, "COPY_ON_WRITE"), Case(9, "MERGE_ON_READ")]
+pytestmark = [pytest.mark.long, pytest.mark.parametrize("case", CASES, ids=str)]
+
+
+def upsert(history: History, number: int) -> None:
+    rows = [row(key, 100 * number) for key in range(number % 3, 12, 2)]
+    history.table.upsert(table_of(rows), **history.case.write_options, **LAZY)
+    history.model.upsert(rows)
+
+
+class DiesAtTheEnd(FaultyStorage):
+    """Dies for good when a write is about to complete."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(open_storage(path), 10_000)
+
+    def _change(self, path: str) -> None:
+        if path.endswith(".claim"):
+            self._fail_after = 0
+        super()._change(path)
+
+
+def age_heartbeat(history: History, requested: str) -> None:
+    path = Path(history.path) / HEARTBEAT_FOLDER / requested
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    os.utime(path, (1_000_000_000, 1_000_000_000))
+
+
+def test_hudi_cleans_up_after_a_dead_writer_of_drawstring(
+    referee: Referee, tmp_path: Path, case: Case
+) -> None:
+    history = create(str(tmp_path / "rides"), case)
+    upsert(history, 1)
+    dying = Table(TableState(DiesAtTheEnd(history.path)))
+    with pytest.raises(InjectedFault):
+        dying.upsert(table_of([row(key, 900) for key in range(20)]), **case.write_options, **LAZY)
+    (dead,) = history.table.timeline.pending_writes()
+    hudi_writes(referee, history, "upsert", [row(key, 200) for key in range(4)], **LAZY)
+    assert_both_read(referee, history)
+    referee.service(history.path, "clean", {**hudi_options(case), **LAZY})
+    assert history.table.timeline.pending_writes() == (dead,)  # its heartbeat is young
+
+    age_heartbeat(history, dead.requested)
+    referee.service(history.path, "clean", {**hudi_options(case), **LAZY})
+    assert history.table.timeline.pending() == ()
+    assert any(each.action is Action.ROLLBACK for each in history.table.timeline.instants)
+    assert_both_read(referee, history)
+    upsert(history, 3)
+    assert_both_read(referee, history)
+
+
+def test_drawstring_cleans_up_after_a_dead_writer_of_hudi(
+    referee: Referee, tmp_path: Path, case: Case
+) -> None:
+    history = create(str(tmp_path / "rides"), case)
+    upsert(history, 1)
+    kept = {key: dict(value) for key, value in history.model.rows.items()}
+    hudi_writes(referee, history, "upsert", [row(key, 900) for key in range(20)], **LAZY)
+    history.model.rows = kept
+    table = history.table
+    dead = table.timeline.writes()[-1]
+    (
+        Path(history.path) / TimelineStore(table.state.storage, table.config, table.state.clock).path(dead)
+    ).unlink()
+    age_heartbeat(history, dead.requested)
+    upsert(history, 2)
+    if case.is_mor:
+        table.compact(**LAZY)
+    assert [each.requested for each in table.timeline.pending_writes()] == [dead.requested]
+    assert_both_read(referee, history)
+
+    table.clean(**LAZY)
+    assert table.timeline.pending() == ()
+    assert_both_read(referee, history)
+    hudi_writes(referee, history, "upsert", [row(key, 300) for key in range(7)], **LAZY)
+    assert_both_read(referee, history)
