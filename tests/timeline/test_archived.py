@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import zipfile
 from collections.abc import Callable
@@ -79,3 +80,20 @@ def test_a_torn_archive_of_version_6_counts_only_while_archives_are_merged(
         archived(folder)
     (folder / "mergeArchivePlan").write_bytes(b"")
     assert archived(folder) == whole
+
+
+def test_files_that_an_upgrade_by_hudi_named_by_their_last_instant_first_are_found(
+    folder_of: Callable[[str], Path],
+) -> None:
+    folder = folder_of("v9_mor_archived")
+    before = archived(folder)
+    manifest = folder / f"manifest_{(folder / '_version_').read_text()}"
+    for file in json.loads(manifest.read_text())["files"]:
+        first, last, level = file["fileName"].split("_")
+        turned = f"{last}_{first}_{level}"
+        (folder / file["fileName"]).rename(folder / turned)
+        manifest.write_text(manifest.read_text().replace(file["fileName"], turned))
+    assert archived(folder) == before != []
+    root = folder.parents[2]
+    end = before[0].completed
+    assert open_archive(open_storage(root), load_config(open_storage(root))).completed("000", end)

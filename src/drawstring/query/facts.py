@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from drawstring.base.clock import Clock
-from drawstring.base.errors import DrawstringError
+from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.listing import StorageListing
 from drawstring.filegroups.view import FileGroupView
@@ -62,11 +62,19 @@ def load_facts(storage: Storage, clock: Clock) -> TableFacts:
         CorruptTableError: its properties or timeline are damaged.
     """
     try:
-        config = load_config(storage)
-        store = TimelineStore(storage, config, clock)
-        timeline = store.load()
+        try:
+            config, store, timeline = _look(storage, clock)
+        except ConflictError:
+            # The table changed its version just now, and does not do so twice in a moment.
+            config, store, timeline = _look(storage, clock)
         schema = table_schema(storage, store, timeline, config)
     except DrawstringError as error:
         raise error.at(table=storage.spec.uri) from error
     view = FileGroupView(timeline, config, StorageListing(storage), store)
     return TableFacts(storage, config, timeline, store, view, schema)
+
+
+def _look(storage: Storage, clock: Clock) -> tuple[TableConfig, TimelineStore, Timeline]:
+    config = load_config(storage)
+    store = TimelineStore(storage, config, clock)
+    return config, store, store.load()

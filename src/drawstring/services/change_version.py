@@ -19,17 +19,22 @@ import logging
 from dataclasses import replace
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import ConflictError, DrawstringError, InvalidError, UnsupportedError
 from drawstring.config.compaction_keys import Strategy
-from drawstring.config.kinds import LAYOUT_OF_VERSION
+from drawstring.config.kinds import LAYOUT_OF_VERSION, KeyGeneratorType
 from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig, table_config
 from drawstring.config.version_changes import VERSIONS, obstacles, properties_of_version
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.formats.index_definitions import INDEX_DEFINITIONS, definitions_of_version
+from drawstring.formats.parquet import ParquetQuery, read_parquet
 from drawstring.model.instant import Action
 from drawstring.model.result import VersionPlan, VersionResult
+from drawstring.schema.meta import RECORD_KEY
 from drawstring.services.compaction import compact
 from drawstring.services.events import told_version
 from drawstring.services.progress import Progress
@@ -38,10 +43,12 @@ from drawstring.services.writable import check_writable
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config, save_properties
 from drawstring.timeline.relayout import Relaid, copy_timeline, remove_timeline
+from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.state import TableState
 
 _FOLDS_MAX: Final = 3
+_FIRST_VERSION_ALWAYS_NAMED: Final = 9
 _COMPACTIONS: Final = (Action.COMPACTION, Action.LOG_COMPACTION)
 _log = logging.getLogger("drawstring")
 
@@ -103,8 +110,8 @@ def change_version(
             )
             if result.old == result.new:
                 return result
-            at = found.store.load().latest_time() or ""
-            return told_version(state, found.config, at, result)
+            store = TimelineStore(state.storage, load_config(state.storage), state.clock)
+            return told_version(state, found.config, store.load().latest_time() or "", result)
     raise ConflictError(
         "other writers add log files faster than they are compacted: stop them while the version changes,"
         " then try again",
@@ -145,6 +152,8 @@ def _change(found: Session, version: int, options: WriteOptions) -> Relaid | Non
     if found.config.version == version:
         return Relaid(_sweep(storage, found.config), 0)
     _check(storage, found.config, version)
+    if version >= _FIRST_VERSION_ALWAYS_NAMED > found.config.version:
+        _check_named_keys(found)
     session = clear(found)
     if session.config.is_merge_on_read and not _is_folded(session, session.store.load()):
         return None
@@ -185,6 +194,34 @@ def _is_folded(session: Session, timeline: Timeline) -> bool:
             instant=min(clusterings.values()),
         )
     return not logged
+
+
+def _check_named_keys(session: Session) -> None:
+    """Refuse keys of one column, under a COMPLEX generator, that lack its name: later writes would have it.
+
+    Version 9 does not say which of the two a table has; one file tells.
+
+    Raises:
+        UnsupportedError: they lack it.
+    """
+    config, storage = session.config, session.state.storage
+    is_told = config.key_generator is KeyGeneratorType.COMPLEX and len(config.record_key_fields) == 1
+    if not is_told or not config.populate_meta_fields:
+        return
+    view = SliceLookup(storage.spec, config, session.store.load()).view()
+    bases = (each.base for path in view.partitions() for each in view.slices(path) if each.base)
+    for base in bases:
+        query = ParquetQuery((RECORD_KEY,), types=pa.schema([(RECORD_KEY, pa.string())]))
+        for batch in read_parquet(storage, base.status.path, query):
+            named = pc.all(pc.starts_with(batch.column(0), f"{config.record_key_fields[0]}:")).as_py()
+            if not named:
+                raise UnsupportedError(
+                    f"record keys lack the name of their column {config.record_key_fields[0]}, with which"
+                    " version 9 writes them: leave the table at version 8, or copy its rows to a new table",
+                    table=storage.spec.uri,
+                    path=base.status.path,
+                )
+            return
 
 
 def _copy(storage: Storage, old: TableConfig, new: TableConfig, options: WriteOptions) -> Relaid:

@@ -56,7 +56,7 @@ def _are_original(files: Sequence[StateFile], timezone: str) -> bool:
     for each in files:
         if each.instant.state is State.REQUESTED:
             requested_ms = epoch_ms_of(each.instant.requested, timezone)
-            if requested_ms is None or abs(each.status.modified_ms - requested_ms) > _LATE_MS:
+            if requested_ms is not None and abs(each.status.modified_ms - requested_ms) > _LATE_MS:
                 return False
     return True
 

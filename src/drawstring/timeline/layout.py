@@ -19,6 +19,9 @@ from drawstring.model.instant import Action, Instant, State
 
 LAYOUT_WITH_COMPLETION_TIMES = 2
 
+MOVED = "timeline.moved"
+"""Stands in a timeline's folder while its files go, because another layout counts by now."""
+
 _NAME = re.compile(r"(\d{14,})(?:_(\d{14,}))?(?:\.([a-z]+))?(?:\.(requested|inflight))?", re.ASCII)
 _ACTIONS = {action.value: action for action in Action}
 

@@ -39,7 +39,6 @@ _LAST_OF_SPARK = "hoodie.table.base.file.format"
 
 _FOLDERS = (".hoodie/.aux", ".hoodie/.temp")
 _TIMELINE_FOLDERS = {1: ".hoodie", 2: ".hoodie/timeline"}
-_HISTORY_FOLDERS = {1: ".hoodie/archived", 2: ".hoodie/timeline/history"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +111,9 @@ def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock) 
         raise _exists(storage)
     if _has_timeline(storage):
         raise _lost(storage)
-    for folder in (*_FOLDERS, config.timeline_folder, _HISTORY_FOLDERS[config.layout]):
+    for folder in _FOLDERS:
         _make_folder(storage, folder)
+    make_timeline_folders(storage, config)
     if not storage.put_if_absent(PROPERTIES_PATH, _encode(properties, clock)):
         raise _exists(storage)
     return config
@@ -165,6 +165,12 @@ def _encode(properties: Mapping[str, str], clock: Clock) -> bytes:
     checked = {key: value for key, value in properties.items() if key != _CHECKSUM}
     checked[_CHECKSUM] = str(table_checksum(name, database))
     return encode_properties(checked, clock.now_ms())
+
+
+def make_timeline_folders(storage: Storage, config: TableConfig) -> None:
+    """Make the folders of the timeline and of its archive, empty, where they are not there."""
+    for folder in (config.timeline_folder, config.history_folder):
+        _make_folder(storage, folder)
 
 
 def _make_folder(storage: Storage, folder: str) -> None:

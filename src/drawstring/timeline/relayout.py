@@ -32,7 +32,8 @@ from drawstring.timeline.completion_times import completion_times
 from drawstring.timeline.history import History
 from drawstring.timeline.history_writer import HistoryWriter
 from drawstring.timeline.instants import epoch_ms_of
-from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, file_name
+from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, MOVED, file_name
+from drawstring.timeline.properties_store import make_timeline_folders
 
 _CHUNK_BYTES: Final = 16 << 20
 _CHUNK_ROWS: Final = 5_000
@@ -58,6 +59,7 @@ def copy_timeline(storage: Storage, old: TableConfig, new: TableConfig, archivin
     Raises:
         CorruptTableError: a file of the timeline or of the archive is damaged.
     """
+    make_timeline_folders(storage, new)
     archived = (_to_history if new.layout >= LAYOUT_WITH_COMPLETION_TIMES else _to_archive)(
         storage, old, new, archiving
     )
@@ -71,17 +73,22 @@ def copy_timeline(storage: Storage, old: TableConfig, new: TableConfig, archivin
 def remove_timeline(storage: Storage, config: TableConfig) -> int:
     """Delete the timeline of a layout that does not count, its archive first; return how many files it had.
 
-    Completed files go last and the oldest first, as in archiving: a reader that lists them still takes what
-    is gone for archived.
+    A reader may have looked at the properties before they were replaced: while files go, one more tells it to
+    look again, and so does a timeline without instants.
     """
-    count = len(storage.list_tree(config.history_folder))
-    storage.delete_tree(config.history_folder)
+    moved = join_path(config.timeline_folder, MOVED)
     files = state_files_of(storage, config)
+    count = len(storage.list_tree(config.history_folder)) + len(files)
+    if not count and not storage.exists(moved):
+        return 0
+    storage.put(moved, b"")
+    storage.delete_tree(config.history_folder)
     storage.delete([each.status.path for each in files if not each.instant.is_completed])
     storage.delete([each.status.path for each in files if each.instant.is_completed])
+    storage.delete([moved])
     if config.timeline_path:
         storage.delete_tree(config.timeline_folder)
-    return count + len(files)
+    return count
 
 
 def _each_once(files: list[StateFile]) -> Iterator[StateFile]:

@@ -24,7 +24,8 @@ from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.bootstrapped import BootstrapSources
 from drawstring.timeline.instants import instant_time, next_time
-from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, file_name, parse_instant
+from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, MOVED, file_name, parse_instant
+from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.timeline import Timeline
 
 CLAIM_FOLDER = ".hoodie/.locks"
@@ -58,6 +59,7 @@ class TimelineStore:
         apart, and it comes out as `Action.CLUSTERING`.
 
         Raises:
+            ConflictError: the table changed its version since its properties were read.
             CorruptTableError: the plan of such an instant cannot be read, or a folder stands in the place of
                 an instant's file.
         """
@@ -67,11 +69,18 @@ class TimelineStore:
             if name not in self._instants:
                 self._instants[name] = parse_instant(name, self._config.layout)
         timeline = Timeline.of(instant for name in names if (instant := self._instants[name]) is not None)
+        if MOVED in names or not timeline.instants:
+            self._check_layout()
         if self._config.layout >= LAYOUT_WITH_COMPLETION_TIMES:
             return timeline
         pending = timeline.pending_of(Action.REPLACE_COMMIT)
         clusterings = {instant.requested for instant in pending if self._is_clustering(instant)}
         return timeline if not clusterings else _with_clusterings(timeline, clusterings)
+
+    def _check_layout(self) -> None:
+        """Make sure that this is where the table has its timeline."""
+        if load_config(self._storage).timeline_folder != self._config.timeline_folder:
+            raise ConflictError("the table changed its version while it was looked at: try again")
 
     def _check_folders(self) -> None:
         """Refuse a folder that is called like an instant; object stores have none."""

@@ -1,0 +1,122 @@
+"""Whoever dies, or looks, while a table changes its version finds a whole table."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import suppress
+
+import pytest
+
+import drawstring
+from drawstring.base.errors import CorruptTableError, DrawstringError
+from drawstring.config.table import TableConfig
+from drawstring.query import facts
+from drawstring.storage import open_storage
+from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.properties_store import load_config
+from tests.histories import UNTENDED
+from tests.services.test_change_version import change, leftovers, lived
+from tests.write.test_faults import HOUR_MS, START_MS, opened
+from tests.write.test_operations import COW, MOR, held, rides
+
+
+@pytest.mark.parametrize(
+    ("table_type", "old", "new"), [(COW, 6, 9), (COW, 9, 6), (MOR, 6, 8), (MOR, 9, 6), (MOR, 9, 8)]
+)
+def test_whoever_dies_while_the_version_changes_leaves_a_whole_table(
+    table_type: str, old: int, new: int
+) -> None:
+    table = lived(table_type, old, writes=6)
+    then, rows = table.timeline.writes()[-2].requested, held(table)
+    rows_then = held(table, as_of=then)
+    seen = set()
+    # The steps of a compaction are those of other tests as well.
+    for step in range(0, 400, 1 if table_type == COW else 3):
+        copied = copy_of(table.state.storage)
+        faulty = FaultyStorage(copied, step)
+        with suppress(DrawstringError):
+            change(opened(faulty, START_MS + HOUR_MS), new)
+        reader = opened(copied, START_MS + 2 * HOUR_MS + step)
+        version = reader.config.version
+        seen.add(version)
+        assert held(reader) == rows, step
+        if step % 2 == 0:
+            assert held(reader, as_of=then) == rows_then, step
+        if step % 7 == 0:
+            change(reader, new)
+            assert (reader.config.version, held(reader)) == (new, rows), step
+            if (old == 6) != (new == 6):
+                assert leftovers(copied, 1 if old == 6 else 2) == [], step
+        if faulty.changes < step:
+            break
+    else:
+        pytest.fail("the change takes more steps than that")
+    assert seen == {old, new}
+
+
+def copy_of(storage: Storage) -> Storage:
+    """Return a copy of a table whose files are as old as its own."""
+    copied = open_storage(f"memory://{uuid.uuid4()}")
+    for status in storage.list_tree(""):
+        copied.put(status.path, storage.read(status.path))
+        copied.set_modified(status.path, status.modified_ms)
+    return copied
+
+
+def test_a_writer_that_goes_on_after_a_death_is_not_bothered() -> None:
+    storage = lived(COW, 6).state.storage
+    for step in (5, 15, 30):
+        with suppress(drawstring.UnavailableError):
+            opened(FaultyStorage(storage, step), START_MS + step * HOUR_MS).upgrade(8)
+        table = opened(storage, START_MS + (step + 1) * HOUR_MS)
+        assert table.config.version == 6
+        table.upsert(rides(("a", "rome", 50 + step, float(step))), **UNTENDED)
+    rows = held(table)
+    table.upgrade(8)
+    assert held(table) == rows
+    assert len(table.timeline.writes()) == len({each.requested for each in table.timeline.writes()})
+    assert [each for each in table.validate().findings if each.check != "pending"] == []
+
+
+def test_a_damaged_archive_stops_the_change_and_leaves_no_trace() -> None:
+    table = lived(COW, 6)
+    storage = table.state.storage
+    archive = storage.list_files(".hoodie/archived")[0].path
+    good = storage.read(archive)
+    storage.put(archive, good[: len(good) // 2])
+    with pytest.raises(CorruptTableError):
+        table.upgrade(9)
+    assert (table.config.version, leftovers(storage, 2)) == (6, [])
+    storage.put(archive, good)
+    table.upgrade(9)
+    assert table.config.version == 9
+
+
+class StaleAtFirst:
+    """Reads a table's properties as they were before, and then as they are."""
+
+    def __init__(self, stale: TableConfig) -> None:
+        self._answers = [stale]
+
+    def __call__(self, storage: Storage) -> TableConfig:
+        return self._answers.pop() if self._answers else load_config(storage)
+
+
+@pytest.mark.parametrize(("old", "new"), [(6, 9), (9, 6)])
+def test_a_reader_that_looks_while_the_version_changes_sees_all_rows(
+    old: int, new: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = lived(COW, old)
+    rows, stale = held(table), table.config
+    for fail_after in range(0, 400, 3):
+        storage = copy_of(table.state.storage)
+        with suppress(DrawstringError):
+            change(opened(FaultyStorage(storage, fail_after), START_MS + HOUR_MS), new)
+        with monkeypatch.context() as patched:
+            patched.setattr(facts, "load_config", StaleAtFirst(stale))
+            assert held(opened(storage, START_MS)) == rows, fail_after
+        if opened(storage, START_MS).config.version == new and not leftovers(storage, 1 if old == 6 else 2):
+            break
+    else:
+        pytest.fail("the change takes more steps than that")
