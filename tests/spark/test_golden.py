@@ -8,7 +8,7 @@ from __future__ import annotations
 import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import cache, reduce
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -28,6 +28,9 @@ pytestmark = pytest.mark.spark
 
 TOGETHER = 12
 CHUNKS = [NAMES[start : start + TOGETHER] for start in range(0, len(NAMES), TOGETHER)]
+IN_A_JOB = 16
+"""Queries: each task of a job is sent the plan of all of them."""
+
 RootOf = Callable[[str], str]
 
 
@@ -59,13 +62,21 @@ def answers(frames: Sequence[tuple[Case, DataFrame]]) -> list[tuple[Case, pa.Tab
     for case, df in frames:
         alike[df.schema.simpleString()].append((case, df))
     found = []
-    for group in alike.values():
+    for group in (
+        all_[at : at + IN_A_JOB] for all_ in alike.values() for at in range(0, len(all_), IN_A_JOB)
+    ):
         numbered = [df.withColumn("query", F.lit(number)) for number, (_, df) in enumerate(group)]
-        together = reduce(DataFrame.union, numbered).toArrow()
+        together = united(numbered).toArrow()
         for number, (case, _) in enumerate(group):
             rows = together.filter(pc.equal(together.column("query"), number))
             found.append((case, rows.drop_columns(["query"])))
     return found
+
+
+def united(frames: Sequence[DataFrame]) -> DataFrame:
+    """Return the rows of all: by halves, for Spark looks at the whole plan each time that one is added."""
+    half = len(frames) // 2
+    return united(frames[:half]).union(united(frames[half:])) if half else frames[0]
 
 
 def wanted(case: Case) -> list[Row]:
