@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pyspark
 
+from tests.spark.session import JVM
+
 ROOT = Path(__file__).parents[2]
 SPARK_HOME = Path(pyspark.__file__).parent
 START_SECONDS = 90
@@ -27,6 +29,7 @@ def environment(**more: str) -> dict[str, str]:
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": JVM,
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": path.strip(os.pathsep),
         **more,

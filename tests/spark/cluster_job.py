@@ -22,9 +22,11 @@ import drawstring.spark
 from drawstring.engine.protocol import TaskContext
 from drawstring.spark import SparkEngine
 from tests.spark.dying import die_once
-from tests.spark.session import spark_session
+from tests.spark.session import JVM, spark_session
 
 EXECUTORS = {
+    "spark.driver.extraJavaOptions": JVM,
+    "spark.executor.extraJavaOptions": JVM,
     "spark.executor.memory": "512m",
     "spark.executor.cores": "1",
     "spark.task.maxFailures": "4",
