@@ -10,6 +10,7 @@ from bench.report import STEPS, markdown
 from bench.results import Results
 
 SPARK_PEERS = ("delta-dv", "iceberg-mor", "paimon")
+SERVICES_PEERS = ("delta", "iceberg", "paimon")
 READ_ONLY = "hudi-rs-read"
 
 
@@ -42,6 +43,11 @@ def aims() -> Iterator[Aim]:
         yield Aim(peers.LOCAL_COW, step, ("hudi-rs-rc-cow",), 1.0)
     for step in ("snapshot", "snapshot_all", "incremental"):
         yield Aim(peers.LOCAL_MOR, step, (READ_ONLY,), 1.0)
+    for step, peak in (("compact", 4.0), ("cluster", 1.0)):
+        yield Aim(peers.SERVICES, step, ("services-hudi",), 5.0)
+        yield Aim(peers.SERVICES, f"peak memory of {step}", ("services-hudi",), peak)
+        yield Aim(peers.SERVICES, step, tuple(f"services-{name}" for name in SERVICES_PEERS), 1.0)
+    yield Aim(peers.FILES, "compact_files", ("small-files-delta-rs",), 1.0)
     for ours in (peers.LOCAL_MOR, peers.LOCAL_COW):
         yield Aim(ours, "peak memory", ("delta-rs", "hudi-rs-rc-mor", "hudi-rs-rc-cow"), 1.0)
 
@@ -72,4 +78,7 @@ def _row(results: Results, aim: Aim) -> tuple[str, ...] | None:
 
 
 def _value(results: Results, peer: str, step: str) -> float | None:
-    return results.peak_mb(peer) if step == "peak memory" else results.seconds(peer, step)
+    what, _, of_step = step.partition(" of ")
+    if what == "peak memory":
+        return results.peak_mb(peer, of_step)
+    return results.seconds(peer, step)

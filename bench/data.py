@@ -137,6 +137,7 @@ def _expected(folder: Path, size: Size) -> dict[str, Any]:
     dear = left.filter((pc.field("city") == PROJECT_CITY) & (pc.field("fare") > 30))
     return {
         "scan_base": _totals(base),
+        "flat": base.num_rows + size.batches * (size.updates + size.inserts),
         "snapshot": _totals(left),
         "snapshot_undeleted": _totals(everything),
         "project": round(pc.sum(dear["distance"]).as_py() or 0.0, 1),

@@ -55,6 +55,7 @@ SCALING_MOR, SCALING_COW = "drawstring-bucket-mor", "drawstring-simple-cow"
 INDEXES, INDEXES_SPARK = "bucket-mor", "spark-bucket-mor"
 MEMORY, MEMORY_SPARK = "memory", "memory-spark"
 SOAK, TIMELINE = "soak", "timeline"
+SERVICES, FILES, LARGE_GROUP = "services", "small-files", "large-group"
 
 PEERS = (
     Peer(LOCAL_MOR, "embedded", "mor", "drawstring_local.py", ("mor",)),
@@ -104,6 +105,9 @@ PEERS = (
     Peer(MEMORY_SPARK, "memory", "cow", "memory.py", ("spark",), module="pyspark", task="pyspark.daemon"),
     Peer(SOAK, "soak", "mor", "soak.py", ("bucket",)),
     Peer(TIMELINE, "timeline", "mor", "timeline.py"),
+    Peer(FILES, "files", "cow", "small_files_drawstring.py"),
+    Peer("small-files-delta-rs", "files", "cow", "small_files_delta_rs.py", module="deltalake"),
+    Peer(LARGE_GROUP, "group", "mor", "large_compaction.py"),
 )
 _SUITE_OF = {
     "scaling": "scaling",
@@ -112,6 +116,9 @@ _SUITE_OF = {
     "memory": "memory",
     "soak": "soak",
     "timeline": "timeline",
+    "files": "services",
+    "group": "services",
+    "services": "services",
 }
 SUITES = {
     suite: tuple(peer for peer in PEERS if _SUITE_OF.get(peer.engine, "rides") == suite)

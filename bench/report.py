@@ -15,6 +15,7 @@ STEPS = (
     "stream_3_columns", "new_rows", "groups_10", "groups_100", "groups_1000", "commits_10", "commits_100",
     "commits_500",
     *(f"{when}_{step}" for when in ("active", "archived") for step in TIMELINE_STEPS), "archive",
+    "scan_flat", "cluster", "scan_clustered", "append_files", "compact_files", "write_group", "compact_group",
 )  # fmt: skip
 OURS = {
     ("embedded", "mor"): peers.LOCAL_MOR,
@@ -29,6 +30,9 @@ OURS = {
     ("indexes-spark", "mor"): peers.INDEXES_SPARK,
     ("indexes-spark", "cow"): peers.INDEXES_SPARK,
     ("timeline", "mor"): peers.TIMELINE,
+    ("services", "mor"): peers.SERVICES,
+    ("files", "cow"): peers.FILES,
+    ("group", "mor"): peers.LARGE_GROUP,
 }
 HEADS = {
     "embedded": "Without Spark",
@@ -39,6 +43,9 @@ HEADS = {
     "indexes-spark": "Indexes, on Spark",
     "memory": "Large writes",
     "timeline": "10,000 instants",
+    "services": "Services, on Spark",
+    "files": "Small files, embedded",
+    "group": "One file group",
 }
 RIDES_NOTE = (
     "Seconds, and in parentheses how many times drawstring's for the same kind of table on the same "
@@ -48,10 +55,17 @@ RIDES_NOTE = (
 _INDEXES_NOTE = (
     "Seconds, medians of the batches, and in parentheses how many times those of the first column."
 )
+_SERVICES_NOTE = (
+    "Seconds, in parentheses how many times drawstring's; the peak is that of the steps in the table, of"
+    " each by itself."
+)
 NOTES = {
     "scaling": "Seconds of one upsert, the median of three.",
     "indexes": _INDEXES_NOTE,
     "indexes-spark": _INDEXES_NOTE,
+    "services": _SERVICES_NOTE,
+    "files": _SERVICES_NOTE,
+    "group": _SERVICES_NOTE,
     "timeline": "Seconds, the median of three; `archive` once.",
     "soak": "Files are those in the table's folder, all of them; a snapshot is read after every 20th batch.",
     "memory": (

@@ -12,6 +12,7 @@ from bench import curves
 from bench.peers import BY_NAME, SOAK
 
 SAME_TOTALS = ("snapshot", "snapshot_2", "snapshot_compacted")
+FLAT_SCANS = ("scan_flat", "scan_clustered")
 CHECKED = ("scan_base", "project", "point")
 STREAMS = ("stream_base", "stream_merged", "stream_3_columns")
 SLICE_COPIES = 10
@@ -57,9 +58,10 @@ class Results:
             return statistics.median(times) if times else None
         return next((one.seconds for one in of_peer if one.step == step), None)
 
-    def peak_mb(self, peer: str) -> int | None:
-        """Return the largest peak of a peer's steps."""
-        return max((one.peak_mb for one in self.steps if one.peer == peer), default=None)
+    def peak_mb(self, peer: str, step: str = "") -> int | None:
+        """Return the peak of a peer's step, or the largest of all its steps."""
+        peaks = (one.peak_mb for one in self.steps if one.peer == peer and step in ("", one.step))
+        return max(peaks, default=None)
 
     def large_write(self, peer: str, step: str) -> Measured | None:
         """Return a step of the suite of memory."""
@@ -95,6 +97,8 @@ class Results:
             return self.expected["snapshot" if "delete" in did or not writes else "snapshot_undeleted"]
         if one.step == "snapshot_all":
             return None if one.result is None else self.expected["snapshot"][0]
+        if one.step in FLAT_SCANS:
+            return [self.expected["flat"]]
         if one.step in STREAMS:
             return self.expected["scan_base"][0] * SLICE_COPIES
         if one.step == "incremental":
@@ -110,7 +114,7 @@ def _peak_mb_max(one: Measured) -> int | None:
     """Return what a step may take, None for any amount."""
     if one.step in LARGE_WRITES:
         return PEAK_MB_MAX + int(one.result["batch_mb"])
-    return PEAK_MB_MAX if one.step in STREAMS else None
+    return PEAK_MB_MAX if one.step in (*STREAMS, "compact_group") else None
 
 
 def _agree(one: Any, other: Any) -> bool:

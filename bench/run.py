@@ -68,7 +68,7 @@ def _data(peers: tuple[Peer, ...], size: data.Size, folder: Path) -> dict[str, A
     if "memory" in engines:
         _say(f"making {WIDE_ROWS * size.rows:,} wide rows")
         data.make_wide(folder, WIDE_ROWS * size.rows)
-    if engines <= {"scaling", "memory", "soak", "timeline"}:
+    if engines <= {"scaling", "memory", "soak", "timeline", "files", "group"}:
         return {}
     _say(f"making {size.rows:,} rows and {size.batches} batches of {size.updates + size.inserts:,}")
     expected: dict[str, Any] = data.make(folder, size)["expected"]

@@ -234,3 +234,22 @@ def test_a_soak_is_told_by_quarters() -> None:
 def test_a_table_that_grows_in_a_soak_is_a_failure() -> None:
     results = results_of(Measured("soak", "soak", 9.0, 200, curves_of([50.0, 100.0, 120.0, 150.0])))
     assert results.wrong("soak") == ["soak files in the table: 100 in the second quarter, 150 in the last"]
+
+
+def test_services_are_measured_on_the_embedded_engine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCH_SMALL_FILES", "4")
+    monkeypatch.setenv("BENCH_COMPACTION_GB", "0.002")
+    words = ["--suite", "services", "--peers", "small-files,large-group", "--work", str(tmp_path)]
+    code = main(words)
+    shown = capsys.readouterr().out
+    assert code == 0, shown
+    assert "| compact_files " in shown
+    assert "| compact_group " in shown
+    assert not (tmp_path / "tables/large-group").exists()
+
+
+def test_a_compaction_above_the_bound_is_a_failure() -> None:
+    results = results_of(Measured("large-group", "compact_group", 9.0, 1100, 5000))
+    assert results.wrong("large-group") == ["large-group compact_group: peak of 1100 MB, above 1073 MB"]

@@ -1,0 +1,93 @@
+"""Memory of compacting one large file group. usage: large_compaction.py DATA TABLE
+
+Half of the bytes are the base file, the other half log files that change all of its rows, five of them. Rows
+have 4,000 bytes that no codec shortens. Writing and compacting are processes of their own, so that the peak
+that is seen is that of the compaction. The result is the size of what was compacted, in megabytes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from ride import step
+
+import drawstring
+
+GIGABYTES = float(os.environ.get("BENCH_COMPACTION_GB", "5"))
+UPSERTS = 5
+PAYLOAD_BYTES = 4000
+ROWS = int(GIGABYTES / 2 * 1e9 / PAYLOAD_BYTES) // UPSERTS * UPSERTS
+ROWS_AT_ONCE = 10_000
+SCHEMA = pa.schema([("id", "string"), ("ts", "int64"), ("payload", "binary")])
+UNTENDED = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+
+
+def rows(ts: int, first: int = 0, step: int = 1) -> pa.RecordBatchReader:
+    """Return a stream of rows, every `step`-th one."""
+    return pa.RecordBatchReader.from_batches(SCHEMA, _batches(ts, np.arange(first, ROWS, step)))
+
+
+def _batches(ts: int, ids: np.ndarray) -> Iterator[pa.RecordBatch]:
+    rng = np.random.default_rng(ts)
+    for start in range(0, len(ids), ROWS_AT_ONCE):
+        some = ids[start : start + ROWS_AT_ONCE]
+        ends = np.arange(len(some) + 1, dtype="int32") * PAYLOAD_BYTES
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(rng.bytes(len(some) * PAYLOAD_BYTES))]
+        payload = pa.Array.from_buffers(pa.binary(), len(some), buffers)
+        keys = [f"id-{number:012d}" for number in some]
+        yield pa.record_batch([keys, np.full(len(some), ts), payload], schema=SCHEMA)
+
+
+def write(path: str) -> None:
+    """Write the base file and the log files."""
+    table = drawstring.create(
+        path,
+        SCHEMA,
+        name="large",
+        table_type="MERGE_ON_READ",
+        record_key=["id"],
+        ordering=["ts"],
+        properties={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"},
+    )
+    table.bulk_insert(rows(0), **UNTENDED)
+    for number in range(UPSERTS):
+        table.upsert(rows(number + 1, number, UPSERTS), **UNTENDED)
+
+
+def part(what: str, path: str) -> None:
+    """Do one part in this process."""
+    if what == "write":
+        write(path)
+    else:
+        done = drawstring.open(path).compact(**UNTENDED)
+        assert done is not None
+        assert done.records_written == ROWS, f"{done} instead of {ROWS:,} rows"
+
+
+def apart(what: str) -> int:
+    """Do one part in a process of its own; return the megabytes that are there before it."""
+    size = sum(file.stat().st_size for file in Path(sys.argv[2]).glob("*.*") if file.is_file())
+    subprocess.run([sys.executable, *sys.argv[:3], what], check=True, stdout=subprocess.DEVNULL)
+    return size // 1_000_000
+
+
+def main() -> None:
+    """Write a new table, compact it, and take it away."""
+    if len(sys.argv) > 3:
+        part(sys.argv[3], sys.argv[2])
+        return
+    shutil.rmtree(sys.argv[2], ignore_errors=True)
+    step("write_group", apart, "write")
+    step("compact_group", apart, "compact")
+    shutil.rmtree(sys.argv[2])
+
+
+if __name__ == "__main__":
+    main()

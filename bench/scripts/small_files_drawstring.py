@@ -1,0 +1,29 @@
+"""drawstring on its embedded engine, in append mode. usage: small_files_drawstring.py DATA TABLE"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from small_files import SCHEMA, TARGET_BYTES, fresh, run
+
+import drawstring
+
+
+class Peer:
+    def __init__(self, path: str) -> None:
+        self._path = path
+        drawstring.create(path, SCHEMA, name="files", record_key=["id"], ordering=["ts"])
+
+    def append(self, rows: pa.Table) -> None:
+        drawstring.open(self._path).append(rows)
+
+    def compact(self) -> int:
+        table = drawstring.open(self._path)
+        table.compact_base_files(**{"hoodie.parquet.max.file.size": str(TARGET_BYTES)})
+        return len(table.file_slices())
+
+    def rows(self) -> int:
+        return drawstring.open(self._path).scan(columns=["id"]).to_arrow().num_rows
+
+
+if __name__ == "__main__":
+    run(Peer(fresh()))
