@@ -22,6 +22,7 @@ from tests.archiving import archive
 
 START = "hoodie.datasource.streaming.startOffset"
 ONE_EACH = {"drawstring.streaming.max_commits": "1"}
+HOLD = {"drawstring.streaming.hold": "stream-1", "drawstring.streaming.hold_hours": "48"}
 CDC = {
     "hoodie.datasource.query.type": "incremental",
     "hoodie.datasource.query.incremental.format": "cdc",
@@ -66,6 +67,28 @@ def streamed(
         .start()
     )
     query.awaitTermination(120)
+
+
+@pytest.mark.spark
+def test_a_stream_under_a_hold_keeps_what_it_has_not_seen(
+    spark: SparkSession, table: drawstring.Table, tmp_path: Path
+) -> None:
+    batches: Batches = []
+    few = {
+        "hoodie.clean.commits.retained": "1",
+        "hoodie.keep.min.commits": "2",
+        "hoodie.keep.max.commits": "3",
+    }
+    write(table, 1)
+    streamed(spark, table, tmp_path / "c", batches.append, **ONE_EACH, **HOLD)
+    assert [each.name for each in table.holds()] == ["stream-1"]
+    for number in range(2, 8):
+        table.upsert(pa.table({"id": [number], "ts": [1]}, SCHEMA), **few)
+        table.compact(**few)
+        table.clean(**few)
+        table.archive(**few)
+    streamed(spark, table, tmp_path / "c", batches.append, **ONE_EACH, **HOLD)
+    assert batches == [[(number, 1)] for number in range(1, 8)]
 
 
 @pytest.mark.spark

@@ -246,3 +246,21 @@ def test_each_batch_of_a_stream_can_be_upserted(session: SparkSession, tmp_path:
     query = stream.writeStream.foreachBatch(lambda df, number: save(df, path, "upsert"))
     query.trigger(availableNow=True).start().awaitTermination()
     assert load(session, path) == [(1, 1), (2, 1)]
+
+
+def test_a_dead_write_is_passed_over_until_a_clean_takes_it_back(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "rides"
+    lazy = {"hoodie.clean.failed.writes.policy": "LAZY"}
+    save(rides(session, 1, 2), path, "upsert", **MOR)
+    save(rides(session, 2, 3, ts=5), path, "upsert")
+    table = drawstring.open(path)
+    dead = table.timeline.writes()[-1]
+    next((path / ".hoodie/timeline").glob(f"{dead.requested}_*")).unlink()
+    save(rides(session, 4), path, "upsert", **lazy, **{"hoodie.clean.automatic": "false"})
+    assert [each.requested for each in table.timeline.pending_writes()] == [dead.requested]
+    assert load(session, path) == [(1, 1), (2, 1), (4, 1)]
+    save(rides(session, 5), path, "upsert", **lazy)
+    assert table.timeline.pending() == ()
+    assert load(session, path) == [(1, 1), (2, 1), (4, 1), (5, 1)]
