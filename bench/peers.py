@@ -108,6 +108,11 @@ PEERS = (
     Peer(FILES, "files", "cow", "small_files_drawstring.py"),
     Peer("small-files-delta-rs", "files", "cow", "small_files_delta_rs.py", module="deltalake"),
     Peer(LARGE_GROUP, "group", "mor", "large_compaction.py"),
+    Peer(SERVICES, "services", "mor", "services_drawstring.py", module="pyspark"),
+    Peer("services-hudi", "services", "mor", "services_hudi_jvm.py", jars=HUDI),
+    Peer("services-delta", "services", "mor", "services_delta_jvm.py", jars=DELTA),
+    Peer("services-iceberg", "services", "mor", "services_iceberg_jvm.py", jars=ICEBERG),
+    Peer("services-paimon", "services", "mor", "services_paimon_jvm.py", jars=PAIMON),
 )
 _SUITE_OF = {
     "scaling": "scaling",

@@ -34,7 +34,8 @@ class Peer(SqlMerge):
         properties = ", ".join(f"'{key}' = '{value}'" for key, value in PROPERTIES.items())
         self.spark.sql("create database if not exists pai.db")
         self.spark.sql(
-            f"create table {self.table_sql} ({columns}) partitioned by (city) tblproperties ({properties})"
+            f"create table if not exists {self.table_sql} ({columns}) partitioned by (city)"
+            f" tblproperties ({properties})"
         )
 
     def rides(self) -> DataFrame:

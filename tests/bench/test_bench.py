@@ -250,6 +250,27 @@ def test_services_are_measured_on_the_embedded_engine(
     assert not (tmp_path / "tables/large-group").exists()
 
 
+def test_services_are_compared_by_seconds_and_by_peaks() -> None:
+    results = results_of(
+        Measured("services", "compact", 2.0, 1000, None),
+        Measured("services-hudi", "compact", 22.0, 4400, None),
+        Measured("services-delta", "compact", 8.0, 3000, None),
+    )
+    shown = aims.text(results)
+    assert (
+        "| services against services-hudi  |                compact |       2.00 |    22.00 |  11.0 |"
+        in shown
+    )
+    assert (
+        "| services against services-hudi  | peak memory of compact |   1,000.00 | 4,400.00 |   4.4 |"
+        in shown
+    )
+    assert (
+        "| services against services-delta |                compact |       2.00 |     8.00 |   4.0 |"
+        in shown
+    )
+
+
 def test_a_compaction_above_the_bound_is_a_failure() -> None:
     results = results_of(Measured("large-group", "compact_group", 9.0, 1100, 5000))
     assert results.wrong("large-group") == ["large-group compact_group: peak of 1100 MB, above 1073 MB"]
