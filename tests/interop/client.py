@@ -95,6 +95,10 @@ class Referee:
         found: str | None = answer["instant"]
         return found
 
+    def change_version(self, table: str, to: int, options: Mapping[str, str] = NO_OPTIONS) -> None:
+        """Upgrade or downgrade a table."""
+        self._ask(do="change_version", table=table, to=to, options=dict(options))
+
     def _fresh(self, name: str) -> Path:
         self._count += 1
         return Path(self._scratch.name) / f"{self._count}-{name}"

@@ -8,6 +8,7 @@ one line on standard output. Rows do not travel in the lines: they are Parquet f
     {"do": "timeline", "table": T}   answers "instants": [[requested, completed, action, state]]
     {"do": "compact", "table": T, "options": {...}}   answers "instant": TIME, or null for none
     {"do": "service", "table": T, "what": NAME, "instant": TIME, "run": BOOL, "options": {...}}   likewise
+    {"do": "change_version", "table": T, "to": VERSION, "options": {...}}
 
 A service is compaction, log_compaction or clustering (scheduled, and run if `run` says so; with an instant
 that plan is run), clean, archive, rollback, savepoint or restore (the last three of an instant).
@@ -126,6 +127,20 @@ class Referee:
             client.close()
         return {"instant": instant}
 
+    def change_version(self, request):
+        hudi = self.spark._jvm.org.apache.hudi
+        client = self._write_client(request["table"], request["options"])
+        try:
+            hudi.table.upgrade.UpgradeDowngrade(
+                self._meta_client(request["table"]),
+                client.getConfig(),
+                client.getEngineContext(),
+                hudi.table.upgrade.SparkUpgradeDowngradeHelper.getInstance(),
+            ).run(hudi.common.table.HoodieTableVersion.fromVersionCode(request["to"]), None)
+        finally:
+            client.close()
+        return {}
+
     def _meta_client(self, table):
         hudi = self.spark._jvm.org.apache.hudi
         hadoop = self.spark._jsc.hadoopConfiguration()
@@ -147,7 +162,8 @@ class Referee:
 
 def serve(referee: Referee, answers: TextIO) -> None:
     """Answer requests until standard input ends."""
-    actions = {name: getattr(referee, name) for name in ("read", "write", "timeline", "compact", "service")}
+    names = ("read", "write", "timeline", "compact", "service", "change_version")
+    actions = {name: getattr(referee, name) for name in names}
     print(json.dumps({"ok": True}), file=answers, flush=True)
     for line in sys.stdin:
         request = json.loads(line)
