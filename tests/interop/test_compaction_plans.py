@@ -62,6 +62,29 @@ def test_hudi_reads_and_goes_on_with_compacted_logs(referee: Referee, tmp_path: 
     assert_both_read(referee, history)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_hudi_runs_a_log_compaction_that_drawstring_planned(
+    referee: Referee, tmp_path: Path, version: int
+) -> None:
+    case = Case(version, "MERGE_ON_READ")
+    history = write(str(tmp_path / "rides"), case)
+    options = {
+        **hudi_options(case),
+        **FEW_BLOCKS,
+        **NO_METADATA_TABLE,
+        "hoodie.log.compaction.enable": "true",
+    }
+    history.upsert([row(number, 600) for number in range(20, 40)])
+    history.delete([row(number, 650) for number in (3, 21, 39)])
+
+    ours = history.table.schedule_log_compaction(**FEW_BLOCKS)
+    assert ours is not None
+    assert referee.service(history.path, "log_compaction", options, instant=ours) == ours
+    assert history.table.timeline.write_at(ours)
+    assert_both_read(referee, history)
+
+
 def test_hudi_reads_and_goes_on_with_a_table_after_hybrid_compactions(
     referee: Referee, tmp_path: Path
 ) -> None:

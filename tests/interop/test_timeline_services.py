@@ -53,6 +53,24 @@ def test_hudi_goes_on_with_a_table_that_was_cleaned_and_archived(
     assert_both_read(referee, history)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("case", [CASES[0], CASES[1], CASES[-1]], ids=str)
+def test_hudi_passes_over_holds(referee: Referee, tmp_path: Path, case: Case) -> None:
+    history = create(str(tmp_path / "rides"), case)
+    upsert(history, 1)
+    held = history.table.hold("reader")
+    tending = {**SHORT, "hoodie.clean.automatic": "true", "hoodie.archive.automatic": "true"}
+    for number in range(2, 8):
+        hudi_writes(referee, history, "upsert", [row(key, 100 * number) for key in range(5)], **tending)
+    referee.service(history.path, "clean", {**hudi_options(case), **SHORT})
+    referee.service(history.path, "archive", {**hudi_options(case), **SHORT})
+    assert_both_read(referee, history)
+    history.table = drawstring.open(history.path)
+    assert history.table.holds() == [held]
+    upsert(history, 9, **SHORT)
+    assert_both_read(referee, history)
+
+
 @cases
 def test_hudi_goes_on_with_a_table_that_was_restored(referee: Referee, tmp_path: Path, case: Case) -> None:
     history = create(str(tmp_path / "rides"), case)
