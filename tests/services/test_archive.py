@@ -357,14 +357,32 @@ def test_the_deltas_that_make_a_compaction_due_stay() -> None:
     ]
 
 
-def test_cleans_and_rollbacks_go_along_but_the_last_clean() -> None:
+def test_cleans_rollbacks_and_restores_go_along() -> None:
     others = [
         Instant("0005", Action.CLEAN, State.COMPLETED, "0006"),
         Instant("0015", Action.ROLLBACK, State.COMPLETED, "0016"),
         Instant("0025", Action.CLEAN, State.COMPLETED, "0026"),
         Instant("0026", Action.RESTORE, State.COMPLETED, "0027"),
+        Instant("0055", Action.CLEAN, State.COMPLETED, "0056"),
     ]
-    assert chosen(writes(9, *others)) == ["000", "0005", "001", "0015", "002", "003", "004", "005"]
+    went = ["000", "0005", "001", "0015", "002", "0025", "0026", "003", "004", "005"]
+    assert chosen(writes(9, *others)) == went
+
+
+@tables
+def test_no_instant_stays_that_is_older_than_an_archived_write(table_type: str, version: int) -> None:
+    table = create(table_type=table_type, version=version)
+    first, *_ = upserted(table, range(3), **NEVER)
+    if table_type == MOR:
+        table.compact(**NEVER)
+    upserted(table, [3], **NEVER)
+    assert table.clean(**SHORT) is not None
+    upserted(table, range(4, 12), **NEVER)
+    table.archive(**SHORT | {"hoodie.clean.automatic": "false"})
+    newest = max(each.requested for each in archived(table) if each.is_write)
+    assert min(each.requested for each in table.timeline.instants) > newest
+    with pytest.raises(InvalidError, match="may have been cleaned away"):
+        table.scan(as_of=first).to_arrow()
 
 
 def test_a_default_table_of_real_files_is_archived(tmp_path: Path) -> None:

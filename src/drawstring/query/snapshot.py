@@ -26,6 +26,7 @@ from drawstring.query.pruning import Partition, partitions_to_read
 from drawstring.query.scan import Scan
 from drawstring.query.support import check_readable, schema_history, visible_schema
 from drawstring.schema.history import SchemaHistory
+from drawstring.timeline.archived import open_archive
 from drawstring.timeline.instants import as_instant_time
 
 _log = logging.getLogger("drawstring")
@@ -167,12 +168,14 @@ def check_not_cleaned(facts: TableFacts, time: str) -> None:
 
     A clean by commits says from when on they are. One that keeps the newest versions of each file group says
     no such thing, and as in Hudi the table answers with what is left of that time; the log warns then.
+    What an archived clean took is not looked up: no time before it can be read.
 
     Raises:
-        InvalidError: a clean removed files that the table had then.
+        InvalidError: a clean removed files that the table had then, or may have.
     """
     found = _last_clean(facts)
     if found is None:
+        _check_archived_cleans(facts, time)
         return
     instant, done = found
     if done.earliest and time < done.earliest:
@@ -187,6 +190,20 @@ def check_not_cleaned(facts: TableFacts, time: str) -> None:
             facts.storage.spec.uri,
             instant.requested,
             time,
+        )
+
+
+def _check_archived_cleans(facts: TableFacts, time: str) -> None:
+    first = facts.timeline.start
+    if first is None or time >= first:
+        return
+    archived = open_archive(facts.storage, facts.config).completed(time)
+    cleans = [each.requested for each in archived if each.action is Action.CLEAN and each.requested > time]
+    if cleans:
+        raise InvalidError(
+            f"files of the table as of {time} may have been cleaned away at {cleans[-1]}:"
+            f" ask for {first} or later",
+            table=facts.storage.spec.uri,
         )
 
 

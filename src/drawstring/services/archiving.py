@@ -5,8 +5,9 @@
     <-- archived --------> ^ the bound: nothing from here on may go
 
 Once a write is archived its files count as committed, whatever they are, and what else it said is forgotten.
-So no write goes that somebody still asks: see `_bounds`. Cleans and rollbacks go with the writes after them,
-the last clean aside: the next one begins where it ended.
+So no write goes that somebody still asks: see `_bounds`. Cleans, rollbacks and restores go with the writes
+after them, all of them: Hudi takes a write for pending that is newer than the first active instant, whichever
+that is, and not on the timeline, and reads its log files over newer base files.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from drawstring.model.instant import Action, Instant
 from drawstring.timeline.timeline import Timeline
 
 _READERS_OF_THE_RETAINED = 2
-_GO_ALONG = frozenset({Action.CLEAN, Action.ROLLBACK})
+_GO_ALONG = frozenset({Action.CLEAN, Action.ROLLBACK, Action.RESTORE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +65,8 @@ def plan_archive(facts: ArchiveFacts, archiving: Archiving) -> list[Instant]:
     ][: len(writes) - least]
     if not going:
         return []
-    last_clean = facts.timeline.completed_of(Action.CLEAN)[-1:]
-    along = [
-        each
-        for each in facts.timeline.completed_of(*_GO_ALONG)
-        if each.requested < going[-1].requested and each not in last_clean
-    ]
+    last = going[-1].requested
+    along = [each for each in facts.timeline.completed_of(*_GO_ALONG) if each.requested < last]
     return sorted([*going, *along])
 
 
