@@ -40,7 +40,7 @@ def summarise_log(storage: Storage, log: LogFile) -> tuple[StoredSummary, bool]:
 def _keys(file: pa.NativeFile, block: LogBlock) -> list[pa.Array] | None:
     """Return the keys of a block, None for one that is about other blocks or torn."""
     if block.kind.is_data:
-        batches = block_rows(file, block, [RECORD_KEY])
+        batches = list(block_rows(file, block, [RECORD_KEY]))
         if any(RECORD_KEY not in batch.schema.names for batch in batches):
             return None
         return [batch.column(RECORD_KEY).cast(pa.string()) for batch in batches]
