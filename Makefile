@@ -8,7 +8,7 @@ ARGS ?=
 HISTORIES ?= 3
 EXAMPLES ?= 100000
 SEED ?= $(shell date +%s)
-WORKERS ?= 2
+WORKERS ?= 3
 SEEDS ?= 3
 STEPS ?= 12
 # Tests start hundreds of processes: what Python compiled for one is kept for the others, whatever the caller set.
@@ -23,7 +23,7 @@ setup: ## create .venv from the lock file; quick when nothing changed
 	@scripts/venv.sh .venv requirements/dev.lock --project
 
 .PHONY: test
-test: setup ## run the tests in two processes (ARGS="-k name" goes to pytest; WORKERS=0: in one)
+test: setup ## run the tests in three processes, one of them with Spark (ARGS="-k name" goes to pytest; WORKERS=0: in one)
 	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not long" $(ARGS)
 
 .PHONY: test-long
