@@ -33,3 +33,21 @@ def test_file_groups_come_together_in_executors(spark: SparkSession, tmp_path: P
     assert len(table.file_slices()) == result.files
     assert held(spark, path) == before
     assert table.cluster(**ORDER) is None
+
+
+def test_executors_fold_log_files_when_a_table_changes_its_version(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "rides")
+    old = {**KEYS, **MOR, "hoodie.write.table.version": "6"}
+    drawstring.spark.write(rides(spark, *range(6)), path, options=old)
+    drawstring.spark.write(rides(spark, 2, 3, ts=5), path, options=old)
+    before, table = held(spark, path), drawstring.spark.table(spark, path)
+    assert table.config.version == 6
+    told: list[tuple[int, int]] = []
+    result = table.upgrade(9, lambda done, total: told.append((done, total)))
+    assert result.compacted and told[-1][0] == told[-1][1] > 0
+    assert (table.config.version, held(spark, path)) == (9, before)
+    drawstring.spark.write(rides(spark, 2, ts=7), path, options={**KEYS, **MOR})
+    assert table.downgrade(6).compacted
+    assert len(held(spark, path)) == len(before)
