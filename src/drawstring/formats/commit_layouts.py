@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from drawstring.formats import schemas
 from drawstring.formats.avro_container import DAMAGE, MAGIC, encode_container
+from drawstring.formats.metadata import json_commit
 from drawstring.formats.records import damaged, one_record
 
 _TEXTS: Final = "extraMetadata"
@@ -37,7 +38,7 @@ def commit_in_layout(data: bytes, layout: int, *, replace: bool) -> bytes:
     is_avro = data[:4] == MAGIC
     if is_avro == (layout > 1):
         return data
-    return _json(one_record(data)) if is_avro else avro_commit(_parsed(data), replace=replace)
+    return _json(one_record(data)) if is_avro else avro_commit(json_commit(data), replace=replace)
 
 
 def avro_commit(content: Mapping[str, Any], *, replace: bool) -> bytes:
@@ -66,16 +67,6 @@ def avro_file(schema_name: str, record: Mapping[str, Any]) -> bytes:
         return encode_container(schemas.load(schema_name), dict(record))
     except DAMAGE as error:
         raise damaged("an archived instant", error) from error
-
-
-def _parsed(data: bytes) -> dict[str, Any]:
-    try:
-        content = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise damaged("commit metadata", error) from error
-    if not isinstance(content, dict):
-        raise damaged("commit metadata", "it is not a JSON object")
-    return content
 
 
 def _json(record: Mapping[str, Any]) -> bytes:

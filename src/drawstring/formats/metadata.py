@@ -97,7 +97,7 @@ def decode_commit(data: bytes) -> CommitMetadata:
     """
     if not data:
         return CommitMetadata()
-    return commit_of(one_record(data) if data[:4] == MAGIC else _parse_json(data))
+    return commit_of(one_record(data) if data[:4] == MAGIC else json_commit(data))
 
 
 def commit_of(content: dict[str, Any]) -> CommitMetadata:
@@ -109,7 +109,12 @@ def commit_of(content: dict[str, Any]) -> CommitMetadata:
     return read_as(_commit_of, content, "commit metadata")
 
 
-def _parse_json(data: bytes) -> dict[str, Any]:
+def json_commit(data: bytes) -> dict[str, Any]:
+    """Return commit metadata of layout 1, decoded.
+
+    Raises:
+        CorruptTableError: it is not a JSON object.
+    """
     try:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:
