@@ -223,10 +223,7 @@ class TableServices(TableQueries):
             UnsupportedError: there is no such version, or it cannot hold what the table has.
             ConflictError: another writer holds the table, or another process compacts it.
         """
-        with self._about():
-            check_call(options)
-            self._check_direction("upgrade", version, lower=False)
-            return change_version(self._state, version, WriteOptions.parse(options), progress)
+        return self._change_version(version, progress, options, lower=False)
 
     def downgrade(self, version: int, progress: Progress | None = None, **options: Any) -> VersionResult:
         """Make the table one of a lower version, for older readers and writers; see `upgrade`.
@@ -241,20 +238,22 @@ class TableServices(TableQueries):
             UnsupportedError: there is no such version, or it cannot hold what the table has.
             ConflictError: another writer holds the table, or another process compacts it.
         """
-        with self._about():
-            check_call(options)
-            self._check_direction("downgrade", version, lower=True)
-            return change_version(self._state, version, WriteOptions.parse(options), progress)
+        return self._change_version(version, progress, options, lower=True)
 
     def plan_version(self, version: int) -> VersionPlan:
         """Return what `upgrade` or `downgrade` would change in the table's properties; it stays as it is."""
         with self._about():
             return planned_version(self._state, version)
 
-    def _check_direction(self, verb: str, version: int, *, lower: bool) -> None:
-        current = self.config.version
-        if version in VERSIONS and (version > current if lower else version < current):
-            other = "upgrade" if lower else "downgrade"
-            raise InvalidError(
-                f"the table has version {current}, so {verb} does not lead to {version}: use {other}"
-            )
+    def _change_version(
+        self, version: int, progress: Progress | None, options: dict[str, Any], *, lower: bool
+    ) -> VersionResult:
+        with self._about():
+            check_call(options)
+            current = self.config.version
+            if version in VERSIONS and (version > current if lower else version < current):
+                verb, other = ("downgrade", "upgrade") if lower else ("upgrade", "downgrade")
+                raise InvalidError(
+                    f"the table has version {current}, so {verb} does not lead to {version}: use {other}"
+                )
+            return change_version(self._state, version, WriteOptions.parse(options), progress)
