@@ -13,7 +13,7 @@ from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.stamp import Stamp
 from drawstring.formats.parquet import ParquetSink, former_filter
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import PARTITION_METADATA, BaseFile, FileSlice, join_path
+from drawstring.model.files import PARTITION_METADATA, BaseFile, FileSlice, file_id_of, join_path
 from drawstring.storage.protocol import Storage
 
 
@@ -150,7 +150,7 @@ class NewGroups:
                 self._settings,
                 self._storage,
                 self._partition,
-                file_id or f"{self._ids.uuid()}-0",
+                file_id or file_id_of(self._ids.uuid()),
                 self._context.write_token,
             )
         writer.write(self._stamp.apply(batch, writer.name))

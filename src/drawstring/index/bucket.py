@@ -23,7 +23,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.base.javahash import string_hash
 from drawstring.index.bucket_counts import BucketCounts
 from drawstring.index.families import Hashing
-from drawstring.model.files import FileSlice
+from drawstring.model.files import FileSlice, file_id_of
 
 _BUCKET_FILE_ID = re.compile(r"(\d{8})-")
 NULL, EMPTY = "__null__", "__empty__"
@@ -81,7 +81,7 @@ class BucketIndex(Hashing):
 
     def new_file_id(self, route: str | None, ids: Ids) -> str:
         """Name a file group for a bucket."""
-        return f"{route}{ids.uuid()[8:]}-0"
+        return file_id_of(f"{route}{ids.uuid()[8:]}")
 
 
 def bucket_of(file_id: str) -> int | None:

@@ -20,7 +20,7 @@ from drawstring.index.bucket import EMPTY, NULL, compound_hashes, is_compound
 from drawstring.index.families import Hashing
 from drawstring.index.rings import Ring, load_ring, save_first_ring
 from drawstring.index.xxhash import Hashes, xxhash32
-from drawstring.model.files import FileSlice
+from drawstring.model.files import FileSlice, file_id_of, prefix_of
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
 from drawstring.timeline.timeline import Timeline
@@ -75,15 +75,15 @@ class ConsistentIndex(Hashing):
                     " was written with another index; write with the same index settings as before",
                     path=each.partition,
                 )
-        return next((each for each in slices if each.file_id == f"{route}-0"), None)
+        return next((each for each in slices if prefix_of(each.file_id) == route), None)
 
     def new_file_id(self, route: str | None, ids: Ids) -> str:
         """Name the file group of a node."""
-        return f"{route}-0"
+        return file_id_of(str(route))
 
     def has_group(self, partition: str, file_id: str) -> bool:
         """Tell whether a file group is on the ring of its partition."""
-        return file_id[:-2] in self.ring(partition).prefixes
+        return prefix_of(file_id) in self.ring(partition).prefixes
 
     def save_rings(self, storage: Storage, partitions: Iterable[str]) -> None:
         """Put the first ring of partitions that have none."""

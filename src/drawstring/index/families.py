@@ -17,7 +17,7 @@ from drawstring.engine.protocol import Rows
 from drawstring.filegroups.settings import FileSettings
 from drawstring.index.bloom import BloomPruning
 from drawstring.index.look import TableLook
-from drawstring.model.files import FileSlice
+from drawstring.model.files import FileSlice, file_id_of
 
 
 class Hashing:
@@ -89,4 +89,4 @@ class Joining:
 
     def new_file_id(self, route: str | None, ids: Ids) -> str:
         """Name a file group."""
-        return f"{ids.uuid()}-0"
+        return file_id_of(ids.uuid())

@@ -24,8 +24,20 @@ METADATA_BOOTSTRAP = "00000000000001"
 FULL_BOOTSTRAP = "00000000000002"
 """The instant of base files that a bootstrap wrote with all their columns."""
 
+_ORDINAL = "-0"
+
 PARTITION_METADATA = ".hoodie_partition_metadata"
 HOODIE_FOLDER = ".hoodie"
+
+
+def file_id_of(prefix: str) -> str:
+    """Return the id of the file group that a prefix names: a writer numbers those of one prefix, from 0."""
+    return f"{prefix}{_ORDINAL}"
+
+
+def prefix_of(file_id: str) -> str:
+    """Return what the id of a file group begins with, before its number."""
+    return file_id.removesuffix(_ORDINAL)
 
 
 @dataclass(frozen=True, slots=True)

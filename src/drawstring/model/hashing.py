@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from drawstring.model.files import file_id_of
+
 REPLACE: Final = "REPLACE"
 DELETE: Final = "DELETE"
 
@@ -36,7 +38,7 @@ class NodeChange:
     @property
     def file_id(self) -> str:
         """The file group of a node that is put on the ring."""
-        return f"{self.prefix}-0"
+        return file_id_of(str(self.prefix))
 
 
 def encode_nodes(nodes: Iterable[NodeChange]) -> str:

@@ -16,7 +16,7 @@ from drawstring.filegroups.tasks import InstantRange, ReadTask, nullable
 from drawstring.filegroups.virtual_keys import as_stored
 from drawstring.model.clustering import ClusteringGroup
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import FileSlice
+from drawstring.model.files import FileSlice, file_id_of
 from drawstring.services.row_order import RowOrder
 from drawstring.services.stitch_group import stitched
 from drawstring.storage import open_spec
@@ -89,7 +89,7 @@ class ClusterGroup:
         try:
             for batch in rows:
                 if writer is None:
-                    file_id = f"{self.ids.uuid()}-0"
+                    file_id = file_id_of(self.ids.uuid())
                     writer = BaseFileWriter(settings, storage, partition, file_id, context.write_token)
                 if stamp is None:
                     writer.write(as_stored(batch, writer.name, settings.config))

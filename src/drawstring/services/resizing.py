@@ -26,7 +26,7 @@ from drawstring.index.consistent import key_hashes
 from drawstring.index.rings import HASH_MASK, Ring, confirm_ring, load_ring, save_ring, sweep_rings
 from drawstring.model.clustering import ClusteringGroup, ClusteringPlan
 from drawstring.model.commit import CommitMetadata, WriteStat
-from drawstring.model.files import FileSlice
+from drawstring.model.files import FileSlice, file_id_of, prefix_of
 from drawstring.model.hashing import NODES_KEY, NodeChange, decode_nodes
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.services.cluster_group import ClusterGroup, Numbered, located
@@ -35,7 +35,6 @@ from drawstring.services.resizing_plan import (
     SplitPolicy,
     middle_of_range,
     plan_resizing,
-    prefix_of,
 )
 from drawstring.services.transaction import Session
 from drawstring.storage import open_spec
@@ -148,7 +147,7 @@ class ResizeGroup:
                     if rows.num_rows:
                         if prefix not in writers:
                             writers[prefix] = BaseFileWriter(
-                                settings, storage, group.partition, f"{prefix}-0", context.write_token
+                                settings, storage, group.partition, file_id_of(prefix), context.write_token
                             )
                         writer = writers[prefix]
                         writer.write(as_stored(rows, writer.name, settings.config))
@@ -185,7 +184,7 @@ def _median(storage: Storage, ring: Ring, file_slice: FileSlice, fields: tuple[s
         sample.append(key_hashes(picked, fields).astype(np.int64) & HASH_MASK)
     if not sample:
         return None
-    number = ring.prefixes.index(prefix_of(file_slice))
+    number = ring.prefixes.index(prefix_of(file_slice.file_id))
     former, value = ring.values[number - 1], ring.values[number]
     # Along the ring from the former node on: the stretch may lie across the end of the hashes.
     along = np.sort((np.concatenate(sample) - former - 1) % (HASH_MASK + 1))

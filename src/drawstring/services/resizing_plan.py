@@ -16,7 +16,7 @@ from drawstring.base.clock import Ids
 from drawstring.config.options import WriteOptions
 from drawstring.index.rings import Ring
 from drawstring.model.clustering import ClusteringGroup
-from drawstring.model.files import FileSlice
+from drawstring.model.files import FileSlice, prefix_of
 from drawstring.model.hashing import NODES_KEY, PARTITION_KEY, SEQUENCE_KEY, NodeChange, encode_nodes
 from drawstring.services.clustering_plan import group_of
 
@@ -30,7 +30,7 @@ SplitPolicy = Callable[[Ring, FileSlice], int | None]
 
 def middle_of_range(ring: Ring, file_slice: FileSlice) -> int | None:
     """Cut in the middle of the stretch of hashes: several rounds make buckets even."""
-    return ring.middle(prefix_of(file_slice))
+    return ring.middle(prefix_of(file_slice.file_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,9 @@ def plan_resizing(
     """
     asked, aim = options.clustering, options.sizing.base_file_size_max_bytes
     places = {prefix: number for number, prefix in enumerate(ring.prefixes)}
+    named = [(prefix_of(each.file_id), each) for each in slices if not each.logs]
     buckets = sorted(
-        (Bucket(places[prefix_of(s)], s) for s in slices if not s.logs and prefix_of(s) in places),
+        (Bucket(places[prefix], each) for prefix, each in named if prefix in places),
         key=lambda bucket: bucket.place,
     )
     slots = (asked.buckets_max or ring.buckets) - len(ring.values)
@@ -79,11 +80,6 @@ def plan_resizing(
         *(_split(ring, bucket, cut, ids) for bucket, cut in splits),
         *(_merge(ring, buckets, ids) for buckets in merges),
     ]
-
-
-def prefix_of(file_slice: FileSlice) -> str:
-    """Return what the id of a slice's file group begins with."""
-    return file_slice.file_id.removesuffix("-0")
 
 
 def _merges(buckets: Sequence[Bucket], bytes_max: int, room: int) -> list[list[Bucket]]:

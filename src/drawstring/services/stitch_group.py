@@ -11,7 +11,7 @@ from drawstring.filegroups.markers import Markers
 from drawstring.filegroups.settings import FileSettings
 from drawstring.formats.parquet_stitch import StitchSource, can_stitch, stitch, stitch_source
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import BaseFile, FileSlice, file_extension, join_path
+from drawstring.model.files import BaseFile, FileSlice, file_extension, file_id_of, join_path
 from drawstring.storage.protocol import Storage
 
 ROW_GROUP_BYTES_MIN: Final = 128 << 10
@@ -51,9 +51,10 @@ def stitched(
     if size_bytes < row_groups * ROW_GROUP_BYTES_MIN:
         return None
     sized = [(source, file.status.size_bytes) for source, file in zip(sources, files, strict=True)]
+    parts = [(each, file_id_of(ids.uuid())) for each in _files_of(sized, settings.base_file_bytes_max)]
     return [
-        _write(settings, storage, each, BaseFile.name_of(f"{ids.uuid()}-0", write_token, settings.instant))
-        for each in _files_of(sized, settings.base_file_bytes_max)
+        _write(settings, storage, part, BaseFile.name_of(file_id, write_token, settings.instant))
+        for part, file_id in parts
     ]
 
 

@@ -30,7 +30,7 @@ from drawstring.formats.parquet import ParquetQuery, read_parquet
 from drawstring.index.protocol import KEY, PARTITION
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
-from drawstring.model.files import FULL_BOOTSTRAP, METADATA_BOOTSTRAP, FileStatus, join_path
+from drawstring.model.files import FULL_BOOTSTRAP, METADATA_BOOTSTRAP, FileStatus, file_id_of, join_path
 from drawstring.model.result import CommitResult
 from drawstring.schema.avro import arrow_to_avro
 from drawstring.schema.evolve import conform
@@ -218,7 +218,7 @@ class WriteKeys:
         number, (folder, file) = numbered
         token = TaskContext(number, 0, int(self.ids.uuid()[:6], 16)).write_token
         storage, partition = open_spec(self.settings.storage), folder.partition
-        writer = BaseFileWriter(self.settings, storage, partition, f"{self.ids.uuid()}-0", token)
+        writer = BaseFileWriter(self.settings, storage, partition, file_id_of(self.ids.uuid()), token)
         stamp, generator = self.settings.stamp(number), KeyGenerator(self.config)
         try:
             for batch in _rows(self.source, folder, file, self.key_schema):

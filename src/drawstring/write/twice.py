@@ -25,7 +25,7 @@ from drawstring.index.consistent import ConsistentIndex, key_hashes
 from drawstring.index.protocol import KEY, PARTITION, ROUTE, Index
 from drawstring.index.rings import Ring
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import FileSlice, LogFile
+from drawstring.model.files import FileSlice, LogFile, file_id_of, prefix_of
 from drawstring.model.instant import Action, Instant
 from drawstring.services.resizing import is_resizing, nodes_of
 from drawstring.write.facts import WriteFacts
@@ -82,7 +82,7 @@ class WriteTwice:
         resized = self.partitions.get(partition)
         if resized is None or route not in resized.new:
             return None
-        file_id = f"{route}-0"
+        file_id = file_id_of(route)
         parsed = (LogFile.parse(status) for status in lookup.view().listing.files(partition))
         logs = (log for log in parsed if log and (log.file_id, log.instant) == (file_id, resized.instant))
         ordered = sorted((log for log in logs if not log.is_cdc), key=lambda log: log.order)
@@ -99,7 +99,7 @@ class WriteTwice:
 
     def _is_copy(self, stat: WriteStat) -> bool:
         resized = self.partitions.get(stat.partition)
-        return resized is not None and stat.file_id.removesuffix("-0") in resized.new
+        return resized is not None and prefix_of(stat.file_id) in resized.new
 
 
 def write_twice(facts: WriteFacts, index: Index, options: WriteOptions) -> WriteTwice | None:
@@ -118,7 +118,7 @@ def write_twice(facts: WriteFacts, index: Index, options: WriteOptions) -> Write
         for partition in sorted({group.partition for group in plan.groups}):
             groups = [group for group in plan.groups if group.partition == partition]
             nodes = [node for group in groups for node in nodes_of(group)]
-            old = {each.file_id.removesuffix("-0") for group in groups for each in group.slices}
+            old = {prefix_of(each.file_id) for group in groups for each in group.slices}
             new = {node.prefix for node in nodes if node.prefix is not None}
             ring = index.ring(partition).changed(nodes)
             if partition in found:
