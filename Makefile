@@ -23,7 +23,7 @@ setup: ## create .venv from the lock file; quick when nothing changed
 	@scripts/venv.sh .venv requirements/dev.lock --project
 
 .PHONY: test
-test: setup ## run the tests in three processes, one of them with Spark (ARGS="-k name" goes to pytest; WORKERS=0: in one)
+test: setup ## run the tests in three processes, two of them with Spark (ARGS="-k name" goes to pytest; WORKERS=0: in one)
 	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not long" $(ARGS)
 
 .PHONY: test-long
