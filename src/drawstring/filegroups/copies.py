@@ -28,8 +28,10 @@ def named_otherwise(path: str, requested: str) -> LogFile | None:
 
 def resizing_of(instant: Instant, stat: WriteStat) -> str | None:
     """Return the time of the resizing that a file of a write is a copy for; None for other files."""
+    if stat.prev_commit != instant.requested:  # told without parsing a name, of nearly all files
+        return None
     log = named_otherwise(stat.path, instant.requested)
-    return log.instant if log is not None and stat.prev_commit == instant.requested else None
+    return log.instant if log is not None else None
 
 
 def may_be_gone(timeline: Timeline, instant: Instant, stat: WriteStat) -> bool:
