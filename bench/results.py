@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -105,9 +106,15 @@ class Results:
             return self.expected[f"incremental_{BY_NAME[one.peer].kind}"]
         return self.expected[one.step] if one.step in CHECKED else None
 
-    def save(self, file: Path) -> None:
-        """Write the steps as JSON lines."""
-        file.write_text("".join(json.dumps(asdict(step)) + "\n" for step in self.steps))
+    def save(self, file: Path, failed: Collection[str] = ()) -> None:
+        """Write the steps as JSON lines, without those of peers that failed."""
+        steps = (step for step in self.steps if step.peer not in failed)
+        file.write_text("".join(json.dumps(asdict(step)) + "\n" for step in steps))
+
+    def load(self, file: Path) -> None:
+        """Take over the steps that were saved there; no file, no steps."""
+        if file.exists():
+            self.steps += [Measured(**json.loads(line)) for line in file.read_text().splitlines()]
 
 
 def _peak_mb_max(one: Measured) -> int | None:

@@ -47,15 +47,19 @@ def main(words: list[str] | None = None) -> int:
 def run(options: argparse.Namespace, work: Path) -> int:
     """Make the data, run the peers, print the tables; return the exit code."""
     size = data.Size.of(options.rows, options.batches)
-    results = Results(_data(options.peers, size, work / "data"))
-    failed = []
+    results, saved = Results(_data(options.peers, size, work / "data")), work / "results.jsonl"
+    if options.go_on:
+        results.load(saved)
+    done, failed = results.peers(), []
     for peer in options.peers:
+        if peer.name in done:
+            continue
         able = command(peer, work / "data", work / "tables")
         if isinstance(able, Missing):
             _say(f"{peer.name}: left out: {able.why}")
         elif not _run_peer(peer, able, work, results):
             failed.append(peer.name)
-        results.save(work / "results.jsonl")
+        results.save(saved, failed)
     return _tell(options, size, results, failed)
 
 
@@ -164,6 +168,9 @@ def _arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--peers", type=_peers, help="names, with commas between them")
     parser.add_argument(
         "--work", type=Path, metavar="FOLDER", help="keep data, tables, logs and results here"
+    )
+    parser.add_argument(
+        "--go-on", action="store_true", help="take the results of peers that have some in --work already"
     )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="put the tables into a page too")
     parser.add_argument(

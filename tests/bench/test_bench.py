@@ -50,6 +50,24 @@ def test_a_peer_that_fails_is_told_with_its_last_words(
     assert "Failed, or wrong results: pyarrow-plain" in shown
 
 
+def test_a_run_goes_on_with_the_peers_that_have_no_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tells = """print('{"begin": 1}'); print('{"step": "bulk_insert", "s": 2.5, "result": null}')"""
+    dies = f"{tells}; raise SystemExit('no disk left')"
+    run = {"pyarrow-plain": tells, "delta-rs": dies}
+    monkeypatch.setattr(
+        "bench.run.command", lambda peer, *_: Command((sys.executable, "-c", run[peer.name]), {})
+    )
+    words = ["--rows", "100", "--batches", "1", "--work", str(tmp_path), "--peers", "pyarrow-plain,delta-rs"]
+    assert main(words) == 1
+    run |= {"pyarrow-plain": "raise SystemExit('asked again')", "delta-rs": tells}
+    capsys.readouterr()
+    assert main([*words, "--go-on"]) == 0
+    table = capsys.readouterr().out
+    assert table.count("2.50 ") == 3, table  # one step told, two in the table
+
+
 def test_the_data_is_made_once(tmp_path: Path) -> None:
     first = data.make(tmp_path, data.Size.of(500, 1))
     written = (tmp_path / "base.parquet").stat().st_mtime_ns
