@@ -16,10 +16,12 @@ from drawstring.base.errors import (
     InvalidError,
     UnsupportedError,
 )
+from drawstring.config.options import WriteOptions
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.timeline.archive_writer import archive_instants
 from drawstring.timeline.archived import open_archive
 from drawstring.timeline.instants import instant_time
 from drawstring.timeline.layout import parse_instant
@@ -297,6 +299,24 @@ def test_pending_compactions_are_run_and_dead_writes_taken_back_first() -> None:
     assert not late.timeline.pending()
     assert planned in {each.requested for each in late.timeline.writes()}
     assert held(late) == [("a", "rome", 3, 3.0)]
+
+
+def test_cleans_that_hudi_left_behind_when_it_archived_later_writes_are_archived_with_them() -> None:
+    table = create(version=6, properties=BUCKETS)
+    how = {**MANUAL, "hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}
+    for number in range(6):
+        table.upsert(rides(("a", "rome", number, 1.0)), **how)
+    cleans = [each.requested for each in table.timeline.completed_of(Action.CLEAN)]
+    archived = [write for write in table.timeline.writes() if write.requested < cleans[-2]]
+    assert cleans[0] < archived[-1].requested
+    archive_instants(table.state.storage, table.config, WriteOptions.parse({}).archiving, archived)
+
+    table.upgrade(9)
+    assert [each.requested for each in table.timeline.completed_of(Action.CLEAN)] == cleans[-2:]
+    assert min(table.timeline.instants).requested > archived[-1].requested
+    kept = {each.requested for each in open_archive(table.state.storage, table.config).completed("")}
+    assert kept == {*cleans[:-2], *(each.requested for each in archived)}
+    assert held(table) == [("a", "rome", 5, 1.0)]
 
 
 def test_another_writer_is_waited_for_no_longer_than_asked() -> None:

@@ -13,9 +13,9 @@ from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.markers import MARKER_ROOT, Markers
 from drawstring.model.files import FileStatus, LogFile
-from drawstring.model.instant import Action, Instant
+from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.result import ArchiveResult
-from drawstring.services.archiving import ArchiveFacts, overlapping, plan_archive
+from drawstring.services.archiving import ArchiveFacts, going_along, overlapping, plan_archive
 from drawstring.services.clean import cutoff_of, last_clean
 from drawstring.services.cleaning import earliest_retained
 from drawstring.services.events import told_archiving
@@ -23,6 +23,7 @@ from drawstring.services.readers import needed_by_readers
 from drawstring.services.transaction import Session, cleared, exclusive
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive_writer import archive_instants
+from drawstring.timeline.archived import open_archive
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -72,6 +73,26 @@ def archive_table(session: Session, options: WriteOptions, timeline: Timeline) -
     seconds = round(watch.seconds(), 3)
     result = ArchiveResult(len(chosen), chosen[0].requested, chosen[-1].requested, seconds)
     return told_archiving(session.state, session.config, result)
+
+
+def archive_stragglers(session: Session, options: WriteOptions) -> None:
+    """Archive the cleans, rollbacks and restores that stayed when writes after them were archived.
+
+    Hudi leaves them behind in version 6, where that is harmless; in later versions it is not (`archiving`).
+
+    Args:
+        session: the table, locked.
+        options: of writes: sizes of the archive's files.
+    """
+    storage, timeline = session.state.storage, session.store.load()
+    oldest = min(going_along(timeline, timeline.latest_time() or ""), default=None)
+    if oldest is None:
+        return
+    archived = open_archive(storage, session.config).completed(oldest.requested)
+    last = max((each.requested for each in archived if each.action in WRITE_ACTIONS), default="")
+    if chosen := sorted(going_along(timeline, last)):
+        session.lock.check()
+        archive_instants(storage, session.config, options.archiving, chosen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,9 +65,12 @@ def plan_archive(facts: ArchiveFacts, archiving: Archiving) -> list[Instant]:
     ][: len(writes) - least]
     if not going:
         return []
-    last = going[-1].requested
-    along = [each for each in facts.timeline.completed_of(*_GO_ALONG) if each.requested < last]
-    return sorted([*going, *along])
+    return sorted([*going, *going_along(facts.timeline, going[-1].requested)])
+
+
+def going_along(timeline: Timeline, last: str) -> list[Instant]:
+    """Return the cleans, rollbacks and restores before the newest archived write."""
+    return [each for each in timeline.completed_of(*_GO_ALONG) if each.requested < last]
 
 
 def _sizes(facts: ArchiveFacts, archiving: Archiving) -> tuple[int, int]:

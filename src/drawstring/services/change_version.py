@@ -4,6 +4,7 @@
     fold       MERGE_ON_READ: run pending compactions, compact what has log files, as Hudi does
     lock:      take back what dead writers left, a foreign metadata table goes
                no compaction pending, no log file in a latest slice?        else fold again
+               what stayed when writes after it were archived is archived   before completion times count
                the timeline in its other layout, beside the one that counts (`timeline.relayout`)
                the properties                                               the moment of the change
                the timeline that counts no more goes
@@ -35,12 +36,14 @@ from drawstring.formats.parquet import ParquetQuery, read_parquet
 from drawstring.model.instant import Action
 from drawstring.model.result import VersionPlan, VersionResult
 from drawstring.schema.meta import RECORD_KEY
+from drawstring.services.archive import archive_stragglers
 from drawstring.services.compaction import compact
 from drawstring.services.events import told_version
 from drawstring.services.progress import Progress
 from drawstring.services.transaction import Session, clear, exclusive
 from drawstring.services.writable import check_writable
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES
 from drawstring.timeline.properties_store import load_config, save_properties
 from drawstring.timeline.relayout import Relaid, copy_timeline, remove_timeline
 from drawstring.timeline.store import TimelineStore
@@ -159,6 +162,8 @@ def _change(found: Session, version: int, options: WriteOptions) -> Relaid | Non
         return None
     then = table_config(properties_of_version(session.config.properties, version))
     relaid = Relaid(0, 0)
+    if session.config.layout < LAYOUT_WITH_COMPLETION_TIMES <= then.layout:
+        archive_stragglers(session, options)
     if then.layout != session.config.layout:
         relaid = _copy(storage, session.config, then, options)
     _rewrite_definitions(storage, version)
