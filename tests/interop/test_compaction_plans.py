@@ -17,6 +17,7 @@ FEW_BLOCKS = {"hoodie.log.compaction.blocks.threshold": "2"}
 NO_METADATA_TABLE = {"hoodie.metadata.enable": "false"}
 """In version 6 a compaction that makes a metadata table leaves out the log files that belong to itself."""
 VERSIONS = (pytest.param(6, marks=pytest.mark.long), 8, 9)
+LONG_BUT_9 = (pytest.param(6, marks=pytest.mark.long), pytest.param(8, marks=pytest.mark.long), 9)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -82,6 +83,35 @@ def test_hudi_runs_a_log_compaction_that_drawstring_planned(
     assert ours is not None
     assert referee.service(history.path, "log_compaction", options, instant=ours) == ours
     assert history.table.timeline.write_at(ours)
+    assert_both_read(referee, history)
+
+
+@pytest.mark.parametrize("version", LONG_BUT_9)
+def test_drawstring_runs_a_log_compaction_that_hudi_planned(
+    referee: Referee, tmp_path: Path, version: int
+) -> None:
+    case = Case(version, "MERGE_ON_READ")
+    history = write(str(tmp_path / "rides"), case)
+    options = {**hudi_options(case), **FEW_BLOCKS, **NO_METADATA_TABLE}
+    history.upsert([row(number, 600) for number in range(20, 40)])
+
+    theirs = referee.service(history.path, "log_compaction", options, run=False)
+    assert theirs is not None
+    hudi_writes(
+        referee, history, "upsert", [row(number, 700) for number in (0, 3, 30, 50)], **NO_METADATA_TABLE
+    )
+    history.table = drawstring.open(history.path)
+    history.delete([row(number, 800) for number in (0, 21, 31)])
+    assert [each.requested for each in history.table.timeline.pending_of(Action.LOG_COMPACTION)] == [theirs]
+    result = history.table.log_compact(instant=theirs)
+    assert result is not None and result.instant == theirs and result.files == 3
+    assert history.table.timeline.write_at(theirs)
+    assert_both_read(referee, history)
+
+    # Hudi counts the delta commits since a log compaction: there are two.
+    not_yet = {**options, "hoodie.log.compaction.blocks.threshold": "3"}
+    assert referee.service(history.path, "log_compaction", not_yet, run=False) is None
+    assert referee.service(history.path, "compaction", {**options, **EVERY_LOG})
     assert_both_read(referee, history)
 
 
