@@ -208,3 +208,26 @@ def test_splitting_keeps_every_row_once_and_in_order(lists: list[list[tuple[str 
         for city, number in rows:
             expected.setdefault(city, []).append(number)
         assert found == expected
+
+
+def test_texts_that_come_as_two_columns_are_held_once_by_the_groups_too() -> None:
+    keys = pa.array([f"key-{number % 7}" for number in range(1000)])
+    elsewhere = pa.concat_arrays([pa.array(["before"]), keys]).slice(0, 1000)
+    batch = pa.record_batch({"key": keys, "ride": keys, "city": elsewhere.slice(0), "last": elsewhere})
+    before = pa.total_allocated_bytes()
+    parts = split_by(batch, ("key",))
+    held = pa.total_allocated_bytes() - before
+    assert held < 3 * keys.nbytes
+    for (key,), part in parts:
+        rows = [number for number in range(1000) if keys[number].as_py() == key]
+        assert part.to_pydict() == batch.take(pa.array(rows)).to_pydict()
+
+
+def test_columns_that_lie_in_one_memory_at_different_places_stay_apart() -> None:
+    texts = pa.array(["a", "b", "a", "c", "b"])
+    batch = pa.record_batch({"here": texts.slice(0, 4), "next": texts.slice(1, 4)})
+    assert {key: part.to_pydict() for (key,), part in split_by(batch, ("here",))} == {
+        "a": {"here": ["a", "a"], "next": ["b", "c"]},
+        "b": {"here": ["b"], "next": ["a"]},
+        "c": {"here": ["c"], "next": ["b"]},
+    }

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+Array: TypeAlias = "np.ndarray[Any, Any]"
 GroupKey = tuple[Any, ...]
+
+_FEW_CODES: Final = 1 << 16
 
 
 def row_codes(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray[Any, Any], list[pa.Array]]:
@@ -48,8 +52,16 @@ def group_codes(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray[An
     values = [dictionary.to_pylist() for dictionary in dictionaries]
     if batch.num_rows and all(len(column) == 1 for column in values):
         return codes, [_unpack(0, values)]
-    present, dense = np.unique(codes, return_inverse=True)
+    present, dense = _numbered(codes, math.prod(map(len, values)))
     return dense, [_unpack(int(code), values) for code in present]
+
+
+def _numbered(codes: Array, bound: int) -> tuple[Array, Array]:
+    """Return the codes that come up, sorted, and which of them each row has; all are below `bound`."""
+    if bound > max(len(codes), _FEW_CODES):
+        return np.unique(codes, return_inverse=True)
+    comes_up = np.bincount(codes, minlength=bound) > 0
+    return np.flatnonzero(comes_up), (np.cumsum(comes_up) - 1)[codes]
 
 
 def split_by(batch: pa.RecordBatch, by: Sequence[str]) -> list[tuple[GroupKey, pa.RecordBatch]]:
@@ -60,13 +72,33 @@ def split_by(batch: pa.RecordBatch, by: Sequence[str]) -> list[tuple[GroupKey, p
     if len(keys) == 1:
         return [(keys[0], batch)]
     order = np.argsort(codes.astype(np.uint16 if len(keys) < 65536 else np.int64), kind="stable")
-    ordered = batch.take(pa.array(order))
+    ordered = _reordered(batch, pa.array(order))
     ends = np.cumsum(np.bincount(codes, minlength=len(keys)))
     starts = np.concatenate(([0], ends[:-1]))
     return [
         (key, ordered.slice(int(start), int(end - start)))
         for key, start, end in zip(keys, starts, ends, strict=True)
     ]
+
+
+def _reordered(batch: pa.RecordBatch, order: pa.Array) -> pa.RecordBatch:
+    """Put the rows in order; text columns that share their memory, as a key and its column do, still do."""
+    places: dict[tuple[Any, ...], int] = {}
+    sources = [
+        places.setdefault(_memory(column, number), number) for number, column in enumerate(batch.columns)
+    ]
+    distinct = sorted(set(sources))
+    if len(distinct) == batch.num_columns:
+        return batch.take(order)
+    taken = dict(zip(distinct, batch.select(distinct).take(order).columns, strict=True))
+    return pa.RecordBatch.from_arrays([taken[source] for source in sources], schema=batch.schema)
+
+
+def _memory(column: pa.Array, number: int) -> tuple[Any, ...]:
+    """Tell a column of a batch from the others: text columns with the same memory have the same values."""
+    if not pa.types.is_string(column.type):
+        return (number,)
+    return (column.offset, *(None if buffer is None else buffer.address for buffer in column.buffers()))
 
 
 def contiguous_groups(

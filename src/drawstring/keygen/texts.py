@@ -59,8 +59,14 @@ def java_text(values: pa.Array, column: str) -> pa.Array:
 
 
 def map_distinct(texts: pa.Array, function: Callable[[str], str]) -> pa.Array:
-    """Apply a function to each distinct text; null stays null."""
-    return _by_distinct(texts, function)
+    """Apply a function to each distinct text; null stays null.
+
+    Texts that it leaves as they are come back in the memory that they have.
+    """
+    encoded = pc.dictionary_encode(texts)
+    distinct = encoded.dictionary.to_pylist()
+    made = [function(text) for text in distinct]
+    return texts if made == distinct else pa.array(made, pa.string()).take(encoded.indices)
 
 
 def _by_distinct(values: pa.Array, text: Callable[[Any], str]) -> pa.Array:

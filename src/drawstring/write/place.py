@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.clock import Ids
 from drawstring.config.table import TableType
+from drawstring.engine.coalesce import coalesced
 from drawstring.engine.grouping import contiguous_groups, split_by
 from drawstring.engine.protocol import TaskContext
 from drawstring.engine.ranges import sorted_order
@@ -74,7 +75,7 @@ class PlaceGroups:
         storage = open_spec(self.settings.storage)
         stamp = self.settings.stamp(context.task)
         work = _GroupWork(self, storage, stamp, context)
-        keyed = with_keys(batches, self.settings, context.task)
+        keyed = with_keys(coalesced(batches), self.settings, context.task)
         for (partition, *route), rows in contiguous_groups(keyed, self.grouping):
             yield from work.place(partition, route[0] if route else None, rows)
 
