@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError
-from drawstring.base.javahash import string_hash
+from drawstring.base.javahash import string_hash, utf8_parts
 from drawstring.index.bucket_counts import BucketCounts
 from drawstring.index.families import Hashing
 from drawstring.model.files import FileSlice, file_id_of
@@ -103,17 +103,25 @@ def bucket_numbers(
     Returns:
         int64, one per key, in `[0, bucket_count)`.
     """
-    hashes = (31 + string_hash(keys).astype(np.int64)) & 0xFFFFFFFF
+    hashes = string_hash(keys).view(np.uint32) + np.uint32(31)
     rows = np.flatnonzero(is_compound(keys))
     if len(rows):
         hashes[rows] = compound_hashes(keys.take(pa.array(rows)), tuple(hash_fields), _list_hash)
-    return np.asarray((hashes & 0x7FFFFFFF) % bucket_count)
+    return np.asarray((hashes & np.uint32(0x7FFFFFFF)) % bucket_count, np.int64)
 
 
 def is_compound(keys: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Tell which keys are taken apart into fields and values."""
+    if not all(_comes_up(letter, keys) for letter in ",:"):
+        return np.zeros(len(keys), np.bool_)
     compound = pc.and_(pc.match_substring(keys, ","), pc.match_substring(keys, ":"))
     return np.asarray(compound.to_numpy(zero_copy_only=False))
+
+
+def _comes_up(letter: str, keys: pa.Array) -> bool:
+    """Tell whether one of the keys may have a letter, by one look at all their bytes."""
+    offsets, data = utf8_parts(keys)
+    return bool((data[offsets[0] : offsets[-1]] == ord(letter)).any())
 
 
 def compound_hashes(
