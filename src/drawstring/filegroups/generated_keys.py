@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.filegroups.sequence import counted_texts
 from drawstring.filegroups.settings import FileSettings
 from drawstring.schema.meta import RECORD_KEY
 
@@ -30,7 +30,6 @@ def with_keys(
         keys = batch.column(RECORD_KEY)
         is_missing = pc.equal(keys, "")
         if pc.any(is_missing).as_py():
-            numbers = pa.array(np.arange(made, made + batch.num_rows)).cast(pa.string())
-            keys = pc.if_else(is_missing, pc.binary_join_element_wise(prefix, numbers, ""), keys)
+            keys = pc.if_else(is_missing, counted_texts(prefix, made, batch.num_rows), keys)
             made += batch.num_rows
         yield batch.set_column(batch.schema.get_field_index(RECORD_KEY), RECORD_KEY, keys)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.filegroups.sequence import counted_texts
 from drawstring.schema.meta import META_COLUMNS
 
 KEY, PARTITION, FILE_NAME = META_COLUMNS[2], META_COLUMNS[3], META_COLUMNS[4]
@@ -58,8 +59,7 @@ class Stamp:
     def _sequence(self, rows: int) -> pa.Array:
         start = next(self._counter)
         self._counter = itertools.count(start + rows)
-        numbers = pa.array(np.arange(start, start + rows)).cast(pa.string())
-        return pc.binary_join_element_wise(self._prefix, numbers, "")
+        return counted_texts(self._prefix, start, rows)
 
 
 def constant(value: str, rows: int) -> pa.Array:
