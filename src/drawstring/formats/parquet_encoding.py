@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 STRETCHES: Final = 16
-STRETCH_ROWS: Final = 256
+STRETCH_ROWS: Final = 128
 """The sample is so many stretches of so many rows: stretches, for values may come again side by side."""
 
 DISTINCT_SHARE: Final = 1 / 3
