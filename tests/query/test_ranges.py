@@ -65,6 +65,13 @@ def test_without_a_start_it_is_the_newest_commit_up_to_the_end(
     assert ids(table.incremental(end="2001-01-01")) == []
 
 
+def test_compaction_and_clustering_are_no_newest_commit(table: drawstring.Table) -> None:
+    table.compact()
+    assert ids(table.incremental()) == names(4, 5)
+    table.cluster()
+    assert ids(table.incremental()) == names(4, 5)
+
+
 def test_dates_are_times(table: drawstring.Table, times: list[str]) -> None:
     moment = datetime.strptime(times[1], "%Y%m%d%H%M%S%f").replace(tzinfo=UTC)
     assert ids(table.incremental(moment, "2199-12-31")) == names(2, 3, 4, 5)

@@ -2,7 +2,7 @@
 
     (start, end]      completion times (versions 8 and 9) or requested times (version 6)
     start only        to the newest
-    end only          the newest write up to the end
+    end only          the newest write up to the end; compaction and clustering are none
     neither           the newest write
 
 In version 6 a write may complete after one that was requested later: a hole, which a query by requested
@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
+from itertools import islice
 
 from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.model.instant import Instant
@@ -95,9 +96,10 @@ def find_range(facts: TableFacts, asked: RangeSpec) -> CommitRange:
     writes = [write for write in _without_holes(facts, asked.holes, begin) if write.is_write]
     stop = None if asked.end is None else as_instant_time(asked.end, zone)
     if asked.start is None:
-        newest = [write for write in writes if stop is None or time_of(write) <= stop]
-        last = max(newest, key=time_of, default=None)
-        return CommitRange(EARLIEST, stop, () if last is None else (last,), full_scan=asked.full_scan)
+        until = sorted((each for each in writes if stop is None or time_of(each) <= stop), key=time_of)
+        changing = (each for each in reversed(until) if facts.store.commit_metadata(each).changes_records)
+        last = tuple(islice(changing, 1))
+        return CommitRange(EARLIEST, max(map(time_of, last), default=stop), last, full_scan=asked.full_scan)
     if stop is not None and stop < begin:
         raise InvalidError(f"the range ends at {stop}, before it starts at {begin}: swap start and end")
     if asked.include_start:
