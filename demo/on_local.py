@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 import drawstring
 from demo.check import delays_of
-from demo.tables import DELAYS, FLIGHTS, GROUP, TableSpec
+from demo.tables import BY_HAND, DELAYS, FLIGHTS, GROUP, TableSpec
 
 KEYS = list(GROUP)
 MEASURES = [*GROUP, "dep_delay", "arr_time", "arr_delay"]
@@ -29,10 +29,10 @@ class LocalBackend:
         self._create(spec).bulk_insert(_stream(file))
 
     def upsert(self, spec: TableSpec, file: Path) -> None:
-        self._open(spec).upsert(_stream(file))
+        self._open(spec).upsert(_stream(file), **BY_HAND)
 
     def delete(self, spec: TableSpec, file: Path) -> None:
-        self._open(spec).delete(_stream(file))
+        self._open(spec).delete(_stream(file), **BY_HAND)
 
     def changed_groups(self, since: str) -> pa.Table:
         changed = self._open(FLIGHTS).incremental(since, columns=KEYS).to_arrow()

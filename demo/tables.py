@@ -49,6 +49,10 @@ GROUP = ("carrier", "month", "day")
 """The columns that `delay_by_carrier_day` groups flights by."""
 
 
+BY_HAND = {"hoodie.compact.inline": "false"}
+"""The demo compacts in a step of its own, for all to see."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableSpec:
     """A table's name, kind and columns that Hudi gives a meaning."""
@@ -69,6 +73,7 @@ class TableSpec:
             "hoodie.datasource.write.recordkey.field": ",".join(self.record_key),
             "hoodie.datasource.write.partitionpath.field": ",".join(self.partition_by),
             "hoodie.datasource.write.operation": operation,
+            **BY_HAND,
         }
         if self.ordering:
             options["hoodie.datasource.write.precombine.field"] = ",".join(self.ordering)

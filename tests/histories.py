@@ -29,7 +29,9 @@ SCHEMA = pa.schema(
         pa.field("driver", pa.struct([("name", pa.string()), ("age", pa.int32())])),
     ]
 )
-UNTENDED = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+UNCOMPACTED = {"hoodie.compact.inline": "false"}
+"""Options of writes after which log files stay, however many there are."""
+UNTENDED = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false", **UNCOMPACTED}
 """Options of writes after which old files and instants stay."""
 
 CITIES = ("berlin", "lima", "new york")
@@ -113,7 +115,7 @@ class Model:
 
 @dataclass
 class History:
-    """A table that was written, its model, and the model's rows after each commit."""
+    """A table that was written, its model, and the model's rows after each commit; log files stay."""
 
     table: drawstring.Table
     path: str
@@ -122,12 +124,12 @@ class History:
     after: list[list[Row]] = field(default_factory=list)
 
     def upsert(self, rows: list[Row]) -> None:
-        self.table.upsert(table_of(rows), **self.case.write_options)
+        self.table.upsert(table_of(rows), **self.case.write_options, **UNCOMPACTED)
         self.model.upsert(rows)
         self.after.append(self.model.sorted())
 
     def delete(self, rows: list[Row]) -> None:
-        self.table.delete(table_of(rows), **self.case.write_options)
+        self.table.delete(table_of(rows), **self.case.write_options, **UNCOMPACTED)
         self.model.delete(rows)
         self.after.append(self.model.sorted())
 

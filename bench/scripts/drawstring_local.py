@@ -8,6 +8,7 @@ import sys
 
 import pyarrow.parquet as pq
 from arrow import TOTALS, stream, total_distance, totals
+from hudi_options import UNCOMPACTED
 from ride import Workload, run
 
 import drawstring
@@ -41,10 +42,10 @@ class Peer:
         self._loaded = done.completed or done.instant
 
     def upsert(self, file: str) -> None:
-        self._open().upsert(stream(file))
+        self._open().upsert(stream(file), **UNCOMPACTED)
 
     def delete(self, file: str) -> None:
-        self._open().delete(stream(file))
+        self._open().delete(stream(file), **UNCOMPACTED)
 
     def totals(self) -> list[float]:
         return totals(self._open().scan(columns=TOTALS).to_arrow())

@@ -15,6 +15,10 @@ INDEXES = {
 }
 
 
+UNCOMPACTED = {"hoodie.compact.inline": "false"}
+"""For every write of drawstring's or Hudi's: compaction is a step of its own."""
+
+
 def write_options(kind: str, index: str) -> dict[str, str]:
     """Return the options of every write."""
     return {
@@ -23,7 +27,7 @@ def write_options(kind: str, index: str) -> dict[str, str]:
         "hoodie.datasource.write.recordkey.field": "ride_id",
         "hoodie.datasource.write.partitionpath.field": "city",
         "hoodie.datasource.write.precombine.field": "ts",
-        "hoodie.compact.inline": "false",
+        **UNCOMPACTED,
         "hoodie.clean.automatic": "false",
         "hoodie.bulkinsert.shuffle.parallelism": "4",
         "hoodie.upsert.shuffle.parallelism": "4",

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from arrow import stream
-from hudi_options import INDEXES, KINDS, write_options
+from hudi_options import INDEXES, KINDS, UNCOMPACTED, write_options
 from ride import Workload, size, step
 
 import drawstring
@@ -28,7 +28,7 @@ class Embedded:
         )
 
     def write(self, operation: str, file: str) -> None:
-        getattr(drawstring.open(self._table), operation)(stream(file))
+        getattr(drawstring.open(self._table), operation)(stream(file), **UNCOMPACTED)
 
 
 class OnSpark:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from hudi_options import UNCOMPACTED
 from ride import step
 
 import drawstring
@@ -26,7 +27,7 @@ PAYLOAD_BYTES = 4000
 ROWS = int(GIGABYTES / 2 * 1e9 / PAYLOAD_BYTES) // UPSERTS * UPSERTS
 ROWS_AT_ONCE = 10_000
 SCHEMA = pa.schema([("id", "string"), ("ts", "int64"), ("payload", "binary")])
-UNTENDED = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+UNTENDED = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false", **UNCOMPACTED}
 
 
 def rows(ts: int, first: int = 0, step: int = 1) -> pa.RecordBatchReader:

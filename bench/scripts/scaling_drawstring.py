@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pyarrow.parquet as pq
-from hudi_options import INDEXES, KINDS
+from hudi_options import INDEXES, KINDS, UNCOMPACTED
 from scaling import KEY, ORDERING, PARTITION, run
 
 import drawstring
@@ -31,7 +31,7 @@ class Peer:
         made.bulk_insert(pq.read_table(file))
 
     def upsert(self, file: str, table: str) -> None:
-        drawstring.open(table).upsert(pq.read_table(file))
+        drawstring.open(table).upsert(pq.read_table(file), **UNCOMPACTED)
 
     def count(self, table: str) -> int:
         return drawstring.open(table).scan(columns=[KEY]).to_arrow().num_rows

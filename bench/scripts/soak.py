@@ -32,7 +32,6 @@ RIDES = 20_000
 UPDATES, INSERTS = 800, 100
 CITIES = ("antwerp", "bogota", "cairo", "delhi", "essen", "fortaleza", "graz", "houston")
 READ_EVERY = 20
-OPTIONS = {"hoodie.compact.inline": "true"}
 
 
 def rides(ids: np.ndarray[Any, Any], ts: int, *, gone: int = 0) -> pa.Table:
@@ -86,7 +85,7 @@ class Soak:
     def write(self, number: int) -> None:
         """Upsert a batch, and look at the table."""
         rows = batch(number)
-        self._timed("batch", lambda: drawstring.open(self._path).upsert(rows, **OPTIONS))
+        self._timed("batch", lambda: drawstring.open(self._path).upsert(rows))
         files = [file for file in Path(self._path).rglob("*") if file.is_file()]
         timeline = [file for file in files if file.parent.name == "timeline"]
         self.seen["files"].append(len(files))

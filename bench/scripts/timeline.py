@@ -25,9 +25,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from hudi_options import INDEXES
+from hudi_options import INDEXES, UNCOMPACTED
 from ride import tell
-from soak import OPTIONS, Soak, batch
+from soak import Soak, batch
 
 import drawstring
 
@@ -47,7 +47,7 @@ class LongTimeline:
         self._options: dict[str, str] = NOT_ARCHIVED
         Soak(path, INDEXES["bucket"] | {"hoodie.bucket.index.num.buckets": "1"})
         for _ in range(REAL_BATCHES):
-            self.upsert(**OPTIONS)
+            self.upsert()
 
     def upsert(self, **options: str) -> None:
         self._written += 1
@@ -85,7 +85,7 @@ class LongTimeline:
             "open": lambda: len(self.table().timeline.instants),
             "plan": lambda: len(self.table().scan().tasks()),
             "recent": self._recent,
-            "upsert": self.upsert,
+            "upsert": lambda: self.upsert(**UNCOMPACTED),
             "plan_clean": lambda: self.table().plan_clean() and None,
             "schedule": lambda: self.table().schedule_compaction(),
         }

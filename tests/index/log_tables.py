@@ -28,6 +28,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.state import TableState
+from tests.histories import UNCOMPACTED
 
 SCHEMA: Final = pa.schema(
     [pa.field("id", pa.string(), nullable=False), ("city", pa.string()), ("ts", pa.int64())]
@@ -83,13 +84,13 @@ class LogTable:
 
     def write(self, verb: str, keys: Iterable[str], ts: int = 1, city: str = "rome", **options: str) -> None:
         rows = [{"id": key, "city": city, "ts": ts} for key in keys]
-        getattr(self.open(), verb)(pa.Table.from_pylist(rows, SCHEMA), **options)
+        getattr(self.open(), verb)(pa.Table.from_pylist(rows, SCHEMA), **UNCOMPACTED, **options)
 
     def fail(self, keys: Iterable[str], ts: int, changes: int) -> None:
         """Let a writer die after some changes to the storage; the next write takes back what it left."""
         rows = pa.Table.from_pylist([{"id": key, "city": "rome", "ts": ts} for key in keys], SCHEMA)
         with suppress(DrawstringError):
-            self.open(FaultyStorage(self.storage, changes)).upsert(rows)
+            self.open(FaultyStorage(self.storage, changes)).upsert(rows, **UNCOMPACTED)
         self.clock.sleep(LEASE_SECONDS)
 
     def schedule(self) -> None:

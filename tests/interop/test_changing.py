@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.histories import Case, History, Row, row, table_of, write
+from tests.histories import UNCOMPACTED, Case, History, Row, row, table_of, write
 from tests.interop.cases import all_cases
 from tests.interop.client import Referee
 from tests.interop.turns import assert_both_read, hudi_writes
@@ -14,12 +14,13 @@ from tests.interop.turns import assert_both_read, hudi_writes
 def test_hudi_reads_what_was_changed_and_goes_on(referee: Referee, tmp_path: Path, case: Case) -> None:
     history = write(str(tmp_path / "rides"), case)
     table, rows = history.table, history.model.rows
+    options = {**case.write_options, **UNCOMPACTED}
 
-    table.update("city = 'lima' and fare > 10", {"fare": "fare + 1000"}, **case.write_options)
+    table.update("city = 'lima' and fare > 10", {"fare": "fare + 1000"}, **options)
     for number, each in list(rows.items()):
         if each["city"] == "lima" and each["fare"] > 10:
             rows[number] = {**each, "fare": each["fare"] + 1000}
-    table.delete(where="id in ('r007', 'r050')", **case.write_options)
+    table.delete(where="id in ('r007', 'r050')", **options)
     del rows["r007"], rows["r050"]
     assert_both_read(referee, history)
 
@@ -38,7 +39,7 @@ def test_hudi_reads_what_was_changed_and_goes_on(referee: Referee, tmp_path: Pat
 
 
 def _merge(history: History, source: list[Row]) -> None:
-    builder = history.table.merge(table_of(source), **history.case.write_options)
+    builder = history.table.merge(table_of(source), **history.case.write_options, **UNCOMPACTED)
     builder.when_matched_delete("source.id = 'r004'").when_matched_update_all()
     builder.when_not_matched_insert_all()
     builder.when_not_matched_by_source_update({"stops": None}, "city = 'berlin'").execute()

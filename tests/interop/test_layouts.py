@@ -10,7 +10,7 @@ import pytest
 import drawstring
 from drawstring.services import transaction
 from drawstring.timeline.store import TimelineStore
-from tests.histories import SCHEMA, Case, History, plain, row, table_of, write
+from tests.histories import SCHEMA, UNCOMPACTED, Case, History, plain, row, table_of, write
 from tests.interop.cases import merge_on_read_cases
 from tests.interop.client import Referee
 from tests.interop.turns import assert_both_read, hudi_writes
@@ -72,7 +72,7 @@ def test_hudi_goes_on_with_each_layout(referee: Referee, tmp_path: Path, layout:
 def test_hudi_reads_a_column_that_was_added_later(referee: Referee, tmp_path: Path) -> None:
     history = write(str(tmp_path / "rides"), MOR)
     rows = table_of([row(number, 600) for number in range(50, 55)])
-    history.table.upsert(rows.append_column("note", [["late"] * 5]), **MOR.write_options)
+    history.table.upsert(rows.append_column("note", [["late"] * 5]), **MOR.write_options, **UNCOMPACTED)
     ours = history.table.scan(columns=["id", "note"]).to_arrow().sort_by("id")
     theirs = referee.read(history.path, columns=["id", "note"]).sort_by("id")
     assert theirs.to_pylist() == ours.to_pylist()

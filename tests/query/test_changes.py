@@ -18,6 +18,7 @@ from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidEr
 from drawstring.filegroups import log_history, log_records
 from drawstring.filegroups.cdc import read_task
 from tests.golden.cases import TABLES
+from tests.histories import UNCOMPACTED
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("ts", pa.int64()), ("value", pa.string()), ("_hoodie_is_deleted", pa.bool_())]
@@ -36,7 +37,7 @@ def write(
 ) -> str:
     """Write rows; return the time of the commit in ranges."""
     content = [dict(zip(SCHEMA.names, (*row, deleted), strict=True)) for row in rows]
-    getattr(table, verb)(pa.Table.from_pylist(content, SCHEMA))
+    getattr(table, verb)(pa.Table.from_pylist(content, SCHEMA), **UNCOMPACTED)
     newest = table.timeline.writes()[-1]
     return newest.completed or newest.requested
 

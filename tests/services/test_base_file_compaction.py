@@ -17,6 +17,7 @@ from drawstring.model.instant import Action
 from drawstring.services import stitch_group
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
+from tests.histories import UNCOMPACTED
 from tests.write.test_faults import leftovers, orphans
 from tests.write.test_operations import APART, BUCKETS, COW, MOR, create, held, rides
 
@@ -125,7 +126,7 @@ def test_the_plan_says_which_files_come_together() -> None:
 
 def test_file_groups_with_log_files_are_left_to_compaction() -> None:
     table = appended(MOR)
-    table.upsert(rides(("a0", "oslo", 99, 99.0)), **APART)
+    table.upsert(rides(("a0", "oslo", 99, 99.0)), **APART, **UNCOMPACTED)
     result = table.compact_base_files()
     assert result is not None and result.files == 2
     assert groups(table) == 3

@@ -39,7 +39,6 @@ SHORT = {
     "hoodie.keep.max.commits": "3",
     "hoodie.archive.beyond.savepoint": "true",
 }
-MANUAL = {**UNTENDED, "hoodie.compact.inline": "false"}
 
 pairs = pytest.mark.parametrize(("old", "new"), PAIRS)
 kinds = pytest.mark.parametrize("table_type", [COW, MOR])
@@ -170,10 +169,10 @@ def test_a_table_that_stayed_where_it_was_has_the_times_of_its_files(tmp_path: P
 
 def test_a_copied_table_has_no_log_file_on_a_later_base_file() -> None:
     table = create(table_type=MOR, version=6, properties=BUCKETS)
-    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), **MANUAL)
-    table.delete(rides(("a", "rome", 2, 2.0)), **MANUAL)
-    table.compact(**MANUAL)
-    table.upsert(rides(("a", "rome", 1, 9.0)), **MANUAL)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), **UNTENDED)
+    table.delete(rides(("a", "rome", 2, 2.0)), **UNTENDED)
+    table.compact(**UNTENDED)
+    table.upsert(rides(("a", "rome", 1, 9.0)), **UNTENDED)
     before = looks(table, list(table.timeline.writes()))
     storage = table.state.storage
     later = 1_850_000_000_000
@@ -191,7 +190,7 @@ def change(table: Table, version: int) -> None:
 def test_changes_of_writes_that_share_a_log_file_are_told_apart_after_the_upgrade() -> None:
     table = create(version=6, table_type=MOR, properties=BUCKETS)
     for number in range(1, 5):
-        table.upsert(rides(("a", "rome", number, float(number))), **MANUAL, **AVRO_LOGS)
+        table.upsert(rides(("a", "rome", number, float(number))), **UNTENDED, **AVRO_LOGS)
     append_second_log_to_first(table)
     writes = list(table.timeline.writes())
     before = looks(table, writes)
@@ -272,8 +271,8 @@ def test_a_pending_clustering_goes_along_and_can_be_run_then() -> None:
 
 def test_log_files_that_wait_for_a_clustering_have_to_be_clustered_first() -> None:
     table = create(version=8, table_type=MOR)
-    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), **MANUAL)
-    table.upsert(rides(("a", "rome", 2, 2.0)), **MANUAL)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 2, 2.0)), **UNTENDED)
     planned = table.schedule_clustering()
     assert planned
     with pytest.raises(InvalidError, match="drawstring cluster") as caught:
@@ -286,13 +285,13 @@ def test_log_files_that_wait_for_a_clustering_have_to_be_clustered_first() -> No
 
 def test_pending_compactions_are_run_and_dead_writes_taken_back_first() -> None:
     table = create(version=6, table_type=MOR, properties=BUCKETS)
-    table.upsert(rides(("a", "rome", 1, 1.0)), **MANUAL)
-    table.upsert(rides(("a", "rome", 2, 2.0)), **MANUAL)
+    table.upsert(rides(("a", "rome", 1, 1.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 2, 2.0)), **UNTENDED)
     planned = table.schedule_compaction()
-    table.upsert(rides(("a", "rome", 3, 3.0)), **MANUAL)
+    table.upsert(rides(("a", "rome", 3, 3.0)), **UNTENDED)
     storage = table.state.storage
     with suppress(drawstring.UnavailableError):
-        opened(FaultyStorage(storage, 8), START_MS + HOUR_MS).upsert(rides(("x", "rome", 3, 3.0)), **MANUAL)
+        opened(FaultyStorage(storage, 8), START_MS + HOUR_MS).upsert(rides(("x", "rome", 3, 3.0)), **UNTENDED)
     late = Table(TableState(storage, clock=SteppingClock(START_MS + 2 * HOUR_MS)))
     assert late.timeline.pending()
     late.upgrade(9)
@@ -303,7 +302,7 @@ def test_pending_compactions_are_run_and_dead_writes_taken_back_first() -> None:
 
 def test_cleans_that_hudi_left_behind_when_it_archived_later_writes_are_archived_with_them() -> None:
     table = create(version=6, properties=BUCKETS)
-    how = {**MANUAL, "hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}
+    how = {**UNTENDED, "hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}
     for number in range(6):
         table.upsert(rides(("a", "rome", number, 1.0)), **how)
     cleans = [each.requested for each in table.timeline.completed_of(Action.CLEAN)]

@@ -17,12 +17,13 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.state import TableState
+from tests.histories import UNCOMPACTED
 from tests.timeline.support import golden
 from tests.write.test_faults import HOUR_MS, START_MS, Prepared, data_files, leftovers, opened
 from tests.write.test_operations import COW, MOR, create, held, rides
 
 KEEP_2 = {"hoodie.clean.commits.retained": "2"}
-NEVER = {"hoodie.clean.automatic": "false"}
+NEVER = {"hoodie.clean.automatic": "false", **UNCOMPACTED}
 VERSIONS = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
 
 tables = pytest.mark.parametrize(

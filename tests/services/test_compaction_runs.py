@@ -17,6 +17,7 @@ from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.txn.lease_lock import Lease
+from tests.histories import UNCOMPACTED
 from tests.services.test_compaction import FIRST, MERGED, logged, logs, versions
 from tests.write.test_faults import HOUR_MS, START_MS, STEPS_MAX, Prepared, leftovers, opened, orphans
 from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
@@ -186,6 +187,32 @@ def test_an_attempt_that_somebody_rolled_back_does_not_commit() -> None:
     assert held(table) == MERGED
     assert table.compact() is not None
     assert (held(table), logs(table), leftovers(table), orphans(table)) == (MERGED, 0, [], [])
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [({}, 0), ({"hoodie.datasource.compaction.async.enable": "false"}, 0), (UNCOMPACTED, 4)],
+)
+def test_the_fifth_delta_commit_compacts_unless_told_not_to(options: dict[str, str], left: int) -> None:
+    table, seen = create(table_type=MOR), []
+    for turn in range(1, 6):
+        table.upsert(rides(("a", "rome", turn, float(turn))), **options)
+        seen.append(logs(table))
+    assert seen == [0, 1, 2, 3, left]
+    assert held(table) == [("a", "rome", 5, 5.0)]
+
+
+def test_what_others_planned_is_left_to_them_until_a_compaction_is_due() -> None:
+    table = create(table_type=MOR)
+    for turn in (1, 2):
+        table.upsert(rides(("a", "rome", turn, float(turn))))
+    planned = table.schedule_compaction()
+    pending = []
+    for turn in (3, 4, 5):
+        table.upsert(rides(("a", "rome", turn, float(turn))))
+        pending.append([each.requested for each in table.timeline.pending()])
+    assert pending == [[planned], [planned], []]
+    assert (logs(table), held(table)) == (3, [("a", "rome", 5, 5.0)])
 
 
 def test_a_write_plans_a_compaction_and_leaves_it_to_another_process() -> None:

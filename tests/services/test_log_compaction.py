@@ -15,6 +15,7 @@ from drawstring.formats.records import one_record
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
+from tests.histories import UNCOMPACTED
 from tests.services.test_compaction import logs, versions
 from tests.services.test_compaction_runs import once
 from tests.write.test_faults import HOUR_MS, START_MS, STEPS_MAX, Prepared, leftovers, opened, orphans
@@ -39,7 +40,7 @@ def with_logs(version: int, steps: int = len(STEPS), **how: Any) -> Table:
     table = create(table_type=MOR, version=version, **how)
     table.upsert(rides(*BASE))
     for verb, rows in STEPS[:steps]:
-        getattr(table, verb)(rides(*rows))
+        getattr(table, verb)(rides(*rows), **UNCOMPACTED)
     return table
 
 
@@ -88,7 +89,7 @@ def test_a_table_whose_logs_are_compacted_now_and_then_equals_one_without(versio
         )
         verb = chance.choice(["upsert", "upsert", "delete"])
         for table in (one, other):
-            getattr(table, verb)(rows)
+            getattr(table, verb)(rows, **UNCOMPACTED)
         if chance.random() < 0.4:
             one.log_compact(**FEW)
         if chance.random() < 0.1:
@@ -120,8 +121,8 @@ def test_writers_go_on_while_logs_are_compacted(version: int, index: dict[str, s
     expected = with_logs(version, properties=index)
 
     def more(each: Table) -> None:
-        each.upsert(rides(("a", "rome", 8, 8.0), ("b", "rome", 8, 8.0)))
-        each.delete(rides(("f", "oslo", 0, 0.0)))
+        each.upsert(rides(("a", "rome", 8, 8.0), ("b", "rome", 8, 8.0)), **UNCOMPACTED)
+        each.delete(rides(("f", "oslo", 0, 0.0)), **UNCOMPACTED)
 
     more(expected)
     assert table.log_compact(once(lambda: more(table)), **FEW)
@@ -146,7 +147,7 @@ def test_a_log_compaction_that_dies_at_any_step_is_begun_anew(version: int) -> N
         with suppress(DrawstringError):
             opened(faulty, START_MS).log_compact(instant=instant)
         writer = opened(copy, START_MS + HOUR_MS)
-        writer.upsert(rides(("f", "rome", 9, 9.0)))
+        writer.upsert(rides(("f", "rome", 9, 9.0)), **UNCOMPACTED)
         expected = sorted([("f", "rome", 9, 9.0), *(row for row in rows if row[:2] != ("f", "rome"))])
         assert held(writer) == expected, step
         opened(copy, START_MS + 2 * HOUR_MS).log_compact(instant=instant)
@@ -204,7 +205,7 @@ def grown(version: int = 9) -> Table:
     table.upsert(rides(*many, ("a", "rome", 1, 1.0)))
     for ts in (2, 3, 4):
         table.upsert(rides(("a", "rome", ts, 1.0), ("1", "oslo", ts, 1.0)))
-    table.delete(rides(("2", "bern", 9, 1.0)))
+    table.delete(rides(("2", "bern", 9, 1.0)), **UNCOMPACTED)
     return table
 
 
@@ -219,7 +220,7 @@ def test_a_hybrid_compaction_decides_for_each_file_group() -> None:
     assert table.timeline.writes()[-1].action is Action.COMMIT
     assert blocks(table) == {"bern": 1, "oslo": 1, "rome": 0}
     assert held(table) == expected
-    table.upsert(rides(("1", "oslo", 9, 9.0), ("a", "rome", 9, 9.0)))
+    table.upsert(rides(("1", "oslo", 9, 9.0), ("a", "rome", 9, 9.0)), **UNCOMPACTED)
     after = sorted(row for row in expected if row[:2] not in (("1", "oslo"), ("a", "rome")))
     after = sorted([*after, ("1", "oslo", 9, 9.0), ("a", "rome", 9, 9.0)])
     assert held(table) == after
@@ -241,7 +242,7 @@ def test_writers_go_on_while_a_hybrid_compaction_runs_and_dies() -> None:
         with suppress(DrawstringError):
             opened(faulty, START_MS).compact(instant=instant)
         writer = opened(copy, START_MS + HOUR_MS)
-        writer.upsert(rides(("1", "oslo", 9, 9.0)))
+        writer.upsert(rides(("1", "oslo", 9, 9.0)), **UNCOMPACTED)
         opened(copy, START_MS + 2 * HOUR_MS).compact(instant=instant)
         expected = sorted([("1", "oslo", 9, 9.0), *(row for row in rows if row[:2] != ("1", "oslo"))])
         assert held(writer) == expected, step

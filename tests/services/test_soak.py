@@ -70,9 +70,9 @@ def soak(table: Table, done: Counter[str]) -> Seen:
         oldest = (write - 1) // 2
         if write % 2:
             rows = rides(row(oldest + 4, write), row(oldest + 1, write))
-            table.upsert(rows, **{"hoodie.compact.inline": "true"})
+            table.upsert(rows)
         else:
-            table.delete(rides(row(oldest, write)), **{"hoodie.compact.inline": "true"})
+            table.delete(rides(row(oldest, write)))
         seen.operations.append(done.total())
         seen.files.append(len(table.state.storage.list_tree("")))
         seen.instants.append(len(table.timeline.instants))

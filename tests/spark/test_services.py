@@ -50,6 +50,18 @@ def test_a_compaction_is_planned_and_run_by_spark(spark: SparkSession, table: dr
     assert (logs(table), held(table)) == (0, [("a", "rome", 2, 2.0), ("b", "oslo", 2, 2.0)])
 
 
+def test_a_write_compacts_after_five_delta_commits_unless_told_not_to(
+    spark: SparkSession, table: drawstring.Table
+) -> None:
+    for turn in (3, 4):
+        table.upsert(rides(("a", "rome", turn, float(turn))))
+    rows = spark.createDataFrame([("a", "rome", 5, 5.0)], COLUMNS)
+    drawstring.spark.write(rows, table.uri, options={"hoodie.compact.inline": "false"})
+    assert logs(table) == 5
+    drawstring.spark.write(rows, table.uri)
+    assert (logs(table), held(table)) == (0, [("a", "rome", 5, 5.0), ("b", "oslo", 2, 2.0)])
+
+
 def test_a_thread_compacts_between_the_writes_of_a_stream(
     spark: SparkSession, table: drawstring.Table
 ) -> None:

@@ -19,6 +19,7 @@ from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.filegroups.stitched import side_by_side
 from drawstring.services import transaction
 from drawstring.storage.local import LocalStorage
+from tests.histories import UNCOMPACTED
 from tests.pairs import pairwise
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
@@ -88,9 +89,9 @@ def test_a_bootstrapped_table_goes_on_like_any_other(
     table.upsert(rides(1, 2, 100, fare=-1, ts=2))
     model |= rows_of(rides(1, 2, 100, fare=-1, ts=2))
     table.upsert(rides(4, fare=-9, ts=0))  # older than what is there
-    table.delete(rides(3, 6))
+    table.delete(rides(3, 6), **UNCOMPACTED)
     del model["r003"], model["r006"]
-    table.update("id = 'r007'", {"fare": "fare * 100"})
+    table.update("id = 'r007'", {"fare": "fare * 100"}, **UNCOMPACTED)
     model["r007"] = (700, 1, model["r007"][2])
     assert held(table) == model
     bootstraps = [write.requested for write in table.timeline.writes() if write.requested.startswith("0")]

@@ -9,7 +9,7 @@ import pytest
 from drawstring.model.files import FileStatus
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
-from tests.write.test_operations import create, rides, table_types
+from tests.write.test_operations import MOR, create, rides, table_types
 
 INDEXES = ("BUCKET", "SIMPLE", "BLOOM")
 
@@ -57,3 +57,11 @@ def test_an_upsert_lists_the_partitions_that_it_touches_once(
         "bern": 1,
         "oslo": 1,
     }
+
+
+def test_writes_of_base_files_alone_do_not_look_for_log_files_to_compact(listed: Counter[str]) -> None:
+    table = with_partitions(MOR, "SIMPLE")
+    for number in range(6):
+        listed.clear()
+        table.append(rides((f"new{number}", "bern", 1, 1.0)))
+    assert listed[".hoodie/timeline"] == 3

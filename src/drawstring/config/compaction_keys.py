@@ -45,6 +45,7 @@ class CompactionSettings:
 
     Attributes:
         inline: whether a write compacts when due.
+        by_default: whether it does so because nobody said who compacts.
         schedule_inline: whether a write makes the plan when due, for another process to run.
         background: whether a write has it run by a thread of its own process when due.
         trigger: what makes it due.
@@ -65,6 +66,7 @@ class CompactionSettings:
     """
 
     inline: bool
+    by_default: bool
     schedule_inline: bool
     background: bool
     trigger: Trigger
@@ -91,6 +93,9 @@ class CompactionSettings:
             UnsupportedError: a strategy of the user's own.
         """
         taken = {option.field: fields.pop(option.field) for option in COMPACTION_OPTIONS}
+        unsaid = taken["inline"] is None
+        taken["by_default"] = unsaid and not (taken["background"] or taken["schedule_inline"])
+        taken["inline"] = taken["by_default"] if unsaid else taken["inline"]
         taken["trigger"] = Trigger(taken["trigger"])
         taken["strategies"] = tuple(_strategy(name) for name in taken["strategies"])
         try:
@@ -116,9 +121,10 @@ def _strategy(name: str) -> Strategy:
 COMPACTION_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.compact.inline",
-        "Whether a write to a MERGE_ON_READ table compacts it when due.",
+        "Whether a write to a MERGE_ON_READ table compacts it when due, and runs what others planned. Not"
+        " given: it compacts when due, unless a thread or another process is to, and what others planned can"
+        " wait till then.",
         kind=Kind.FLAG,
-        default=False,
         field="inline",
     ),
     Option(

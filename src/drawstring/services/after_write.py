@@ -6,6 +6,7 @@
 | `hoodie.compact.inline` | the write plans a compaction, and runs it; what is pending it runs in any case |
 | `hoodie.datasource.compaction.async.enable` | it plans one, and a thread of this process runs it |
 | `hoodie.compact.schedule.inline` | it plans one, and another process runs it |
+| none of these three | it plans one, and runs what is pending: Hudi's batch writes compact by default |
 | `hoodie.clustering.inline` | the write plans a clustering, and runs it |
 | `hoodie.clustering.async.enabled` | it plans one, and a thread of this process runs it |
 | `hoodie.clustering.schedule.inline` | it plans one, and another process runs it |
@@ -13,39 +14,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig
+from drawstring.model.commit import WriteStat
 from drawstring.services.background import run_in_background
 from drawstring.services.committed import write_stands
 from drawstring.services.compaction import log_compact, run_pending, schedule_compaction
+from drawstring.services.compaction_strategies import is_due
 from drawstring.services.inline_clustering import cluster_when_due
+from drawstring.timeline.instants import instant_time
+from drawstring.timeline.timeline import Timeline
 from drawstring.txn.state import TableState
 
 
-def look_after(state: TableState, config: TableConfig, options: WriteOptions) -> None:
+def look_after(
+    state: TableState,
+    config: TableConfig,
+    options: WriteOptions,
+    timeline: Timeline,
+    stats: Sequence[WriteStat],
+) -> None:
     """Do what is due after a write; the write stands whatever becomes of it.
 
     Args:
         state: the table; its lock is free.
         config: of the table.
         options: of the write.
+        timeline: with the write on it.
+        stats: of the write.
     """
-    _compact(state, config, options)
+    if config.is_merge_on_read:
+        now = instant_time(state.clock.now_ms(), config.timezone)
+        made_logs = any(stat.log_version is not None for stat in stats)
+        # A write of base files only, one of very many perhaps, need not look through the table for log files.
+        looks = made_logs or not options.compaction.by_default
+        _compact(state, options, due=looks and is_due(timeline, options.compaction, now))
     cluster_when_due(state, config, options)
 
 
-def _compact(state: TableState, config: TableConfig, options: WriteOptions) -> None:
+def _compact(state: TableState, options: WriteOptions, *, due: bool) -> None:
     asked = options.compaction
-    compacts = asked.inline or asked.background or asked.schedule_inline
-    if not config.is_merge_on_read or not (compacts or asked.log_inline):
-        return
     with write_stands("the compaction", "run it again"):
         if asked.log_inline:
             log_compact(state, options)
-        if not compacts:
+        if not (asked.inline or asked.background or asked.schedule_inline):
             return
-        scheduled = schedule_compaction(state, options, when_due=True)
-        if asked.inline:
+        scheduled = schedule_compaction(state, options, when_due=True) if due else None
+        if asked.inline and (due or not asked.by_default):
             run_pending(state, options)
         elif asked.background and scheduled is not None:
             run_in_background(state, options, run_pending)

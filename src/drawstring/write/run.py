@@ -29,6 +29,7 @@ from drawstring.services.clustering_conflicts import lookup_of, make_way
 from drawstring.services.events import told_commit
 from drawstring.services.transaction import Session, begin, clear, exclusive
 from drawstring.services.upkeep import tidy
+from drawstring.timeline.timeline import Timeline
 from drawstring.txn.state import TableState
 from drawstring.write.arrange import Arrangement
 from drawstring.write.buckets import check_buckets
@@ -121,7 +122,7 @@ def write_feed(
         done = CommitResult.of(completed, asked.name, counted, watch.seconds())
         result = told_commit(state, session.config, done, watch.laps)
         tidy(session, options)
-    look_after(state, session.config, options)
+    look_after(state, session.config, options, Timeline.of((*facts.timeline.instants, completed)), stats)
     expire_inline(state, options)
     return result
 
