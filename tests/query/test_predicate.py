@@ -12,7 +12,7 @@ import pytest
 import sqlglot
 
 from drawstring.base.errors import InvalidError
-from drawstring.query.predicate import parse_where
+from drawstring.query.predicate import evaluated, parse_value, parse_where
 
 ROWS = pa.table(
     {
@@ -136,6 +136,27 @@ def test_floats_compare_and_numbers_divide_as_in_spark(where: str, ids: list[int
     assert FLOATS.filter(expression).column("id").to_pylist() == ids
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("'O''Brien'", "O'Brien"),
+        ('"the ""old"" mill"', 'the "old" mill'),
+        ("''''", "'"),
+        ("''", ""),
+        (r"'O\'Brien'", "O'Brien"),
+        ("'two ' 'parts'", "two parts"),
+        (r"r'\d+'", r"\d+"),
+    ],
+)
+def test_a_text_says_what_spark_4_reads_in_it(text: str, value: str) -> None:
+    rows = pa.table({"t": ["its", value, "OBrien", "the old mill"]})
+    same, listed = (parse_where(each, rows.schema) for each in (f"t = {text}", f"t in ('none', {text})"))
+    assert rows.filter(same).column("t").to_pylist() == [value]
+    assert rows.filter(listed).column("t").to_pylist() == [value]
+    set_to = parse_value(text, rows.schema, rows.schema.field("t"))
+    assert evaluated(rows.slice(0, 1), [set_to], ["t"]).column("t").to_pylist() == [value]
+
+
 def test_an_arrow_expression_is_taken_as_it_is() -> None:
     assert kept((pc.field("id") > 1) & pc.field("paid")) == [4]
 
@@ -147,6 +168,7 @@ def test_an_arrow_expression_is_taken_as_it_is() -> None:
         ("xyz = 1", "no column xyz; it has id"),
         (pc.field("fair") > 1, "did you mean fare"),
         ("id = ", "no SQL condition: look at column 4"),
+        ("id = 1; id = 2", "no SQL condition"),
         ("id IN (SELECT 1)", "needs a list of values"),
         ("sqrt(id) = 1", "not supported"),
         ("\"name\" = 'ann'", "names no column.*backticks"),
@@ -171,13 +193,13 @@ def test_a_bad_condition_is_refused_with_a_hint(where: Any, message: str) -> Non
 def test_what_a_parser_adds_to_a_node_is_refused_and_not_overlooked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A newer parser may write NOT into a node as it did for LIKE."""
 
-    def parse(text: str, dialect: str) -> sqlglot.Expression:
-        node = sqlglot.parser.Parser().parse(sqlglot.tokenize(text, dialect), text)[0]
+    def parse(text: str, what: str) -> sqlglot.Expression:
+        node = sqlglot.parser.Parser().parse(sqlglot.tokenize(text, "spark"), text)[0]
         assert node is not None
         node.set("negate", True)
         return node
 
-    monkeypatch.setattr(sqlglot, "parse_one", parse)
+    monkeypatch.setattr("drawstring.query.sql_condition.parsed", parse)
     for where in ("id BETWEEN 1 AND 2", "id IN (1)", "(id = 1)", "id IS NULL", "paid", "(paid)"):
         with pytest.raises(InvalidError, match="not supported"):
             parse_where(where, ROWS.schema)

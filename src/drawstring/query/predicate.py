@@ -2,11 +2,11 @@
 
     "month = 3 AND (carrier IN ('AA', 'DL') OR delay > 15.5) AND dest IS NOT NULL"
 
-The dialect is Spark's, on both engines: double quotes make a text as single ones do, and names of
-columns stand plain or in backticks; NaN equals itself and is greater than other numbers; a quotient
-is a float. Three-valued as in SQL: a row is kept when the condition is true, not when it is null. A
-literal takes the type of the column that it is compared with, so `day >= '2013-06-01'` works on
-dates; a time without an offset is in UTC. Division by zero is null.
+The dialect is that of Spark 4, on both engines: double quotes make a text as single ones do, a quote
+inside a text is written twice, and names of columns stand plain or in backticks; NaN equals itself and
+is greater than other numbers; a quotient is a float. Three-valued as in SQL: a row is kept when the
+condition is true, not when it is null. A literal takes the type of the column that it is compared with,
+so `day >= '2013-06-01'` works on dates; a time without an offset is in UTC. Division by zero is null.
 """
 
 from __future__ import annotations

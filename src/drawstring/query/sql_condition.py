@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import sqlglot
 from sqlglot import expressions as sql
 
 from drawstring.base.errors import InvalidError
@@ -21,6 +20,7 @@ from drawstring.query.comparing import FLOAT_COMPARISONS, PLAIN_COMPARISONS, Com
 from drawstring.query.literals import typed
 from drawstring.query.names import path_in, path_in_sides
 from drawstring.query.sql_functions import CASTS, FUNCTIONS, KNOWN
+from drawstring.query.sql_parser import DIALECT, parsed
 
 _SPELLED_OUT_MAX: Final = 64
 """Values of an IN list up to which it becomes equalities, which row groups can be pruned by."""
@@ -38,7 +38,7 @@ def expression_of(text: str, schema: pa.Schema, *, has_sides: bool = False) -> p
         InvalidError: it does not parse, or a literal does not fit its column.
     """
     with _bounded():
-        return _Translator(schema, has_sides).of(_parsed(text, "condition"))
+        return _Translator(schema, has_sides).of(parsed(text, "condition"))
 
 
 def value_of(text: str, schema: pa.Schema, kind: pa.DataType, *, has_sides: bool = False) -> pc.Expression:
@@ -53,7 +53,7 @@ def value_of(text: str, schema: pa.Schema, kind: pa.DataType, *, has_sides: bool
         InvalidError: it does not parse, or a literal does not fit the column.
     """
     with _bounded():
-        return _Translator(schema, has_sides).value(_parsed(text, "value"), kind)
+        return _Translator(schema, has_sides).value(parsed(text, "value"), kind)
 
 
 @contextmanager
@@ -64,13 +64,6 @@ def _bounded() -> Iterator[None]:
         raise InvalidError(
             "the condition is nested too deeply: take parentheses out, or use IN for many values"
         ) from None
-
-
-def _parsed(text: str, what: str) -> Any:
-    try:
-        return sqlglot.parse_one(text, dialect="spark")
-    except sqlglot.errors.SqlglotError as error:
-        raise InvalidError(f"the {what} {text!r} is no SQL {what}{_where(error)}") from error
 
 
 class _Translator:
@@ -296,7 +289,7 @@ def _unsupported(node: Any) -> InvalidError:
 
 
 def _said(node: Any) -> str:
-    return repr(node.sql(dialect="spark"))
+    return repr(node.sql(dialect=DIALECT))
 
 
 def _checked(value: Any) -> Any:
@@ -308,7 +301,7 @@ def _checked(value: Any) -> Any:
 def _value(node: sql.Expression) -> Any:
     value = _literal(node)
     if value is None:
-        raise InvalidError(f"{node.sql(dialect='spark')!r} should be a plain value")
+        raise InvalidError(f"{node.sql(dialect=DIALECT)!r} should be a plain value")
     return value
 
 
@@ -326,6 +319,10 @@ def _literal(node: sql.Expression) -> Any:
         _check_all_known(node.to)
         kind = CASTS.get(node.to.this)
         return None if kind is None else typed(value, kind)
+    if isinstance(node, sql.RawString):
+        return str(node.this)
+    if isinstance(node, sql.Concat):
+        return _joined(node.expressions)
     if not isinstance(node, sql.Literal):
         return None
     if node.is_string:
@@ -336,7 +333,7 @@ def _literal(node: sql.Expression) -> Any:
     return float(text) if "e" in text.lower() else Decimal(text)
 
 
-def _where(error: sqlglot.errors.SqlglotError) -> str:
-    """Say where a text stops making sense, as far as the parser tells."""
-    found = error.errors[0] if isinstance(error, sqlglot.errors.ParseError) and error.errors else {}
-    return f": look at column {found['col']}, near {found['highlight']!r}" if found.get("highlight") else ""
+def _joined(nodes: list[Any]) -> str | None:
+    """Return the text that texts side by side are, None where one of them is something else."""
+    texts = [_literal(each) for each in nodes]
+    return "".join(texts) if all(isinstance(each, str) for each in texts) else None
