@@ -15,7 +15,8 @@ import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.filegroups.json_images import COMPACT, json_images
-from drawstring.query.follow import Batch, time_of_position
+from drawstring.query.follow import Batch
+from drawstring.query.positions import stored_position
 from drawstring.timeline import store
 from tests.golden.cases import TABLES
 from tests.histories import CASES, UNTENDED, Case, History, create, plain, row, table_of
@@ -84,7 +85,7 @@ def test_changes_applied_one_after_another_make_the_table_of_every_moment(case: 
             for batch in history.table.follow(position, changes=True, poll_seconds=None, max_commits=limit):
                 apply(state, batch.rows.to_arrow().to_pylist())
                 position = batch.position
-                assert state == moments[time_of_position(position)]
+                assert state == moments[stored_position(position).time]
                 if chance.random() < 0.3:
                     break
 

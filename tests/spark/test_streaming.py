@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 import drawstring
 import drawstring.spark
 from drawstring.config.options import ReadOptions
-from drawstring.query.follow import position_fields
+from drawstring.query.positions import Position
 from drawstring.spark.streaming import CommitStream, RememberingReader
 from drawstring.spark.types import spark_schema
 from tests.archiving import archive
@@ -173,9 +173,9 @@ def test_a_stream_of_older_pyspark_goes_on_from_the_batch_before(tmp_path: Path)
     start = reader.initialOffset()
     for time in times:
         end = reader.latestOffset()
-        assert end == position_fields(time)
+        assert end == Position(time).fields()
         assert len(reader.partitions(start, end)) == 1
         start = end
     assert reader.latestOffset() == start
     restarted = RememberingReader(CommitStream(table.uri, {}, asked), spark_schema(SCHEMA))
-    assert restarted.latestOffset() == position_fields(times[-1])
+    assert restarted.latestOffset() == Position(times[-1]).fields()

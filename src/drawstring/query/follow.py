@@ -2,9 +2,9 @@
 
     position ── the next commits, up to the limits ──> batch, new position ── the next ...
 
-A position is the time up to which all commits were handed out: a completion time, in version 6 a requested
-time. There a pending write holds later ones up, or they would hide it. A batch is one range of commits, so
-a caller that stores its position together with what it made of the batch sees each commit exactly once.
+A position (`positions`) says which commits were handed out. In version 6, where these are known by requested
+times, a pending write holds later ones up, or they would hide it. A batch is one range of commits, so a
+caller that stores its position together with what it made of the batch sees each commit exactly once.
 
 When commits after a position were archived, or files of them cleaned away, their changes cannot be handed
 out any more; the caller has chosen what happens then.
@@ -12,11 +12,10 @@ out any more; the caller has chosen what happens then.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import InvalidError
@@ -26,23 +25,13 @@ from drawstring.model.instant import Action
 from drawstring.query.batch_ends import Gone, Limits, ends, loss_of, only
 from drawstring.query.cdc import changes_of
 from drawstring.query.facts import TableFacts
-from drawstring.query.incremental import check_commit_times, range_scan
+from drawstring.query.incremental import range_scan
+from drawstring.query.positions import Position, commits_between, position_of
 from drawstring.query.predicate import Where
-from drawstring.query.ranges import (
-    CommitRange,
-    Holes,
-    RangeSpec,
-    find_range,
-    time_of,
-)
+from drawstring.query.ranges import CommitRange, time_of
 from drawstring.query.scan import Scan, Task
 from drawstring.query.snapshot import query_of, snapshot_tasks
-from drawstring.timeline.instants import EARLIEST, as_instant_time
-
-POSITION_VERSION: Final = 1
-"""Version of a stored position's form."""
-
-LATEST: Final = "latest"
+from drawstring.timeline.instants import EARLIEST
 
 
 class OnCleaned(StrEnum):
@@ -127,7 +116,7 @@ def _batches(
     load: Callable[[], TableFacts],
     clock: Clock,
     spec: FollowSpec,
-    position: str,
+    position: Position,
     poll_seconds: float | None,
 ) -> Iterator[Batch]:
     before: TableFacts | None = None
@@ -138,7 +127,7 @@ def _batches(
         before = facts
         end = next_position(facts, position, spec)
         if end != position:
-            yield Batch(batch_scan(facts, position, end, spec), position_text(end))
+            yield Batch(batch_scan(facts, position, end, spec), end.text())
             position = end
         elif poll_seconds is None:
             return
@@ -146,61 +135,9 @@ def _batches(
             clock.sleep(poll_seconds)
 
 
-def position_text(time: str) -> str:
-    """Return the text of a position that callers store."""
-    return json.dumps(position_fields(time), separators=(",", ":"))
-
-
-def position_fields(time: str) -> dict[str, Any]:
-    """Return what a stored position consists of."""
-    return {"version": POSITION_VERSION, "time": time}
-
-
-def time_of_position(stored: Any) -> str:
-    """Return the time of a stored position.
-
-    Args:
-        stored: its text or its fields.
-
-    Raises:
-        InvalidError: it is none, or one of a later release.
-    """
-    try:
-        fields = json.loads(stored) if isinstance(stored, str) else stored
-        version, time = fields["version"], fields["time"]
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise InvalidError(f"{stored!r} is no position: give what a batch said, or a time") from error
-    if version != POSITION_VERSION:
-        raise InvalidError(f"the position has version {version}: follow on with the release that made it")
-    return as_instant_time(str(time))
-
-
-def position_of(facts: TableFacts, start: Any) -> str:
-    """Return the time to follow from.
-
-    Args:
-        facts: the table.
-        start: a stored position, a time (exclusive), `earliest` (as None) or `latest`.
-
-    Raises:
-        InvalidError: it is none of these.
-    """
-    check_commit_times(facts)
-    if start is None:
-        return EARLIEST
-    if isinstance(start, str) and start.strip().startswith("{"):
-        return time_of_position(start)
-    if isinstance(start, str) and start.strip().lower() == LATEST:
-        return newest(facts)
-    return as_instant_time(start, facts.config.timezone)
-
-
-def newest(facts: TableFacts) -> str:
-    """Return the position after all that is committed."""
-    return max(map(time_of, _after(facts, EARLIEST).writes), default=EARLIEST)
-
-
-def next_position(facts: TableFacts, position: str, spec: FollowSpec, until: str | None = None) -> str:
+def next_position(
+    facts: TableFacts, position: Position, spec: FollowSpec, until: Position | None = None
+) -> Position:
     """Return the position after the next batch, the same one when nothing is new.
 
     Where files of a commit gave way to those of a later one and are gone, the batch goes on to that one.
@@ -209,14 +146,18 @@ def next_position(facts: TableFacts, position: str, spec: FollowSpec, until: str
         facts: the table.
         position: where the last batch ended.
         spec: the limits, and what happens when commits are gone.
-        until: commits after this time are left for later; None for none.
+        until: commits after this position are left for later; None for none.
     """
-    found = _after(facts, position, until)
-    is_snapshot = position == EARLIEST or spec.on_cleaned is OnCleaned.SNAPSHOT
-    is_doubtful = found.reaches_archive or (position == EARLIEST and _is_cleaned(facts))
+    end = _next_time(facts, position, spec, commits_between(facts, position, until))
+    return position if end is None else position.moved(facts, end)
+
+
+def _next_time(facts: TableFacts, position: Position, spec: FollowSpec, found: CommitRange) -> str | None:
+    is_snapshot = position.is_earliest or spec.on_cleaned is OnCleaned.SNAPSHOT
+    is_doubtful = found.reaches_archive or (position.is_earliest and _is_cleaned(facts))
     if is_doubtful and is_snapshot and loss_of(facts, found, changes=spec.changes) is not None:
         # All of it in one batch, or the second batch of a new follower would be a commit that is gone.
-        return _last_change(facts, found) or position
+        return _last_change(facts, found)
     first = None
     gone = Gone(facts)
     for end, writes in ends(facts, found, spec.limits):
@@ -227,8 +168,6 @@ def next_position(facts: TableFacts, position: str, spec: FollowSpec, until: str
             break
         if not gone.after(writes):
             return end
-    if first is None:
-        return position
     return (_last_change(facts, found) or first) if is_snapshot else first
 
 
@@ -243,29 +182,25 @@ def _last_change(facts: TableFacts, found: CommitRange) -> str | None:
     return next(map(time_of, changing), None)
 
 
-def batch_scan(facts: TableFacts, start: str, end: str, spec: FollowSpec) -> Scan:
+def batch_scan(facts: TableFacts, start: Position, end: Position, spec: FollowSpec) -> Scan:
     """Plan the batch of a range of positions.
 
     Raises:
         InvalidError: commits of the range are gone, and that is to fail.
     """
-    found = replace(_after(facts, start, end), skips_superseded=True)
+    found = replace(commits_between(facts, start, end), skips_superseded=True)
     loss = loss_of(facts, found, changes=spec.changes)
     if loss is None:
         return _planned(_range_scan(facts, found, spec))
-    if start == EARLIEST or spec.on_cleaned is OnCleaned.SNAPSHOT:
+    if start.is_earliest or spec.on_cleaned is OnCleaned.SNAPSHOT:
         return _planned(_snapshot_scan(facts, spec))
     if spec.on_cleaned is OnCleaned.FAIL:
         raise InvalidError(
-            f"commits after {start} and up to {loss.until} were archived or their files cleaned away: follow"
-            f" from {loss.until}, or choose on_cleaned snapshot or earliest to go on by itself",
+            f"commits after {start.time} and up to {loss.until} were archived or their files cleaned away:"
+            f" follow from {loss.until}, or choose on_cleaned snapshot or earliest to go on by itself",
             table=facts.storage.spec.uri,
         )
     return _planned(_range_scan(facts, only(found, loss.left), spec))
-
-
-def _after(facts: TableFacts, start: str, end: str | None = None) -> CommitRange:
-    return find_range(facts, RangeSpec(start, end, holes=Holes.BLOCK))
 
 
 def _until(found: CommitRange, end: str) -> CommitRange:

@@ -16,7 +16,7 @@ from drawstring.config.table import TableConfig
 from drawstring.formats.clean_metadata import decode_clean, decode_clean_plan
 from drawstring.model.hold import Hold
 from drawstring.model.instant import Action, Instant
-from drawstring.query.follow import time_of_position
+from drawstring.query.positions import Position, stored_position
 from drawstring.query.ranges import time_of
 from drawstring.timeline.archived import open_archive
 from drawstring.timeline.instants import EARLIEST, as_instant_time
@@ -96,28 +96,34 @@ class Keeper:
         self._name = name
         self._hours = hours
         self._last: Hold | None = None
+        self._position: Position | None = None
 
     @property
-    def position(self) -> str | None:
+    def position(self) -> Position | None:
         """Where the reader stands, None before it stood anywhere."""
-        return None if self._last is None else self._last.position
+        return self._position
 
-    def at(self, position: str) -> None:
+    def at(self, position: Position) -> None:
         """Keep what was written after a position."""
-        self._last = self._holds.put(self._name, position, self._hours)
+        self._position = position
+        self._put()
+
+    def _put(self) -> None:
+        if self._position is not None:
+            self._last = self._holds.put(self._name, self._position.time, self._hours)
 
     def renew(self) -> None:
         """Let the hold last on once half of its time is over."""
         last = self._last
         if last is not None and self._clock.now_ms() > (last.held_ms + last.until_ms) // 2:
-            self.at(last.position)
+            self._put()
 
 
 def _time(timeline: Timeline, config: TableConfig, position: Any) -> str:
     if position is None:
         return max(map(time_of, timeline.writes()), default=EARLIEST)
     if isinstance(position, str) and position.strip().startswith("{"):
-        return time_of_position(position)
+        return stored_position(position).time
     return as_instant_time(position, config.timezone)
 
 

@@ -20,10 +20,11 @@ from drawstring.model.hold import Hold
 from drawstring.query.batch_ends import Limits
 from drawstring.query.cdc import changes_scan
 from drawstring.query.facts import TableFacts, load_facts
-from drawstring.query.follow import Batch, FollowSpec, OnCleaned, follow, position_of, time_of_position
+from drawstring.query.follow import Batch, FollowSpec, OnCleaned, follow
 from drawstring.query.holding import HOLD_HOURS, Keeper, hold_for_scan
 from drawstring.query.holding import hold as place_hold
 from drawstring.query.incremental import incremental_scan
+from drawstring.query.positions import position_of, stored_position
 from drawstring.query.ranges import Holes, RangeSpec
 from drawstring.query.scan import Scan
 from drawstring.query.snapshot import snapshot_scan
@@ -222,7 +223,7 @@ class TableQueries:
             for batch in batches:
                 yield batch
                 if keeper is not None:
-                    keeper.at(time_of_position(batch.position))
+                    keeper.at(stored_position(batch.position))
 
     def _facts_kept(self, keeper: Keeper | None) -> TableFacts:
         if keeper is not None:

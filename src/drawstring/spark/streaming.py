@@ -1,7 +1,7 @@
 """`spark.readStream.format("hudi")`: a stream of what commits write, micro-batch after micro-batch.
 
     initialOffset ──> latestOffset(start, limit) ──> partitions(start, end) ──> read, in Python workers
-         └── offsets: {"version": 1, "time": completion time of the last commit handed out}
+         └── offsets: positions, as `follow` has them
 
 A micro-batch is a range of commits, so one that is planned again after a restart has the same rows, and each
 commit is in exactly one. Rows are those of an incremental query, or changes with their images.
@@ -28,13 +28,10 @@ from drawstring.query.follow import (
     FollowSpec,
     OnCleaned,
     batch_scan,
-    newest,
     next_position,
-    position_fields,
-    position_of,
-    time_of_position,
 )
 from drawstring.query.holding import Keeper
+from drawstring.query.positions import Position, newest, position_from, position_of, stored_position
 from drawstring.spark.batches import with_types
 from drawstring.spark.types import arrow_schema
 from drawstring.spark.worker import shares
@@ -131,16 +128,17 @@ class CommitReader(D.DataSourceStreamReader):
         first = position_of(self._stream.facts(), self._stream.asked.start_offset)
         if self._keeper is not None:
             self._keeper.at(first)
-        return position_fields(first)
+        return first.fields()
 
     def commit(self, end: dict[str, Any]) -> None:
         """Take note that Spark is done with all up to an offset."""
         if self._keeper is not None:
-            self._keeper.at(time_of_position(end))
+            self._keeper.at(stored_position(end))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[D.InputPartition]:
         """Plan a micro-batch."""
-        begin, stop = time_of_position(start), time_of_position(end)
+        facts = self._stream.facts()
+        begin, stop = position_from(facts, start), position_from(facts, end)
         if self._keeper is not None:
             self._keeper.at(begin)
         if begin == stop:
@@ -149,7 +147,7 @@ class CommitReader(D.DataSourceStreamReader):
         if not spec.changes:
             # The columns of a stream are those that the table had when it was started.
             spec = replace(spec, columns=self._schema.names)
-        tasks = batch_scan(self._stream.facts(), begin, stop, spec).tasks()
+        tasks = batch_scan(facts, begin, stop, spec).tasks()
         parts = shares([task_bytes(task) for task in tasks], _PARALLELISM)
         return [CommitPartition([cloudpickle.dumps(tasks[number]) for number in part]) for part in parts]
 
@@ -166,17 +164,15 @@ class LimitedReader(CommitReader, _EndsByItself):  # type: ignore[misc]  # depen
 
     def __init__(self, stream: CommitStream, schema: StructType) -> None:
         super().__init__(stream, schema)
-        self._until: str | None = None
+        self._until: Position | None = None
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
         """Return the end of the micro-batch that starts at an offset."""
         spec = self._stream.spec
         limits = Limits() if isinstance(limit, limits_of_spark.ReadAllAvailable) else spec.limits
-        return position_fields(
-            next_position(
-                self._stream.facts(), time_of_position(start), replace(spec, limits=limits), self._until
-            )
-        )
+        facts = self._stream.facts()
+        begin = position_from(facts, start)
+        return next_position(facts, begin, replace(spec, limits=limits), self._until).fields()
 
     def getDefaultReadLimit(self) -> Any:
         """Tell Spark whether there are limits; `latestOffset` knows which."""
@@ -189,7 +185,7 @@ class LimitedReader(CommitReader, _EndsByItself):  # type: ignore[misc]  # depen
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """Return the newest offset, for the query's progress."""
-        return position_fields(newest(self._stream.facts()))
+        return newest(self._stream.facts()).fields()
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Note where a query that ends by itself ends."""
@@ -205,23 +201,21 @@ class RememberingReader(CommitReader):
 
     def __init__(self, stream: CommitStream, schema: StructType) -> None:
         super().__init__(stream, schema)
-        self._last: str | None = None
+        self._last: Position | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         """Return where a new query starts."""
         first = super().initialOffset()
-        self._last = time_of_position(first)
+        self._last = stored_position(first)
         return first
 
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # the form of PySpark 4.0
         """Return the end of the next micro-batch."""
         facts = self._stream.facts()
         last = self._last
-        return position_fields(
-            newest(facts) if last is None else next_position(facts, last, self._stream.spec)
-        )
+        return (newest(facts) if last is None else next_position(facts, last, self._stream.spec)).fields()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[D.InputPartition]:
         """Plan a micro-batch."""
-        self._last = time_of_position(end)
+        self._last = position_from(self._stream.facts(), end)
         return super().partitions(start, end)

@@ -1,0 +1,125 @@
+"""A table that is followed changes its version: each commit is in one batch, before or after."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from drawstring.query.facts import load_facts
+from drawstring.query.follow import FollowSpec, batch_scan, next_position
+from drawstring.query.positions import START, position_from
+from drawstring.table import Table
+from drawstring.timeline.instants import epoch_ms_of, instant_time
+from tests.histories import UNTENDED
+from tests.write.test_operations import COW, MOR, create, rides
+
+CHANGES = [(6, 8), (6, 9), (8, 6), (9, 6), (8, 9), (9, 8)]
+SHORT = {
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+}
+
+
+def write(table: Table, *numbers: int) -> None:
+    for number in numbers:
+        table.upsert(rides((f"k{number}", "oslo", number, 1.0)), **UNTENDED)
+
+
+def change(table: Table, version: int) -> None:
+    (table.upgrade if version > table.config.version else table.downgrade)(version)
+
+
+def followed(table: Table, position: str | None, batches: int | None = None) -> tuple[list[str], str | None]:
+    """Return the keys of what is new, batch by batch of one commit, and the position after it."""
+    keys: list[str] = []
+    for number, batch in enumerate(table.follow(position, poll_seconds=None, max_commits=1), start=1):
+        keys += sorted(batch.rows.to_arrow().column("id").to_pylist())
+        position = batch.position
+        if number == batches:
+            break
+    return keys, position
+
+
+def as_stored_before(position: str | None) -> str:
+    """Return a position as releases stored it that did not tell which kind of time it holds."""
+    fields = json.loads(position or "")
+    return json.dumps({"version": fields["version"], "time": fields["time"]})
+
+
+@pytest.mark.parametrize("is_old", [False, True], ids=["new-position", "old-position"])
+@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize(("old", "new"), CHANGES)
+def test_each_commit_is_handed_out_once_across_a_change(
+    table_type: str, old: int, new: int, *, is_old: bool
+) -> None:
+    for seen in (4, 2):
+        table = create(table_type=table_type, version=old)
+        write(table, 0, 1, 2, 3)
+        keys, position = followed(table, None, seen)
+        assert keys == [f"k{number}" for number in range(seen)]
+        change(table, new)
+        stored = as_stored_before(position) if is_old else position
+        keys, position = followed(table, stored)
+        assert keys == [f"k{number}" for number in range(seen, 4)]
+        write(table, 4)
+        assert followed(table, stored)[0] == [f"k{number}" for number in range(seen, 5)]
+        keys, position = followed(table, position)
+        assert keys == ["k4"]
+        change(table, old)
+        write(table, 5)
+        assert followed(table, position)[0] == ["k5"]
+
+
+@pytest.mark.parametrize("is_old", [False, True], ids=["new-position", "old-position"])
+def test_a_position_whose_commit_was_archived_since_is_known_too(*, is_old: bool) -> None:
+    table = create(version=6)
+    write(table, 0, 1)
+    _, position = followed(table, None)
+    for number in range(2, 8):
+        table.upsert(rides((f"k{number}", "oslo", number, 1.0)), **SHORT)
+    table.upgrade(9)
+    last = json.loads(position or "")["time"]
+    assert table.timeline.start is not None and last < table.timeline.start
+    stored = as_stored_before(position) if is_old else position
+    batches = list(table.follow(stored, poll_seconds=None, on_cleaned="snapshot"))
+    assert [batch.rows.to_arrow().num_rows for batch in batches] == [8], "commits are gone, so all of it"
+    assert followed(table, batches[-1].position)[0] == []
+
+
+def test_a_commit_that_completed_before_an_earlier_one_is_not_lost_by_the_upgrade() -> None:
+    """Two writers at once: the first to begin is the last to end."""
+    table = create(version=6)
+    write(table, 0, 1, 2)
+    storage, (_, first, second) = table.state.storage, table.timeline.writes()
+    zone = table.config.timezone
+    late_ms = epoch_ms_of(second.requested, zone)
+    assert late_ms is not None
+    storage.set_modified(f".hoodie/{first.requested}.commit", late_ms + 5_000)
+    storage.set_modified(f".hoodie/{second.requested}.commit", late_ms + 1_000)
+    keys, position = followed(table, None, 2)
+    assert keys == ["k0", "k1"]
+    table.upgrade(9)
+    assert [each.completed for each in table.timeline.writes()[1:]] == [
+        instant_time(late_ms + 5_000, zone),
+        instant_time(late_ms + 1_000, zone),
+    ]
+    keys, position = followed(table, position)
+    assert keys == ["k2"]
+    assert followed(table, position)[0] == []
+
+
+@pytest.mark.parametrize("is_old", [False, True], ids=["new-position", "old-position"])
+def test_a_batch_that_is_planned_again_after_the_upgrade_has_the_same_rows(*, is_old: bool) -> None:
+    """As Spark does when it starts again: both ends of the batch were stored before."""
+    table = create(version=6)
+    write(table, 0, 1, 2, 3)
+    _, start = followed(table, None, 1)
+    _, end = followed(table, None, 3)
+    table.upgrade(9)
+    facts = load_facts(table.state.storage, table.state.clock)
+    ends = [position_from(facts, as_stored_before(each) if is_old else each) for each in (start, end)]
+    rows = batch_scan(facts, ends[0], ends[1], FollowSpec()).to_arrow()
+    assert sorted(rows.column("id").to_pylist()) == ["k1", "k2"]
+    assert next_position(facts, START, FollowSpec()).covers(facts.timeline.writes()[-1])
