@@ -86,6 +86,8 @@ def test_tasks_share_slices_evenly() -> None:
     assert shares([], 4) == []
     assert shares([5 * mib], 4) == [[0]]
     assert sorted(map(len, shares([1000] * 40, 2))) == [10, 10, 10, 10]
+    assert sorted(map(len, shares([5 * mib + 1] * 32, 2))) == [8, 8, 8, 8]  # two rounds, no third
+    assert sorted(map(len, shares([5 * mib] * 4, 2))) == [2, 2]
     assert len(shares([200 * mib] * 6, 2)) == 6
     parts = shares([100 * mib, 1, 1, 1, 90 * mib], 2)
     assert sorted(number for part in parts for number in part) == [0, 1, 2, 3, 4]

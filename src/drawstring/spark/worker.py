@@ -19,6 +19,9 @@ OPEN_COST_BYTES: Final = 4 << 20
 TASK_BYTES_MAX: Final = 128 << 20
 """Bytes of file slices in one task, unless a single one has more; Spark's own figure for files."""
 
+_SMALL_BYTES: Final = 32 << 20
+"""Bytes of slices for each core up to which it gets one task: a second one costs more than it evens out."""
+
 _TASKS_PER_CORE: Final = 2
 _ALLOCATOR: Final = "jemalloc"
 _settled = False
@@ -69,9 +72,10 @@ def shares(sizes_bytes: Sequence[int], parallelism: int) -> list[list[int]]:
         The numbers of the slices of every task.
     """
     costs = [size + OPEN_COST_BYTES for size in sizes_bytes]
-    wanted = sum(costs) // (_TASKS_PER_CORE * parallelism)
-    per_task = max(OPEN_COST_BYTES, min(TASK_BYTES_MAX, wanted))
-    found: list[list[int]] = [[] for _ in range(min(len(costs), -(-sum(costs) // per_task)))]
+    # Whole rounds of tasks: one task more would keep one core busy while the others have nothing to do.
+    rounds = 1 if sum(costs) <= parallelism * _SMALL_BYTES else _TASKS_PER_CORE
+    wanted = max(rounds * parallelism, -(-sum(costs) // TASK_BYTES_MAX))
+    found: list[list[int]] = [[] for _ in range(min(len(costs), wanted))]
     loads = [(0, task) for task in range(len(found))]
     heapify(loads)
     for number in sorted(range(len(costs)), key=lambda number: -costs[number]):
