@@ -167,7 +167,11 @@ def test_files_are_those_of_the_read_after_a_refresh(spark: SparkSession, tmp_pa
 
 
 @pytest.mark.spark
-def test_values_of_all_types_come_from_folders(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cast_max", [0, base_files.CAST_FOLDERS_MAX])
+def test_values_of_all_types_come_from_folders(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cast_max: int
+) -> None:
+    monkeypatch.setattr(base_files, "CAST_FOLDERS_MAX", cast_max)
     columns = {
         "flag": pa.array([True, False]),
         "day": pa.array([date(2024, 1, 2), date(1969, 12, 31)]),

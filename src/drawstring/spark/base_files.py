@@ -23,7 +23,12 @@ from drawstring.model.files import FileStatus
 TOLD_FILES_MAX: Final = 256
 """Files up to which Spark is told their sizes, a few calls each; of more it asks the store itself."""
 
+CAST_FOLDERS_MAX: Final = 64
+"""Folders up to which their values are cast one by one, some calls each; of more a query casts all, which
+takes as long as a few dozen of them, and in a new session longer."""
+
 _SOURCES: Final = "org.apache.spark.sql.execution.datasources."
+_EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
 _BLOCK_BYTES: Final = 128 << 20
 
 
@@ -137,11 +142,31 @@ class _Index:
 
     def _rows(self, values: Sequence[Mapping[str, str]], columns: T.StructType) -> list[Any]:
         """Return texts as Spark's rows of columns' types."""
-        texts = [", ".join(_literal(row[name]) for name in columns.names) for row in values]
+        texts = [[row[name] for name in columns.names] for row in values]
+        return self._cast(texts, columns) if len(texts) <= CAST_FOLDERS_MAX else self._queried(texts, columns)
+
+    def _cast(self, rows: Sequence[Sequence[str]], columns: T.StructType) -> list[Any]:
+        literal, cast, struct = map(self._expression, ("Literal", "Cast", "CreateStruct"))
+        conf = self._spark._jsparkSession.sessionState().conf()
+        zone, ansi = getattr(self._jvm, "scala.Some")(conf.sessionLocalTimeZone()), conf.ansiEnabled()
+        types = [field.dataType() for field in self.columns(columns).fields()]
+        found = []
+        for row in rows:
+            pairs = zip(row, types, strict=True)
+            typed = [cast.apply(literal.apply(text), kind, zone, ansi) for text, kind in pairs]
+            found.append(struct.apply(self._utils.toSeq(typed)).eval(None))
+        return found
+
+    def _queried(self, rows: Sequence[Sequence[str]], columns: T.StructType) -> list[Any]:
+        texts = (", ".join(map(_literal, row)) for row in rows)
         parsed = self._spark.sql("VALUES " + ", ".join(f"({text})" for text in texts))
         pairs = zip(parsed.columns, columns.fields, strict=True)
         typed = parsed.select([parsed[name].cast(field.dataType) for name, field in pairs])
         return list(typed._jdf.queryExecution().executedPlan().executeCollect())
+
+    def _expression(self, name: str) -> Any:
+        """Return what makes one kind of Spark's expressions."""
+        return getattr(self._jvm, f"{_EXPRESSIONS}{name}$").__getattr__("MODULE$")
 
 
 def _literal(text: str) -> str:
