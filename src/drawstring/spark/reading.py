@@ -90,6 +90,8 @@ def _read_natively(
         df = df.where(df[COMMIT_TIME].isin(*task.commit_times))
     if reading.where is not None:
         df = df.where(_unpushed(reading.where) if _may_meet_nan(task) else reading.where)
+    if reading.schema.names == task.schema.names:
+        return df
     return df.select([df[f"`{name}`"] for name in reading.schema.names])
 
 
