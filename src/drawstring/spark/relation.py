@@ -14,11 +14,10 @@ A proxy has no use of an interface's default methods, so every method that Spark
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.protocol import Py4JError
 from pyspark import cloudpickle
@@ -28,16 +27,16 @@ from pyspark.sql import types as T
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.udf import _wrap_function
 
-from drawstring.filegroups.cdc import read_task, task_bytes
+from drawstring.filegroups.cdc import task_bytes
 from drawstring.filegroups.tasks import ReadTask
 from drawstring.query.narrowing import narrowed
 from drawstring.query.scan import Task
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.spark import planning
-from drawstring.spark.batches import with_types
 from drawstring.spark.pushed import conditions
+from drawstring.spark.tasks import ReadSlices
 from drawstring.spark.types import arrow_schema
-from drawstring.spark.worker import shares, work
+from drawstring.spark.worker import shares
 
 _SQL: Final = "org.apache.spark.sql."
 _CATALOG: Final = f"{_SQL}connector.catalog."
@@ -342,26 +341,3 @@ class SliceStatistics(_Proxy):
         """Tells Py4J what this is."""
 
         implements = (f"{_READ}Statistics",)
-
-
-class ReadSlices:
-    """The function that reads file slices in a Python worker.
-
-    Args:
-        schema: columns to yield.
-        parts: pickled tasks by partition; None where rows bring them along.
-        name: what Spark's plans call it.
-    """
-
-    def __init__(self, schema: pa.Schema, parts: Sequence[bytes] | None = None, name: str = "read") -> None:
-        self._schema = schema
-        self._parts = parts
-        self.__name__ = name
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the tasks of partitions, whose numbers or tasks are the only column."""
-        with work():
-            for part in (part for batch in batches for part in batch.column(0).to_pylist()):
-                for task in cloudpickle.loads(part if self._parts is None else self._parts[part]):
-                    for rows in read_task(task):
-                        yield with_types(rows.select(self._schema.names), self._schema)

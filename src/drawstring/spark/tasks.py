@@ -15,6 +15,7 @@ from pyspark import cloudpickle
 
 from drawstring.engine.protocol import TaskContext, TaskFunction
 from drawstring.engine.tally import Tally
+from drawstring.filegroups.cdc import read_task
 from drawstring.formats.parquet_read import read_parquet_groups
 from drawstring.spark.batches import coalesced, with_types
 from drawstring.spark.packing import LOOKED_UP, MAIN, Chain, Splitter, packed
@@ -89,6 +90,29 @@ class ReadSources:
         for batch in batches:
             for number in batch.column("id").to_pylist():
                 yield from self.read(cloudpickle.loads(self.sources[number]))
+
+
+class ReadSlices:
+    """The function that reads file slices in a Python worker.
+
+    Args:
+        schema: columns to yield.
+        parts: pickled tasks by partition; None where rows bring them along.
+        name: what Spark's plans call it.
+    """
+
+    def __init__(self, schema: pa.Schema, parts: Sequence[bytes] | None = None, name: str = "read") -> None:
+        self._schema = schema
+        self._parts = parts
+        self.__name__ = name
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the tasks of partitions, whose numbers or tasks are the only column."""
+        with work():
+            for part in (part for batch in batches for part in batch.column(0).to_pylist()):
+                for task in cloudpickle.loads(part if self._parts is None else self._parts[part]):
+                    for rows in read_task(task):
+                        yield with_types(rows.select(self._schema.names), self._schema)
 
 
 @dataclass(frozen=True, slots=True)
