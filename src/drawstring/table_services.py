@@ -14,7 +14,9 @@ from drawstring.model.result import (
     ArchiveResult,
     CleanResult,
     CommitResult,
+    PlannedRollback,
     RestoreResult,
+    RollbackResult,
     VersionPlan,
     VersionResult,
 )
@@ -25,6 +27,7 @@ from drawstring.services.archive import archive, planned_instants
 from drawstring.services.change_version import change_version, planned_version
 from drawstring.services.clean import clean, plan_clean
 from drawstring.services.duties import Done, run_duties
+from drawstring.services.manual_rollback import planned_rollback, roll_back
 from drawstring.services.progress import Progress
 from drawstring.services.repair import remedies_of, repair
 from drawstring.services.savepoint import delete_savepoint, planned_restore, restore, savepoint
@@ -204,6 +207,33 @@ class TableServices(TableQueries):
         """Return what `restore` would undo; the table stays as it is."""
         with self._about():
             return planned_restore(self._state, instant)
+
+    def rollback(self, instant: str | None = None, **options: Any) -> RollbackResult | None:
+        """Take one pending action off the timeline with all that it wrote; rows that are there stay.
+
+        A write whose writer died is rolled back. The plan of a compaction, log compaction or clustering that
+        nobody wants is withdrawn. What is completed is undone by `restore`.
+
+        Args:
+            instant: requested time of the pending action, None for the newest.
+            **options: Hudi's write options.
+
+        Returns:
+            What was rolled back, None when nothing is pending.
+
+        Raises:
+            InvalidError: there is no such pending action, or it is completed.
+            ConflictError: a live process works on it, log files were written on top of a compaction (version
+                6), or another writer holds the table.
+        """
+        with self._about():
+            check_call(options)
+            return roll_back(self._state, WriteOptions.parse(options), instant)
+
+    def plan_rollback(self, instant: str | None = None) -> PlannedRollback | None:
+        """Return what `rollback` would take back, None for nothing; the table stays as it is."""
+        with self._about():
+            return planned_rollback(self._state, instant)
 
     def upgrade(
         self, version: int = NEWEST_VERSION, progress: Progress | None = None, **options: Any

@@ -24,6 +24,7 @@ from drawstring.cli.files import files
 from drawstring.cli.head import head
 from drawstring.cli.holds import holds
 from drawstring.cli.restore import restore
+from drawstring.cli.rollback import rollback
 from drawstring.cli.savepoint import savepoint
 from drawstring.cli.services import services
 from drawstring.cli.show import show
@@ -47,6 +48,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     validate,
     repair,
     expire,
+    rollback,
     savepoint,
     restore,
     holds,

@@ -80,9 +80,9 @@ class SliceLookup:
         clustering = self.view().pending_clusterings().get((target.partition, target.file_id))
         if clustering is not None:
             raise ConflictError(
-                f"file group {target.file_id} is part of a pending clustering: run that clustering, or let"
-                " writes through with hoodie.clustering.updates.strategy=SparkAllowUpdateStrategy, then write"
-                " again",
+                f"file group {target.file_id} is part of a pending clustering: run that clustering"
+                f" (cluster), withdraw it (rollback, of {clustering}), or let writes through with"
+                " hoodie.clustering.updates.strategy=SparkAllowUpdateStrategy, then write again",
                 instant=clustering,
                 path=target.partition,
             )

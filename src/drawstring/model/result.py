@@ -132,6 +132,38 @@ class RestoreResult:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedRollback:
+    """What rolling a pending action back takes away.
+
+    Attributes:
+        instant: requested time of the action.
+        action: its action.
+        files: paths of what is deleted, or of log files whose blocks no longer count.
+    """
+
+    instant: str
+    action: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackResult:
+    """A pending action that was rolled back.
+
+    Attributes:
+        instant: requested time of the action.
+        action: its action.
+        files: files deleted, or log files whose blocks no longer count.
+        seconds: time that it took.
+    """
+
+    instant: str
+    action: str
+    files: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class CleanResult:
     """A completed clean.
 

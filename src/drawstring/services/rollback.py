@@ -121,6 +121,25 @@ def cancel_clustering(context: RollbackContext, instant: Instant) -> None:
     _roll_back(context, Instant(instant.requested, Action.CLUSTERING, State.REQUESTED))
 
 
+def remove_compaction(context: RollbackContext, instant: Instant) -> None:
+    """Take a pending compaction or log compaction off the timeline, with what an attempt of it wrote.
+
+    Nobody may have written log files for the slices that it was to make.
+    """
+    _clear_attempt(context, instant)
+    _forget(context, instant.requested, None)
+    context.store.remove_pending(instant)
+
+
+def files_of(context: RollbackContext, instant: Instant) -> list[str]:
+    """Return the paths of the files that rolling a pending action back deletes, or adds a command to."""
+    if instant.action in (Action.COMPACTION, Action.LOG_COMPACTION):
+        listed, marked = data_files(context.storage), _marked(context, instant)
+        return files_of_attempt(context.storage, instant.requested, listed, marked)
+    requests = plan_rollback(_gather(context, instant)).requests
+    return sorted(path for each in requests for path in (*each.files_to_delete, *each.log_blocks))
+
+
 def plan_rollback(facts: RollbackFacts) -> RollbackPlan:
     """Plan what takes a failed write back: one request per file to delete or slice to command."""
     statuses = (*facts.files, *(FileStatus(path, 0) for path in facts.marked))

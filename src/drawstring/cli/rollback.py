@@ -1,0 +1,53 @@
+"""`drawstring rollback`: take one pending action off the timeline."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from drawstring.cli import output
+from drawstring.cli.arguments import (
+    AsJson,
+    DryRun,
+    HudiOptions,
+    StorageOptions,
+    TablePath,
+    named_values,
+    open_table,
+)
+from drawstring.model.result import RollbackResult
+
+Pending = Annotated[
+    str | None, Parameter(help="Requested time of what is pending, see `timeline`; the newest by default.")
+]
+
+
+def rollback(
+    path: TablePath,
+    instant: Pending = None,
+    *,
+    dry_run: DryRun = False,
+    hoodie: HudiOptions = (),
+    as_json: AsJson = False,
+    option: StorageOptions = (),
+) -> None:
+    """Roll a write back whose writer died, or withdraw the plan of a compaction or clustering.
+
+    Rows that are there stay; to undo what is completed, see `restore`.
+    """
+    table, given = open_table(path, option), named_values(hoodie)
+    result = table.plan_rollback(instant) if dry_run else table.rollback(instant, **given)
+    if as_json:
+        output.print_json(asdict(result) if result else None)
+    elif result is None:
+        output.console().print("nothing is pending", highlight=False)
+    elif isinstance(result, RollbackResult):
+        output.console().print(
+            f"rolled back the {result.action} {result.instant}: {result.files} files", highlight=False
+        )
+    else:
+        output.print_grid(("file to take back",), [(each,) for each in result.files])
+        text = f"the {result.action} {result.instant}, {len(result.files)} files; nothing was rolled back"
+        output.console().print(text, highlight=False)

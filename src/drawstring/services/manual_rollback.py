@@ -1,0 +1,179 @@
+"""Rolling one pending action back because somebody asks for it, whoever began it.
+
+| pending action | what becomes of it |
+|---|---|
+| write | its files and log blocks are taken back, and it is off the timeline |
+| compaction, log compaction, clustering | what an attempt wrote is deleted, its plan is off the timeline |
+
+Nobody loses a row by it: what is pending does not count. What a live process works on is left to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final
+
+from drawstring.base.clock import Stopwatch
+from drawstring.base.errors import ConflictError, InvalidError
+from drawstring.config.failed_writes_keys import FailedWritesPolicy
+from drawstring.config.options import WriteOptions
+from drawstring.model.files import LogFile
+from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
+from drawstring.model.result import PlannedRollback, RollbackResult
+from drawstring.services.heartbeats import refuse_live_writers
+from drawstring.services.rollback import (
+    RollbackContext,
+    cancel_clustering,
+    data_files,
+    files_of,
+    remove_compaction,
+    rollback_instant,
+)
+from drawstring.services.transaction import Session, cleared, exclusive
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.service_lease import service_lease
+from drawstring.txn.state import TableState
+
+_COMPACTIONS: Final = frozenset({Action.COMPACTION, Action.LOG_COMPACTION})
+_PLANS: Final = _COMPACTIONS | {Action.CLUSTERING}
+_UNDONE: Final = WRITE_ACTIONS | _PLANS
+
+
+def roll_back(state: TableState, options: WriteOptions, instant: str | None) -> RollbackResult | None:
+    """Take one pending action off the timeline, with everything that it wrote.
+
+    Args:
+        state: the table.
+        options: of writes: lock wait.
+        instant: its requested time, None for the newest that is pending.
+
+    Returns:
+        What was rolled back, None when nothing is pending.
+
+    Raises:
+        InvalidError: there is no such pending action, or it is one that cannot be rolled back.
+        ConflictError: a live process works on it, others wrote on top of it, or another writer holds the
+            table.
+    """
+    watch = Stopwatch()
+    with exclusive(state, options.lock_wait_ms) as found:
+        target = _target(found.store.load(), instant)
+        if target is None:
+            return None
+        _check_unused(found.rollback_context(), target)
+        with _free(found, target):
+            planned = PlannedRollback(target.requested, str(target.action), ())
+            # Other dead writes are not what was asked for: the next write takes them back.
+            left = replace(options.failed_writes, policy=FailedWritesPolicy.NEVER.value)
+            session, timeline = cleared(found, left)
+            current = next((each for each in timeline.pending() if _is_same(each, target)), None)
+            if current is not None:
+                context = session.rollback_context()
+                planned = _planned(context, current)
+                _undo(context, current)
+        return RollbackResult(planned.instant, planned.action, len(planned.files), round(watch.seconds(), 3))
+
+
+def planned_rollback(state: TableState, instant: str | None) -> PlannedRollback | None:
+    """Return what `roll_back` would take back; the table stays as it is. Raises as it does."""
+    config = load_config(state.storage)
+    context = RollbackContext(
+        state.storage, config, TimelineStore(state.storage, config, state.clock), state.clock
+    )
+    target = _target(context.store.load(), instant)
+    if target is None:
+        return None
+    _check_unused(context, target)
+    return _planned(context, target)
+
+
+def _planned(context: RollbackContext, target: Instant) -> PlannedRollback:
+    return PlannedRollback(target.requested, str(target.action), tuple(files_of(context, target)))
+
+
+def _target(timeline: Timeline, instant: str | None) -> Instant | None:
+    """Return the pending action to roll back; None where no instant is named and none is pending."""
+    pending = [each for each in timeline.pending() if each.action in _UNDONE]
+    if instant is None:
+        return max(pending, key=lambda each: each.requested, default=None)
+    for each in pending:
+        if each.requested == instant:
+            return each
+    raise _refusal(timeline, instant, [each.requested for each in pending])
+
+
+def _refusal(timeline: Timeline, instant: str, pending: list[str]) -> InvalidError:
+    known = timeline.write_at(instant) or timeline.find(instant)
+    if known is None:
+        some = f"pending are {', '.join(pending)}" if pending else "nothing is pending"
+        return InvalidError(f"there is nothing of this time on the timeline: {some}", instant=instant)
+    if not known.is_completed:
+        return InvalidError(
+            f"a pending {known.action} is not rolled back: the next write or service finishes it",
+            instant=instant,
+        )
+    if not known.is_write:
+        return InvalidError(f"a completed {known.action} is not rolled back", instant=instant)
+    before = [each.requested for each in timeline.writes() if each.requested < instant]
+    way = (
+        f"restore the table to {before[-1]}, the write before it"
+        if before
+        else "it is the first, so drop the table"
+    )
+    return InvalidError(
+        f"this {known.action} is completed, and only what is pending is rolled back: {way}", instant=instant
+    )
+
+
+def _check_unused(context: RollbackContext, target: Instant) -> None:
+    """Refuse to take a compaction away whose slices have log files already (version 6 names them by it)."""
+    if target.action is not Action.COMPACTION or not context.config.shares_log_files:
+        return
+    for status in data_files(context.storage):
+        log = LogFile.parse(status)
+        if log is not None and not log.is_cdc and log.instant == target.requested:
+            raise ConflictError(
+                "others wrote log files on top of this compaction since it was planned, so it cannot be taken"
+                " back any more: run it",
+                instant=target.requested,
+                path=status.path,
+            )
+
+
+@contextmanager
+def _free(found: Session, target: Instant) -> Iterator[None]:
+    """Make sure, for a block of code, that no live process works on an action.
+
+    Raises:
+        ConflictError: one does.
+    """
+    state = found.state
+    refuse_live_writers(state.storage, state.clock, (target,))
+    if target.action not in _PLANS:
+        yield
+        return
+    with service_lease(state.storage, state.clock, state.ids, target.requested) as lease:
+        if lease is None:
+            raise ConflictError(
+                f"another process runs this {target.action}: wait until it is done, or end that process",
+                instant=target.requested,
+            )
+        yield
+        lease.forget()
+
+
+def _is_same(known: Instant, target: Instant) -> bool:
+    return (known.requested, known.action) == (target.requested, target.action)
+
+
+def _undo(context: RollbackContext, target: Instant) -> None:
+    if target.action is Action.CLUSTERING:
+        cancel_clustering(context, target)
+    elif target.action in _COMPACTIONS:
+        remove_compaction(context, target)
+    else:
+        rollback_instant(context, target)

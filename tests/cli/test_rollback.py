@@ -1,0 +1,34 @@
+"""`drawstring rollback`: what it shows, does and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import drawstring
+from drawstring.cli import app
+from tests.services.test_manual_rollback import dead_write
+from tests.write.test_operations import rides
+
+
+def test_the_command_shows_and_rolls_back(
+    tmp_path: Path, text: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = drawstring.create(tmp_path, rides().schema, record_key="id", partition_by="city", ordering="ts")
+    table.upsert(rides(("a", "rome", 1, 1.0)))
+    assert text("rollback", table.uri) == "nothing is pending\n"
+    assert json.loads(text("rollback", table.uri, "--json")) is None
+    dead = dead_write(table)
+    shown = text("rollback", table.uri, "--dry-run")
+    assert f"rome/f9-0_0-1-0_{dead.requested}.parquet" in shown and "nothing was rolled back" in shown
+    planned = json.loads(text("rollback", table.uri, dead.requested, "--dry-run", "--json"))
+    assert (planned["instant"], planned["action"], len(planned["files"])) == (dead.requested, "commit", 1)
+    assert text("rollback", table.uri, dead.requested) == (
+        f"rolled back the commit {dead.requested}: 1 files\n"
+    )
+    done = table.timeline.writes()[-1].requested
+    assert app.run(["rollback", table.uri, done]) == 2
+    assert "is completed" in capsys.readouterr().err

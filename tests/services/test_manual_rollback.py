@@ -1,0 +1,152 @@
+"""What is pending is rolled back on request: dead writes, and plans that nobody wants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import drawstring
+from drawstring.base.clock import SystemClock
+from drawstring.base.errors import ConflictError, InvalidError
+from drawstring.model.instant import Action, Instant
+from drawstring.table import Table
+from drawstring.timeline.store import TimelineStore
+from tests.services.other_runner import runner
+from tests.services.test_compaction import MERGED, logged, logs
+from tests.write.test_faults import leftovers, orphans
+from tests.write.test_operations import APART, COW, MOR, create, held, rides
+
+versions = pytest.mark.parametrize("version", (6, 8, 9))
+NEWEST = ("c", "rome", 7, 7.0)
+WITH_NEWEST = sorted([NEWEST, *(row for row in MERGED if row[:2] != ("c", "rome"))])
+
+
+def dead_write(table: Table) -> Instant:
+    """A write whose writer died after it had written a file."""
+    store = TimelineStore(table.state.storage, table.config, SystemClock())
+    action = Action.DELTA_COMMIT if table.config.is_merge_on_read else Action.COMMIT
+    instant = store.start(store.request(action, store.new_time(store.load())))
+    table.state.storage.put(f"rome/f9-0_0-1-0_{instant.requested}.parquet", b"half")
+    return instant
+
+
+def scattered(version: int = 9) -> Table:
+    table = create(table_type=COW, version=version)
+    for number in range(3):
+        table.insert(rides((f"a{number}", "rome", 1, 1.0)), **APART)
+    return table
+
+
+@versions
+def test_the_write_of_a_dead_writer_is_rolled_back_by_name_and_no_other(version: int) -> None:
+    table = logged(version)
+    one, other = dead_write(table), dead_write(table)
+    planned = table.plan_rollback(one.requested)
+    assert planned is not None and planned.files == (f"rome/f9-0_0-1-0_{one.requested}.parquet",)
+    assert len(table.timeline.pending()) == 2
+    result = table.rollback(one.requested)
+    assert result is not None and (result.instant, result.action, result.files) == (
+        one.requested,
+        "deltacommit",
+        1,
+    )
+    assert [each.requested for each in table.timeline.pending()] == [other.requested]
+    assert table.rollback() is not None, "without a name it is the newest"
+    assert (held(table), leftovers(table), orphans(table)) == (MERGED, [], [])
+    assert table.rollback() is None
+
+
+@versions
+@pytest.mark.parametrize("began", [False, True])
+def test_a_compaction_that_nobody_wants_is_withdrawn(version: int, began: bool) -> None:
+    table = logged(version)
+    instant = table.schedule_compaction()
+    assert instant is not None
+    if began:
+        store = TimelineStore(table.state.storage, table.config, SystemClock())
+        store.start(store.load().pending_of(Action.COMPACTION)[0])
+        table.state.storage.put(f"rome/f9-0_0-1-0_{instant}.parquet", b"half")
+    result = table.rollback(instant)
+    assert result is not None and (result.action, result.files) == ("compaction", int(began))
+    assert (table.timeline.pending(), leftovers(table), orphans(table)) == ((), [], [])
+    table.upsert(rides(NEWEST))
+    assert held(table) == WITH_NEWEST
+    assert table.compact() is not None
+    assert (held(table), logs(table), table.validate().is_sound) == (WITH_NEWEST, 0, True)
+
+
+@pytest.mark.parametrize("version", (8, 9))
+def test_a_compaction_is_withdrawn_though_others_wrote_since(version: int) -> None:
+    table = logged(version)
+    instant = table.schedule_compaction()
+    table.upsert(rides(NEWEST))
+    assert table.rollback(instant) is not None
+    assert held(table) == WITH_NEWEST
+    assert table.compact() is not None
+    assert (held(table), logs(table), table.validate().is_sound) == (WITH_NEWEST, 0, True)
+
+
+def test_a_compaction_of_version_6_that_others_wrote_on_top_of_is_not_withdrawn() -> None:
+    table = logged(6)
+    instant = table.schedule_compaction()
+    table.upsert(rides(NEWEST))
+    for ask in (table.plan_rollback, table.rollback):
+        with pytest.raises(ConflictError, match="run it"):
+            ask(instant)
+    assert (len(table.timeline.pending()), held(table)) == (1, WITH_NEWEST)
+    assert table.compact(instant=instant) is not None
+    assert held(table) == WITH_NEWEST
+
+
+def test_a_log_compaction_is_withdrawn() -> None:
+    table = logged(9)
+    table.upsert(rides(NEWEST))
+    instant = table.schedule_log_compaction(**{"hoodie.log.compaction.blocks.threshold": 2})
+    assert instant is not None
+    assert table.rollback(instant) is not None
+    assert (table.timeline.pending(), held(table)) == ((), WITH_NEWEST)
+
+
+@versions
+def test_a_clustering_that_refuses_writes_says_how_to_withdraw_it(version: int) -> None:
+    table = scattered(version)
+    instant = table.schedule_clustering()
+    assert instant is not None
+    with pytest.raises(ConflictError, match=f"rollback, of {instant}"):
+        table.upsert(rides(("a0", "rome", 2, 2.0)))
+    result = table.rollback(instant)
+    assert result is not None and (result.action, result.files) == ("clustering", 0)
+    table.upsert(rides(("a0", "rome", 2, 2.0)))
+    assert [row[2] for row in held(table)] == [2, 1, 1]
+    assert (table.timeline.pending(), leftovers(table)) == ((), [])
+
+
+def test_what_is_completed_or_unknown_is_refused_with_the_way_to_go() -> None:
+    table = scattered()
+    first, before, last = (each.requested for each in table.timeline.writes())
+    with pytest.raises(InvalidError, match=f"restore the table to {before}"):
+        table.rollback(last)
+    with pytest.raises(InvalidError, match="it is the first"):
+        table.rollback(first)
+    instant = table.schedule_clustering()
+    with pytest.raises(InvalidError, match=f"pending are {instant}"):
+        table.rollback("20200101000000000")
+    assert len(held(table)) == 3
+
+
+def test_what_a_live_process_runs_is_left_to_it(tmp_path: Path) -> None:
+    table = drawstring.create(
+        tmp_path, rides().schema, record_key="id", partition_by="city", ordering="ts", table_type=MOR
+    )
+    table.upsert(rides(("a", "rome", 1, 1.0)))
+    table.upsert(rides(("a", "rome", 2, 2.0)))
+    instant = table.schedule_compaction()
+    assert instant is not None
+    with runner(table.uri, instant, 3) as other:
+        other.says()
+        with pytest.raises(ConflictError, match="another process runs this compaction"):
+            table.rollback(instant)
+        other.kill()
+    assert table.rollback(instant) is not None
+    assert (held(table), table.timeline.pending(), orphans(table)) == ([("a", "rome", 2, 2.0)], (), [])
