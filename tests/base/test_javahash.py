@@ -47,6 +47,20 @@ def test_slice_is_hashed_as_what_it_shows() -> None:
     assert string_hash(pa.array(texts).slice(13, 47)).tolist() == expected
 
 
+@given(st.integers(0, 40), st.data())
+def test_texts_of_one_length_are_hashed_as_any_others_are(size: int, data: st.DataObject) -> None:
+    letters = st.characters(max_codepoint=data.draw(st.sampled_from((0x7F, 0xFF))))
+    texts = data.draw(st.lists(st.text(letters, min_size=size, max_size=size), max_size=6))
+    assert string_hash(pa.array(["elsewhere", *texts]).slice(1)).tolist() == [
+        java_hash(each) for each in texts
+    ]
+
+
+def test_many_texts_of_one_length_are_hashed_alike() -> None:
+    texts = [f"ride-{number:012d}" for number in range(10_000)]
+    assert string_hash(pa.array(texts)).tolist() == [java_hash(text) for text in texts]
+
+
 @given(TEXTS)
 def test_smallest_and_largest_are_by_code_unit(texts: list[str | None]) -> None:
     present = sorted((text for text in texts if text is not None), key=lambda text: text.encode("utf-16-be"))

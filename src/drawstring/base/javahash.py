@@ -17,7 +17,13 @@ import pyarrow.compute as pc
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
 _BLOCK_BYTES: Final = 1 << 16
+_BLOCK_ROWS: Final = 1 << 13
 _INVERSE_OF_31: Final = pow(31, -1, 1 << 32)
+
+_FIRST_NOT_ASCII: Final = 0x80
+_BYTES: Final = np.uint64(0x00FF00FF00FF00FF)
+_PAIRS: Final = np.uint64(0x0000FFFF0000FFFF)
+_31_TO_THE_8: Final = np.uint32(31**8 % (1 << 32))
 
 # UTF-16 code units that a byte of UTF-8 starts.
 _UNITS = np.ones(256, np.int64)
@@ -43,6 +49,11 @@ def string_hash(strings: pa.Array) -> np.ndarray[Any, np.dtype[np.int32]]:
         return hashes
     offsets, data = utf8_parts(strings)
     hashes = np.empty(len(strings), np.uint32)
+    if (size := _common_length(offsets)) and data[offsets[0] : offsets[-1]].max() < _FIRST_NOT_ASCII:
+        for first in range(0, len(hashes), _BLOCK_ROWS):
+            block = hashes[first : first + _BLOCK_ROWS]
+            block[:] = _alike(data[offsets[first] :], len(block), size)
+        return hashes.view(np.int32)
     tables = _Powers()
     for first, last in _blocks(offsets):
         units, bounds = _utf16(
@@ -103,6 +114,31 @@ def _unranked(ranked: bytes | None) -> str | None:
     return ranked.replace(b"\xfd", b"\xee").replace(b"\xfe", b"\xef").decode()
 
 
+def _common_length(offsets: Array) -> int:
+    """Return the number of bytes that each text has, 0 where they differ."""
+    lengths = np.diff(offsets)
+    return int(lengths[0]) if len(lengths) and lengths.min() == lengths.max() else 0
+
+
+def _alike(text: Array, rows: int, size: int) -> Array:
+    """Return the hashes of ASCII texts of one length that stand together, by eight letters at once.
+
+    Two bytes of a word become one number of 16 bits, two of these one of 32 bits, and those the hash.
+    """
+    hashes = np.zeros(rows, np.uint32)
+    for place in range(0, size - 7, 8):
+        words = np.ndarray(rows, "<u8", text, place, (size,))
+        words = (words & _BYTES) * np.uint64(31) + (words >> np.uint64(8) & _BYTES)
+        words = (words & _PAIRS) * np.uint64(31**2) + (words >> np.uint64(16) & _PAIRS)
+        words = words * np.uint64(31**4) + (words >> np.uint64(32))
+        hashes *= _31_TO_THE_8
+        hashes += words.astype(np.uint32)
+    for place in range(size // 8 * 8, size):
+        hashes *= np.uint32(31)
+        hashes += np.ndarray(rows, np.uint8, text, place, (size,))
+    return hashes
+
+
 class _Powers:
     """31^-i and 31^(i-1) modulo 2^32, as long as the longest block so far."""
 
@@ -138,7 +174,7 @@ def _polynomials(units: Array, bounds: Array, tables: _Powers) -> Array:
 
 def _utf16(text: Array, bounds: Array) -> tuple[Array, Array]:
     """Return UTF-8 bytes as UTF-16 code units (uint32), and where each row's units start and end."""
-    if len(text) == 0 or text.max() < 0x80:
+    if len(text) == 0 or text.max() < _FIRST_NOT_ASCII:
         return text.astype(np.uint32), bounds
     units = np.frombuffer(text.tobytes().decode().encode("utf-16-le"), "<u2").astype(np.uint32)
     before = np.zeros(len(text) + 1, np.int64)
