@@ -18,8 +18,6 @@ from drawstring.config.options import OPERATION_KEY, WriteOptions, check_call
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Rows
 from drawstring.model.result import CommitResult
-from drawstring.services.background import wait_for_background
-from drawstring.services.base_file_compaction import compact_base_files, schedule_base_file_compaction
 from drawstring.services.clustering import cluster, run_clustering, schedule_clustering
 from drawstring.services.compaction import (
     compact,
@@ -328,50 +326,6 @@ class Table(TableServices):
             check_call(options)
             return schedule_clustering(self._state, WriteOptions.parse(options))
 
-    def compact_base_files(self, progress: Progress | None = None, **options: Any) -> CommitResult | None:
-        """Put small base files of a partition together into files of the size aimed at.
-
-        Their rows are copied as they are, without decoding them where files are alike: for tables that many
-        small batches were appended to. `schedule_base_file_compaction` only plans it, for `cluster` to run.
-
-        Args:
-            progress: told how many new files are done, and of how many.
-            **options: Hudi's write options: `hoodie.parquet.small.file.limit` says which files are small,
-                `hoodie.parquet.max.file.size` how large new ones are to be.
-
-        Returns:
-            What was done, None when there was nothing to do.
-
-        Raises:
-            ConflictError: another writer holds the table, or wrote to a file group meanwhile.
-            UnsupportedError: the table has an index whose file groups cannot be brought together.
-        """
-        with self._about():
-            return compact_base_files(self._state, _service_options(options), progress)
-
-    def schedule_base_file_compaction(self, **options: Any) -> str | None:
-        """Plan to put small base files together, and leave the plan on the timeline for `cluster` to run.
-
-        Args:
-            **options: as in `compact_base_files`.
-
-        Returns:
-            Its instant, None when there is nothing to do.
-        """
-        with self._about():
-            return schedule_base_file_compaction(self._state, _service_options(options))
-
-    def wait_for_services(self, timeout: float | None = None) -> bool:
-        """Wait for what `hoodie.datasource.compaction.async.enable` and its like have running here.
-
-        Args:
-            timeout: seconds to wait at most, None for no bound.
-
-        Returns:
-            Whether nothing runs any more.
-        """
-        return wait_for_background(self._state.storage.spec.uri, timeout)
-
     def _change(self, feed: Feed, verb: Verb, options: Mapping[str, Any]) -> CommitResult:
         with self._about():
             operation = verb.operation.lower()
@@ -392,8 +346,3 @@ class Table(TableServices):
         local = engine if isinstance(engine, LocalEngine) else LocalEngine()
         table = self if local is engine else Table(TableState(self._state.storage, local))
         return table, local.rows(schema, batches)
-
-
-def _service_options(options: Mapping[str, Any]) -> WriteOptions:
-    check_call(options)
-    return WriteOptions.parse(options)

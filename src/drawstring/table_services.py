@@ -24,6 +24,12 @@ from drawstring.model.savepoint import RestorePlan
 from drawstring.model.validation import Finding, Validation
 from drawstring.query.table_queries import TableQueries
 from drawstring.services.archive import archive, planned_instants
+from drawstring.services.background import wait_for_background
+from drawstring.services.base_file_compaction import (
+    compact_base_files,
+    run_base_file_compaction,
+    schedule_base_file_compaction,
+)
 from drawstring.services.change_version import change_version, planned_version
 from drawstring.services.clean import clean, plan_clean
 from drawstring.services.duties import Done, run_duties
@@ -37,6 +43,60 @@ from drawstring.write.expire import expire_partitions, planned_expiry
 
 class TableServices(TableQueries):
     """The services of a table that writes run by themselves, for calling by hand."""
+
+    def compact_base_files(
+        self, progress: Progress | None = None, *, instant: str | None = None, **options: Any
+    ) -> CommitResult | None:
+        """Put small base files of a partition together into files of the size aimed at.
+
+        Their rows are copied as they are, without decoding them where files are alike: for tables that many
+        small batches were appended to.
+
+        Args:
+            progress: told how many new files are done, and of how many.
+            instant: run the base-file compaction that was scheduled under this time, and nothing else; by
+                default one is planned and run.
+            **options: Hudi's write options: `hoodie.parquet.small.file.limit` says which files are small,
+                `hoodie.parquet.max.file.size` how large new ones are to be.
+
+        Returns:
+            What was done, None when there was nothing to do, or its file groups were written to since.
+
+        Raises:
+            ConflictError: another writer holds the table, or wrote to a file group meanwhile.
+            InvalidError: there is no such base-file compaction.
+            UnsupportedError: the table has an index whose file groups cannot be brought together.
+        """
+        with self._about():
+            check_call(options)
+            parsed = WriteOptions.parse(options)
+            if instant is None:
+                return compact_base_files(self._state, parsed, progress)
+            return run_base_file_compaction(self._state, instant, parsed, progress)
+
+    def schedule_base_file_compaction(self, **options: Any) -> str | None:
+        """Plan to put small base files together, for `compact_base_files` or `cluster` to run.
+
+        Args:
+            **options: as in `compact_base_files`.
+
+        Returns:
+            Its instant, None when there is nothing to do.
+        """
+        with self._about():
+            check_call(options)
+            return schedule_base_file_compaction(self._state, WriteOptions.parse(options))
+
+    def wait_for_services(self, timeout: float | None = None) -> bool:
+        """Wait for what `hoodie.datasource.compaction.async.enable` and its like have running here.
+
+        Args:
+            timeout: seconds to wait at most, None for no bound.
+
+        Returns:
+            Whether nothing runs any more.
+        """
+        return wait_for_background(self._state.storage.spec.uri, timeout)
 
     def clean(self, **options: Any) -> CleanResult | None:
         """Delete versions of files that no reader of the retained time needs.

@@ -119,3 +119,24 @@ def test_upgrade_and_downgrade_show_what_they_would_change_and_change_it(text: A
     assert (done["old"], done["new"], table.config.version) == (9, 8, 8)
     assert app.run(["downgrade", table.uri, "--to", "7"]) == 2
     assert held(table) == [("a", "rome", 1, 1.0)]
+
+
+def test_small_base_files_are_compacted_at_once_or_as_planned(
+    text: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = drawstring.create(tmp_path / "appended", SCHEMA, record_key="id", ordering="ts")
+    for number in range(3):
+        table.append(rides((f"a{number}", "rome", number, 1.0)))
+    planned = json.loads(text("compact", table.uri, "--base-files", "--schedule", "--json"))["instant"]
+    assert "compacted 3 rows into 1 base files" in text(
+        "compact", table.uri, "--base-files", "--run", planned
+    )
+    assert len(table.file_slices()) == 1
+    assert text("compact", table.uri, "--base-files") == "nothing to compact\n"
+    table.append(rides(("b", "rome", 1, 1.0)))
+    assert json.loads(text("compact", table.uri, "--base-files", "--json"))["files"] == 1
+    assert len(held(table)) == 4
+    assert app.run(["compact", table.uri, "--base-files", "--logs"]) == 2
+    assert "exclude each other" in capsys.readouterr().err
+    assert app.run(["compact", table.uri, "--base-files", "--run", "20200101000000000"]) == 2
+    assert "no base-file compaction" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,8 +11,9 @@ import pytest
 
 import drawstring
 from drawstring.base.clock import SystemClock
+from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.formats.base_file_compaction import base_files_of
-from drawstring.formats.clustering_plan import decode_clustering_plan
+from drawstring.formats.clustering_plan import decode_clustering_plan, encode_clustering_plan
 from drawstring.formats.parquet import parquet_footer
 from drawstring.model.instant import Action
 from drawstring.services import stitch_group
@@ -176,3 +178,39 @@ def test_a_bucketed_table_is_refused() -> None:
     table.insert(rides(("a", "rome", 1, 1.0)))
     with pytest.raises(drawstring.UnsupportedError, match="bucket index"):
         table.compact_base_files()
+
+
+def test_a_base_file_compaction_that_was_planned_is_run_by_name() -> None:
+    table = appended()
+    before, planned = held(table), table.schedule_base_file_compaction()
+    assert planned is not None
+    result = table.compact_base_files(instant=planned)
+    assert result is not None and result.instant == planned
+    assert (groups(table), held(table), table.timeline.pending()) == (2, before, ())
+    assert table.compact_base_files(instant=planned) is None, "it is completed"
+    with pytest.raises(InvalidError, match="no base-file compaction"):
+        table.compact_base_files(instant=table.timeline.writes()[0].requested)
+
+
+def test_a_clustering_is_not_run_as_a_base_file_compaction() -> None:
+    table = appended()
+    planned = table.schedule_clustering()
+    assert planned is not None
+    with pytest.raises(InvalidError, match="no base-file compaction"):
+        table.compact_base_files(instant=planned)
+    assert len(table.timeline.pending()) == 1
+
+
+def test_a_plan_that_names_other_files_than_its_clustering_is_refused() -> None:
+    table = appended()
+    store = TimelineStore(table.state.storage, table.config, SystemClock())
+    planned = table.schedule_base_file_compaction()
+    assert planned is not None
+    (instant,) = store.load().pending()
+    plan = decode_clustering_plan(store.read_requested(instant))
+    fewer = replace(plan, groups=plan.groups[:1])
+    table.rollback(planned)
+    store.request(Action.CLUSTERING, planned, encode_clustering_plan(fewer, table.uri))
+    with pytest.raises(CorruptTableError, match="withdraw it"):
+        table.compact_base_files(instant=planned)
+    assert groups(table) == 10

@@ -9,11 +9,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.config.clustering_keys import BASE_FILES
 from drawstring.config.options import WriteOptions
+from drawstring.formats.base_file_compaction import base_files_of
+from drawstring.formats.clustering_plan import decode_clustering_plan
+from drawstring.model.files import join_path
+from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
 from drawstring.services.clustering import run_clustering, schedule_clustering
 from drawstring.services.progress import Progress
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
 from drawstring.txn.state import TableState
 
 
@@ -50,3 +57,50 @@ def compact_base_files(
     """
     scheduled = schedule_base_file_compaction(state, options)
     return None if scheduled is None else run_clustering(state, scheduled, options, progress)
+
+
+def run_base_file_compaction(
+    state: TableState, requested: str, options: WriteOptions, progress: Progress | None = None
+) -> CommitResult | None:
+    """Run a base-file compaction that stands on the timeline, and nothing else.
+
+    Args:
+        state: the table.
+        requested: its requested time.
+        options: of writes: codec, sizes, lock wait.
+        progress: told of every new file that is done.
+
+    Returns:
+        What was done; None when it is completed already, or its file groups were written to since.
+
+    Raises:
+        ConflictError: another process runs it, or another writer holds the table.
+        InvalidError: there is no base-file compaction of this time.
+        CorruptTableError: its plan contradicts itself.
+    """
+    _check_plan(state, requested)
+    return run_clustering(state, requested, options, progress)
+
+
+def _check_plan(state: TableState, requested: str) -> None:
+    store = TimelineStore(state.storage, load_config(state.storage), state.clock)
+    instant = store.load().find(requested)
+    if instant is None or instant.action.completed_action is not Action.REPLACE_COMMIT:
+        raise _no_base_file_compaction(requested)
+    plan = decode_clustering_plan(store.read_requested(instant))
+    named = base_files_of(plan)
+    if named is None:
+        raise _no_base_file_compaction(requested)
+    files = [
+        (g.partition, tuple(join_path(g.partition, each.base_file) for each in g.slices)) for g in plan.groups
+    ]
+    if named != files:
+        raise CorruptTableError(
+            "the plan of this base-file compaction names other files than its clustering: withdraw it"
+            " (rollback), and plan anew",
+            instant=requested,
+        )
+
+
+def _no_base_file_compaction(requested: str) -> InvalidError:
+    return InvalidError("there is no base-file compaction of this time on the timeline", instant=requested)
