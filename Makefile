@@ -9,6 +9,7 @@ HISTORIES ?= 3
 EXAMPLES ?= 100000
 SEED ?= $(shell date +%s)
 WORKERS ?= 3
+REFEREES ?= 2
 SEEDS ?= 3
 STEPS ?= 12
 # Tests start hundreds of processes: what Python compiled for one is kept for the others, whatever the caller set.
@@ -86,12 +87,12 @@ setup-interop: setup ## PySpark 3.5 and Apache Hudi's bundle, to compare with
 	fi
 
 .PHONY: interop
-interop: setup-interop ## real Apache Hudi and drawstring read each other's tables and go on with them (HISTORIES=50: random ones)
-	@HISTORIES=$(HISTORIES) $(PY) -m pytest tests/interop $(ARGS)
+interop: setup-interop ## real Apache Hudi and drawstring read each other's tables and go on with them (HISTORIES=50: random ones; REFEREES=0: in one process)
+	@HISTORIES=$(HISTORIES) HUDI_METADATA=true $(PY) -m pytest -n $(REFEREES) --dist worksteal tests/interop $(ARGS)
 
 .PHONY: interop-short
-interop-short: setup-interop ## the part of interop that takes a few minutes
-	@$(PY) -m pytest tests/interop -m "not long" $(ARGS)
+interop-short: setup-interop ## the part of interop that takes some minutes, Hudi's metadata table off where it is not tested
+	@$(PY) -m pytest -n $(REFEREES) --dist worksteal tests/interop -m "not long" $(ARGS)
 
 .PHONY: test-spark-oldest
 test-spark-oldest: ## the tests on the lowest versions that pyproject.toml allows, PySpark 4.0 among them

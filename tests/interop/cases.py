@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.histories import CASES, Case
+from tests.histories import CASES
 
 SHORT = {
     "v6-mor-avro-event-time",
@@ -15,10 +15,22 @@ SHORT = {
 }
 
 
-def _parameter(case: Case) -> object:
-    marks = [] if str(case) in SHORT else [pytest.mark.long]
-    return pytest.param(case, id=str(case), marks=marks)
+WITHOUT_8 = {name for name in SHORT if not name.startswith("v8")}
+"""For tests of what is alike in versions 8 and 9: all but the names of properties is."""
 
 
-all_cases = pytest.mark.parametrize("case", [_parameter(case) for case in CASES])
-merge_on_read_cases = pytest.mark.parametrize("case", [_parameter(case) for case in CASES if case.is_mor])
+def _cases(short: set[str], *, only_mor: bool = False) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        "case",
+        [
+            pytest.param(case, id=str(case), marks=[] if str(case) in short else [pytest.mark.long])
+            for case in CASES
+            if case.is_mor or not only_mor
+        ],
+    )
+
+
+all_cases = _cases(SHORT)
+merge_on_read_cases = _cases(SHORT, only_mor=True)
+all_cases_8_long = _cases(WITHOUT_8)
+merge_on_read_cases_8_long = _cases(WITHOUT_8, only_mor=True)

@@ -27,10 +27,12 @@ class Referee:
         python: interpreter of the environment that has PySpark 3.5.
         jar: Hudi's Spark bundle.
         log: file that takes what the JVM prints.
+        options: of every write and service, where the test gives no other value.
     """
 
-    def __init__(self, python: str, jar: str, log: Path) -> None:
+    def __init__(self, python: str, jar: str, log: Path, options: Mapping[str, str] = NO_OPTIONS) -> None:
         self._log = log
+        self._options = options
         self._scratch = tempfile.TemporaryDirectory(prefix="referee-")
         with log.open("w") as noise:
             self._process = subprocess.Popen(
@@ -68,7 +70,7 @@ class Referee:
         """Write rows to a table with real Hudi."""
         file = self._fresh("rows.parquet")
         pq.write_table(rows, file, store_schema=False)
-        self._ask(do="write", table=table, rows=str(file), options=dict(options))
+        self._ask(do="write", table=table, rows=str(file), options={**self._options, **options})
 
     def timeline(self, table: str) -> list[tuple[str, str | None, str, str]]:
         """Return requested time, completion time, action and state of all instants."""
@@ -76,7 +78,8 @@ class Referee:
 
     def compact(self, table: str, options: Mapping[str, str] = NO_OPTIONS) -> str | None:
         """Schedule and run a compaction; return its instant, None when there was nothing to do."""
-        instant: str | None = self._ask(do="compact", table=table, options=dict(options))["instant"]
+        answer = self._ask(do="compact", table=table, options={**self._options, **options})
+        instant: str | None = answer["instant"]
         return instant
 
     def service(
@@ -89,15 +92,14 @@ class Referee:
         run: bool = True,
     ) -> str | None:
         """Run a table service, or only plan it; return its instant, None when there was nothing to do."""
-        answer = self._ask(
-            do="service", table=table, what=what, options=dict(options), instant=instant, run=run
-        )
+        given = {**self._options, **options}
+        answer = self._ask(do="service", table=table, what=what, options=given, instant=instant, run=run)
         found: str | None = answer["instant"]
         return found
 
     def change_version(self, table: str, to: int, options: Mapping[str, str] = NO_OPTIONS) -> None:
         """Upgrade or downgrade a table."""
-        self._ask(do="change_version", table=table, to=to, options=dict(options))
+        self._ask(do="change_version", table=table, to=to, options={**self._options, **options})
 
     def _fresh(self, name: str) -> Path:
         self._count += 1

@@ -1,7 +1,8 @@
-"""One referee process for all tests here; without what it needs the tests are skipped, visibly."""
+"""One referee process for all tests of a worker; without what it needs the tests are skipped, visibly."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,9 @@ PYTHON = ROOT / ".venv-referee/bin/python"
 NEWEST_JDK = 21
 """Spark 3.5 does not start on later ones."""
 
+OPTIONS = {"hoodie.metadata.enable": os.environ.get("HUDI_METADATA", "false")}
+"""A metadata table takes Hudi more time than the rest of a write: the short run has it where it is tested."""
+
 
 @pytest.fixture(scope="session")
 def referee(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Referee]:
@@ -28,7 +32,7 @@ def referee(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Referee]:
         pytest.skip("no .venv-referee: run `make interop`, which makes it")
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("JAVA_HOME", home)
-        process = Referee(str(PYTHON), bundle(), tmp_path_factory.mktemp("referee") / "log")
+        process = Referee(str(PYTHON), bundle(), tmp_path_factory.mktemp("referee") / "log", OPTIONS)
         yield process
         process.close()
 

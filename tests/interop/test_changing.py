@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.histories import UNCOMPACTED, Case, History, Row, row, table_of, write
-from tests.interop.cases import all_cases
+from tests.interop.cases import all_cases_8_long
 from tests.interop.client import Referee
 from tests.interop.turns import assert_both_read, hudi_writes
 
 
-@all_cases
+@all_cases_8_long
 def test_hudi_reads_what_was_changed_and_goes_on(referee: Referee, tmp_path: Path, case: Case) -> None:
     history = write(str(tmp_path / "rides"), case)
     table, rows = history.table, history.model.rows

@@ -16,8 +16,7 @@ EVERY_LOG = {"hoodie.compact.inline.max.delta.commits": "1"}
 FEW_BLOCKS = {"hoodie.log.compaction.blocks.threshold": "2"}
 NO_METADATA_TABLE = {"hoodie.metadata.enable": "false"}
 """In version 6 a compaction that makes a metadata table leaves out the log files that belong to itself."""
-VERSIONS = (pytest.param(6, marks=pytest.mark.long), 8, 9)
-LONG_BUT_9 = (pytest.param(6, marks=pytest.mark.long), pytest.param(8, marks=pytest.mark.long), 9)
+VERSIONS = (pytest.param(6, marks=pytest.mark.long), pytest.param(8, marks=pytest.mark.long), 9)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -86,7 +85,7 @@ def test_hudi_runs_a_log_compaction_that_drawstring_planned(
     assert_both_read(referee, history)
 
 
-@pytest.mark.parametrize("version", LONG_BUT_9)
+@pytest.mark.parametrize("version", VERSIONS)
 def test_drawstring_runs_a_log_compaction_that_hudi_planned(
     referee: Referee, tmp_path: Path, version: int
 ) -> None:

@@ -11,7 +11,7 @@ import drawstring
 from drawstring.services import transaction
 from drawstring.timeline.store import TimelineStore
 from tests.histories import SCHEMA, UNCOMPACTED, Case, History, plain, row, table_of, write
-from tests.interop.cases import merge_on_read_cases
+from tests.interop.cases import merge_on_read_cases_8_long
 from tests.interop.client import Referee
 from tests.interop.turns import assert_both_read, hudi_writes
 
@@ -101,7 +101,7 @@ def test_hudi_reads_rows_that_were_bulk_inserted(referee: Referee, tmp_path: Pat
     assert plain(referee.read(path)) == rows
 
 
-@merge_on_read_cases
+@merge_on_read_cases_8_long
 def test_hudi_goes_on_after_a_write_that_died_and_its_rollback(
     referee: Referee, tmp_path: Path, case: Case
 ) -> None:
@@ -119,7 +119,7 @@ def test_hudi_goes_on_after_a_write_that_died_and_its_rollback(
 
 
 @pytest.mark.long
-@merge_on_read_cases
+@merge_on_read_cases_8_long
 def test_hudi_rolls_back_a_write_that_died(referee: Referee, tmp_path: Path, case: Case) -> None:
     history = write(str(tmp_path / "rides"), case)
     die_before_completion(history)

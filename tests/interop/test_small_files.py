@@ -6,7 +6,7 @@ from pathlib import Path
 
 import drawstring
 from tests.histories import Case, History, create, row, table_of
-from tests.interop.cases import all_cases
+from tests.interop.cases import all_cases_8_long
 from tests.interop.client import Referee
 from tests.interop.turns import assert_both_read, hudi_writes
 
@@ -22,7 +22,7 @@ def file_groups(history: History) -> int:
     return len(drawstring.open(history.path).file_slices())
 
 
-@all_cases
+@all_cases_8_long
 def test_both_fill_small_files_in_turns(referee: Referee, tmp_path: Path, case: Case) -> None:
     history = create(str(tmp_path / "rides"), case)
     adds(history, "bulk_insert", 0, 30, **{"hoodie.bulkinsert.sort.mode": "GLOBAL_SORT"})

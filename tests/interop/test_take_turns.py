@@ -12,19 +12,21 @@ from tests.interop.cases import all_cases
 from tests.interop.client import Referee
 from tests.interop.turns import assert_both_read, hudi_options, hudi_writes
 
+METADATA = {"hoodie.metadata.enable": "true"}
+
 
 @all_cases
 def test_hudi_goes_on_with_a_table_of_drawstring(referee: Referee, tmp_path: Path, case: Case) -> None:
     history = write(str(tmp_path / "rides"), case)
 
-    hudi_writes(referee, history, "upsert", [row(number, 600) for number in range(30, 60)])
+    hudi_writes(referee, history, "upsert", [row(number, 600) for number in range(30, 60)], **METADATA)
     assert_both_read(referee, history)
 
-    hudi_writes(referee, history, "delete", [row(number, 700) for number in (30, 31, 55)])
+    hudi_writes(referee, history, "delete", [row(number, 700) for number in (30, 31, 55)], **METADATA)
     assert_both_read(referee, history)
 
     if case.is_mor:
-        every_log = {"hoodie.compact.inline.max.delta.commits": "1"}
+        every_log = {"hoodie.compact.inline.max.delta.commits": "1", **METADATA}
         assert referee.compact(history.path, {**hudi_options(case), **every_log})
         assert_both_read(referee, history)
 
