@@ -213,6 +213,25 @@ def test_what_cannot_be_clustered_is_refused_before_anything_is_written() -> Non
     bucketed = scattered(properties=BUCKETS)
     with pytest.raises(UnsupportedError, match="bucket index cannot be clustered"):
         bucketed.cluster()
+    with pytest.raises(InvalidError, match="file groups of the table are no buckets: leave it out"):
+        table.cluster(**BUCKETS)
+
+
+@pytest.mark.parametrize("service", ["cluster", "schedule_base_file_compaction"])
+@pytest.mark.parametrize("empties", [False, True])
+def test_a_bucket_index_that_only_writers_know_of_is_not_clustered_away(service: str, empties: bool) -> None:
+    table = create()
+    table.upsert(rides(*((key, city, 1, 1.0) for key in "abcdefgh" for city in CITIES)), **BUCKETS)
+    if empties:
+        table.delete_partition("bern")
+    with pytest.raises(InvalidError, match=r"looks like one with a bucket index: it cannot be clustered"):
+        getattr(table, service)()
+    with pytest.raises(UnsupportedError, match="simple bucket index cannot be clustered"):
+        getattr(table, service)(**BUCKETS)
+    with pytest.raises(InvalidError, match=r"set hoodie\.index\.type=BUCKET"):
+        table.upsert(rides(("a", "rome", 2, 2.0)))
+    table.upsert(rides(("a", "rome", 2, 2.0)), **BUCKETS)
+    assert table.validate().is_sound
 
 
 @versions

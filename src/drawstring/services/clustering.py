@@ -25,6 +25,7 @@ from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.clustering_plan import decode_clustering_plan, encode_clustering_plan
 from drawstring.index.rings import has_rings
+from drawstring.index.untold import is_bucketed, refuse_untold_buckets
 from drawstring.model.clustering import ClusteringPlan
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.files import FileSlice
@@ -106,8 +107,8 @@ def schedule_clustering(state: TableState, options: WriteOptions) -> str | None:
         Its requested time, or None when there is nothing to do.
     """
     with exclusive(state, options.lock_wait_ms) as found:
-        _check_index(found, options)
         timeline = found.store.load()
+        _check_index(found, timeline, options)
         if timeline.latest_write() is None:
             return None
         order = RowOrder.of(parameters(options.clustering), options.clustering)
@@ -146,18 +147,27 @@ def _runner(state: TableState, options: WriteOptions, progress: Progress | None)
     return PlanRunner("clustering", _claim, state, options, progress)
 
 
-def _check_index(session: Session, options: WriteOptions) -> None:
+def _check_index(session: Session, timeline: Timeline, options: WriteOptions) -> None:
     """Refuse a plan that would bring keys to file groups where their index does not look for them."""
-    kind, asked = options.index_type or session.config.index_type, bare(options.clustering.plan_strategy)
+    kind, asked = session.config.index_type or options.index_type, bare(options.clustering.plan_strategy)
     table, rings = session.state.storage.spec.uri, has_rings(session.state.storage)
     if rings and asked not in ("", RESIZING):
         raise InvalidError(f"{asked} does not go with a consistent hashing index: leave it out", table=table)
     if asked == RESIZING and not rings:
         raise InvalidError(f"{asked} needs a consistent hashing index: leave it out", table=table)
-    if kind == "BUCKET" and not rings:
+    if rings or timeline.latest_write() is None:
+        return
+    if kind is None:
+        refuse_untold_buckets(session.store, timeline, "it cannot be clustered, compact it instead")
+    elif kind == "BUCKET" and (session.config.index_type or is_bucketed(session.store, timeline)):
         raise UnsupportedError(
             "a table with a simple bucket index cannot be clustered: the key says which file group a record"
             " is in; compact it instead",
+            table=table,
+        )
+    elif kind == "BUCKET":
+        raise InvalidError(
+            "hoodie.index.type says BUCKET but the file groups of the table are no buckets: leave it out",
             table=table,
         )
 

@@ -19,13 +19,14 @@ from drawstring.index.bucket import bucket_of
 from drawstring.index.consistent import ConsistentIndex
 from drawstring.index.protocol import Index
 from drawstring.index.rings import has_rings
+from drawstring.index.untold import refuse_untold_buckets
 from drawstring.model.commit import WriteStat
 from drawstring.storage.protocol import Storage
 from drawstring.write.facts import WriteFacts
 
 _WRITES_LOOKED_AT = 10
 _FILES_LOOKED_AT = 4
-_BUCKETS_MAX = 100_000
+_SET_BUCKETS = "set hoodie.index.type=BUCKET and the hoodie.bucket.index.num.buckets that it was written with"
 _KEYS = ("hoodie_min_record_key", "hoodie_max_record_key")
 
 
@@ -41,8 +42,8 @@ def check_buckets(facts: WriteFacts, index: Index, options: WriteOptions) -> Non
         InvalidError: the table was written with another index or another number of buckets.
         UnsupportedError: file groups of a consistent hashing index were replaced.
     """
-    config, latest = facts.session.config, facts.timeline.latest_write()
-    if latest is None:
+    config = facts.session.config
+    if facts.timeline.latest_write() is None:
         return
     if isinstance(index, ConsistentIndex):
         _refuse_replaced(facts, index)
@@ -54,7 +55,7 @@ def check_buckets(facts: WriteFacts, index: Index, options: WriteOptions) -> Non
         )
     if not index.is_hashed:
         if not (options.index_type or config.index_type):
-            _refuse_buckets(facts.session.store.commit_metadata(latest).stats)
+            refuse_untold_buckets(facts.session.store, facts.timeline, _SET_BUCKETS)
     elif config.bucket_count is None:
         for key, stat in known_keys(facts):
             _check_key(index, key, stat)
@@ -71,16 +72,6 @@ def _refuse_replaced(facts: WriteFacts, index: ConsistentIndex) -> None:
                 " deletion of its partition: this release cannot write to such a table; use Apache Hudi",
                 path=partition,
             )
-
-
-def _refuse_buckets(stats: tuple[WriteStat, ...]) -> None:
-    buckets = [bucket_of(stat.file_id) for stat in stats]
-    if buckets and all(bucket is not None and bucket < _BUCKETS_MAX for bucket in buckets):
-        raise InvalidError(
-            "the table looks like one with a bucket index: set hoodie.index.type=BUCKET and the"
-            " hoodie.bucket.index.num.buckets that it was written with; if it has none, set"
-            " hoodie.index.type=SIMPLE"
-        )
 
 
 def known_keys(facts: WriteFacts) -> Iterator[tuple[str, WriteStat]]:
