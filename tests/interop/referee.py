@@ -22,7 +22,6 @@ import json
 import os
 import sys
 import time
-from pathlib import Path
 from typing import TextIO
 
 Request = dict[str, object]
@@ -32,9 +31,8 @@ SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # What the JVM compiles at length would not be run often enough to pay. A small heap is collected often.
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    " -Xms1g -Xmn512m -XX:MetaspaceSize=256m",
+    # What the JVM compiles at length would not be run often enough to pay.
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.ui.enabled": "false",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
@@ -44,9 +42,6 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
 }
-
-SITES = ("core", "hdfs", "mapred", "yarn")
-"""Hadoop looks for `<name>-site.xml` in every jar, for each Parquet file that is read, unless it is found."""
 
 
 class Referee:
@@ -183,11 +178,6 @@ def main() -> None:
     """Serve on this process's standard streams; what the JVM prints goes to standard error."""
     os.environ["TZ"] = "UTC"
     time.tzset()
-    conf = Path("conf").absolute()
-    conf.mkdir()
-    for name in SITES:
-        (conf / f"{name}-site.xml").write_text("<configuration/>")
-    os.environ["SPARK_CONF_DIR"] = str(conf)
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     referee = Referee(sys.argv[1])
