@@ -25,6 +25,7 @@ from drawstring.index.rings import drop_rings
 from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, State
 from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
+from drawstring.services.built_on import refuse_built_on
 from drawstring.services.command_blocks import append_command
 from drawstring.services.dead_attempts import files_of_attempt
 from drawstring.services.heartbeats import HEARTBEAT_FOLDER, refuse_live_writers
@@ -81,9 +82,11 @@ def rollback_instant(context: RollbackContext, instant: Instant) -> None:
 
     Raises:
         InvalidError: the instant is completed, or of an action that is not rolled back.
+        CorruptTableError: it had been completed, and later writes need its files.
     """
     if instant.is_completed:
         raise InvalidError("A completed write is not rolled back.", instant=instant.requested)
+    refuse_built_on(context.store, context.store.load(), instant)
     if instant.action in (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING):
         _clear_attempt(context, instant)
     elif instant.action in WRITE_ACTIONS:
@@ -115,7 +118,9 @@ def cancel_clustering(context: RollbackContext, instant: Instant) -> None:
 
     Raises:
         ConflictError: another engine is running it.
+        CorruptTableError: it had been completed, and later writes need its files.
     """
+    refuse_built_on(context.store, context.store.load(), instant)
     refuse_live_writers(context.storage, context.clock, (instant,))
     _clear_attempt(context, instant)
     _roll_back(context, Instant(instant.requested, Action.CLUSTERING, State.REQUESTED))

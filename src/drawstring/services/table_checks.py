@@ -7,9 +7,10 @@ from typing import Final
 
 from drawstring.base.errors import DrawstringError
 from drawstring.formats.metadata import clustering_groups, decode_compaction_plan
-from drawstring.model.files import PARTITION_METADATA, BaseFile, FileStatus, LogFile
+from drawstring.model.files import PARTITION_METADATA, BaseFile, FileStatus, LogFile, join_path
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.validation import Finding, Remedy, Severity
+from drawstring.services.built_on import builds_on, what_was_lost
 from drawstring.services.inventory import Inventory
 from drawstring.timeline.layout import parse_instant
 
@@ -20,11 +21,21 @@ _PLANNED: Final = {
 }
 _NEXT_WRITE: Final = "the next write (LAZY: a clean), or `repair`, takes it back"
 
+_MISSING_BASE: Final = "the base file under log files of this write is missing: restore it from a backup"
+_WITHOUT_WRITE: Final = (
+    "log files of this write are on a base file whose own write is gone from the timeline: put that back from"
+    " a backup"
+)
+
 
 def pending_actions(inventory: Inventory) -> Iterator[Finding]:
     """What is under way, or was when its process died, and whether its plan can be read."""
     for instant in inventory.timeline.pending():
-        if instant.action in WRITE_ACTIONS:
+        after = builds_on(inventory.commits.items(), instant)
+        if after is not None:
+            text = what_was_lost(instant, after)
+            yield Finding(Severity.ERROR, "timeline", text, None, instant.requested)
+        elif instant.action in WRITE_ACTIONS:
             text = f"a {instant.action} is pending; if its writer is dead, {_NEXT_WRITE}"
             yield Finding(Severity.NOTE, "pending", text, None, instant.requested, Remedy.ROLLBACK)
         elif instant.action is Action.ROLLBACK:
@@ -81,6 +92,27 @@ def named_files(inventory: Inventory) -> Iterator[Finding]:
             yield Finding(Severity.ERROR, "size", text, stat.path, instant.requested)
 
 
+def base_files_under_logs(inventory: Inventory) -> Iterator[Finding]:
+    """The base files that the latest slices' log files were written onto are there, or newer ones."""
+    bases: dict[tuple[str, str], str] = {}
+    for status in inventory.data_files():
+        base = BaseFile.parse(status)
+        if base is not None and inventory.timeline.completion_of(base.instant) is not None:
+            group = status.folder, base.file_id
+            bases[group] = max(bases.get(group, ""), base.instant)
+    pending = {instant.requested for instant in inventory.timeline.pending()}
+    missing: set[str] = set()
+    for instant, stat in inventory.live_stats():
+        base = BaseFile.parse(FileStatus(join_path(stat.partition, stat.base_file or ""), 0))
+        if base is None or base.instant in pending or base.status.path in missing:
+            continue
+        if bases.get((stat.partition, stat.file_id), "") < base.instant:
+            missing.add(base.status.path)
+            is_there = any(each.path == base.status.path for each in inventory.files.get(stat.partition, ()))
+            text = _WITHOUT_WRITE if is_there else _MISSING_BASE
+            yield Finding(Severity.ERROR, "missing", text, base.status.path, instant.requested)
+
+
 def _fits(inventory: Inventory, path: str, size: int, stated: int) -> bool:
     """Compare sizes; other writes may have appended to a log file of version 6 since."""
     may_grow = inventory.config.shares_log_files and LogFile.parse(FileStatus(path, 0)) is not None
@@ -95,6 +127,7 @@ def orphans(inventory: Inventory) -> Iterator[Finding]:
     named = {
         path for commit in commits.values() for stat in commit.stats for path in (stat.path, *stat.cdc_files)
     }
+    named |= {finding.path for finding in base_files_under_logs(inventory) if finding.path}
     unreadable = {finding.instant for finding in inventory.unreadable}
     for status in inventory.data_files():
         file = BaseFile.parse(status) or LogFile.parse(status)
@@ -137,7 +170,7 @@ def _counts(inventory: Inventory, status: FileStatus) -> bool:
     return file is not None and inventory.timeline.completion_of(file.instant) is not None
 
 
-ALL: Final = (pending_actions, times, named_files, orphans, partition_metadata)
+ALL: Final = (pending_actions, times, named_files, base_files_under_logs, orphans, partition_metadata)
 """In the order in which a reader of findings wants them."""
 
 

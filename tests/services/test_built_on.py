@@ -1,0 +1,112 @@
+"""A write whose completed file was lost is no dead write: what was built on its files keeps them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from drawstring.base.errors import CorruptTableError
+from drawstring.model.files import BaseFile
+from drawstring.model.instant import Action, Instant
+from drawstring.table import Table
+from drawstring.timeline.layout import parse_instant
+from tests.write.test_faults import data_files
+from tests.write.test_operations import COW, MOR, create, held, rides
+
+A1, A2, B1 = ("a", "rome", 1, 1.0), ("a", "rome", 2, 2.0), ("b", "oslo", 1, 1.0)
+NEVER = {"hoodie.clean.failed.writes.policy": "NEVER"}
+table_types = pytest.mark.parametrize("table_type", [COW, MOR])
+versions = pytest.mark.parametrize("version", [6, 9])
+
+
+def states(table: Table, write: Instant) -> dict[str, Instant]:
+    """The files of a write on the timeline, by path."""
+    listed = table.state.storage.list_files(table.config.timeline_folder)
+    found = {each.path: parse_instant(each.name, table.config.layout) for each in listed}
+    return {path: each for path, each in found.items() if each and each.requested == write.requested}
+
+
+def lose(table: Table, write: Instant, *, all_states: bool = False) -> dict[str, bytes]:
+    """Lose the file that says that a write completed; return what was in it."""
+    storage = table.state.storage
+    paths = [path for path, each in states(table, write).items() if all_states or each.is_completed]
+    lost = {path: storage.read(path) for path in paths}
+    storage.delete(paths)
+    return lost
+
+
+def errors(table: Table) -> list[Any]:
+    return [each for each in table.validate().findings if each.severity == "error"]
+
+
+def written(table_type: str, version: int) -> Table:
+    table = create(table_type=table_type, version=version)
+    table.upsert(rides(("z", "bern", 1, 1.0)))
+    table.upsert(rides(A1, B1))
+    table.upsert(rides(A2))
+    return table
+
+
+@table_types
+@versions
+def test_a_write_whose_completion_was_lost_is_told_and_keeps_its_files(table_type: str, version: int) -> None:
+    table = written(table_type, version)
+    before, files = held(table), data_files(table.state.storage)
+    _, second, third = table.timeline.writes()
+    lost = lose(table, second)
+    (finding,) = errors(table)
+    assert (finding.check, finding.instant) == ("timeline", second.requested)
+    assert f"the completed {third.requested} builds on its files" in finding.what
+    assert table.repair(apply=True) == ()
+    with pytest.raises(CorruptTableError, match="put it back from a backup"):
+        table.upsert(rides(("new", "rome", 1, 1.0)))
+    assert data_files(table.state.storage) == files
+    for path, data in lost.items():
+        table.state.storage.put(path, data)
+    assert (held(table), table.validate().findings) == (before, ())
+    table.upsert(rides(("new", "rome", 1, 1.0)))
+    assert len(held(table)) == len(before) + 1
+
+
+@table_types
+@versions
+def test_where_no_backup_has_it_the_table_goes_back_to_a_write_before(table_type: str, version: int) -> None:
+    table = written(table_type, version)
+    first, second, _ = table.timeline.writes()
+    lose(table, second)
+    assert table.restore(first.requested, **NEVER) is not None
+    assert (held(table), table.validate().findings) == ([("z", "bern", 1, 1.0)], ())
+
+
+@versions
+def test_a_clustering_whose_completion_was_lost_keeps_its_files(version: int) -> None:
+    table = create(table_type=MOR, version=version)
+    table.insert(rides(A1, ("c", "rome", 1, 1.0)))
+    assert table.cluster() is not None
+    table.upsert(rides(A2))
+    files = data_files(table.state.storage)
+    clustering = next(
+        each for each in table.timeline.writes() if each.action.completed_action is Action.REPLACE_COMMIT
+    )
+    lose(table, clustering)
+    assert [each.instant for each in errors(table)] == [clustering.requested]
+    with pytest.raises(CorruptTableError, match="put it back from a backup"):
+        table.cluster()
+    assert data_files(table.state.storage) == files
+
+
+@versions
+@pytest.mark.parametrize("deleted", [True, False])
+def test_a_base_file_that_log_files_need_is_missed_and_is_no_orphan(version: int, deleted: bool) -> None:
+    table = written(MOR, version)
+    storage = table.state.storage
+    _, second, third = table.timeline.writes()
+    lose(table, second, all_states=True)
+    base = next(each for each in storage.list_files("rome") if BaseFile.parse(each))
+    if deleted:
+        storage.delete([base.path])
+    (finding,) = errors(table)
+    assert (finding.check, finding.path, finding.instant) == ("missing", base.path, third.requested)
+    table.repair(apply=True)
+    assert storage.exists(base.path) is not deleted
