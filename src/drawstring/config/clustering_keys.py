@@ -150,7 +150,8 @@ CLUSTERING_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.clustering.async.enabled",
-        "Whether a write has the table clustered, when due, by a thread of its process.",
+        "Whether a write has the table clustered, when due, by a thread of its process; see"
+        " `hoodie.datasource.compaction.async.enable`.",
         kind=Kind.FLAG,
         default=False,
         alternatives=("hoodie.datasource.clustering.async.enable",),

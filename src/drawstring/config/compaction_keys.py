@@ -136,7 +136,8 @@ COMPACTION_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.datasource.compaction.async.enable",
-        "Whether a write plans a compaction when due, and a thread of its process runs it meanwhile.",
+        "Whether a write plans a compaction when due, and a thread of its process runs it meanwhile. Call"
+        " `table.wait_for_services()` before the process ends, else it stays planned.",
         kind=Kind.FLAG,
         default=False,
         field="background",

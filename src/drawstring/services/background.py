@@ -1,12 +1,13 @@
 """Pending compactions and clusterings run by threads of this process, one thread a table and service.
 
 A writer calls `run_in_background` after each commit that planned one; a thread that runs already takes
-the new plan too. The thread is a daemon: what a process that ends leaves undone stays on the timeline, and
-whoever runs it next begins anew.
+the new plan too. The thread is a daemon, for a process that ends has no threads to give it: what is undone
+then stays on the timeline, a warning says so, and whoever runs it next begins anew.
 """
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 from collections.abc import Callable
@@ -22,6 +23,10 @@ RunPending: TypeAlias = Callable[[TableState, WriteOptions], object]
 _mutex: Final = threading.Lock()
 _runners: Final[dict[tuple[str, RunPending], _Runner]] = {}
 _log: Final = logging.getLogger("drawstring")
+_CUT_SHORT: Final = (
+    "this process ends while a table service of %s runs in its background: what it did not finish stays on"
+    " the timeline for whoever runs services next. Call wait_for_services() before a process ends"
+)
 
 
 def run_in_background(state: TableState, options: WriteOptions, run_pending: RunPending) -> None:
@@ -58,6 +63,15 @@ def wait_for_background(uri: str, timeout: float | None = None) -> bool:
     return not any(runner.is_alive() for runner in runners)
 
 
+@atexit.register
+def _warn_of_runners() -> None:
+    """Say which tables have a service cut short by the end of this process."""
+    with _mutex:
+        uris = sorted({uri for (uri, _), runner in _runners.items() if runner.is_alive()})
+    for uri in uris:
+        _log.warning(_CUT_SHORT, uri)
+
+
 class _Runner(threading.Thread):
     """Runs what is pending, until nobody asked for more."""
 
@@ -83,8 +97,8 @@ class _Runner(threading.Thread):
             asked = self._rounds
             try:
                 self._run_pending(self._state, self._options)
-            except (DrawstringError, OSError) as error:
-                _log.warning("a table service in the background failed; run it again: %s", error)
+            except Exception as error:  # whatever it was, this thread goes on to the next round
+                self._tell(error)
             with self._guard:
                 self._rounds -= asked
                 if self._rounds == 0:
@@ -93,3 +107,17 @@ class _Runner(threading.Thread):
             key = (self._state.storage.spec.uri, self._run_pending)
             if _runners.get(key) is self:
                 del _runners[key]
+
+    def _tell(self, error: Exception) -> None:
+        if not threading.main_thread().is_alive():
+            # The process ends, and pools of threads take no more work.
+            _log.warning(_CUT_SHORT, self._state.storage.spec.uri)
+        elif isinstance(error, DrawstringError | OSError):
+            _log.warning("a table service in the background failed; run it again: %s", error)
+        else:
+            _log.error(
+                "a table service in the background failed unexpectedly; run it again: %s: %s",
+                type(error).__name__,
+                error,
+                exc_info=error,
+            )

@@ -1,0 +1,69 @@
+"""Services in threads of a writer: what an unexpected error, or the end of the process, leaves."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import drawstring
+from drawstring.config.options import WriteOptions
+from drawstring.services.background import run_in_background
+from drawstring.txn.state import TableState
+from tests.write.test_operations import MOR, SCHEMA, create, held
+
+ENDS_AT_ONCE = """
+import sys, time
+import drawstring
+from drawstring.services import after_write
+from tests.write.test_operations import rides
+
+table = drawstring.open(sys.argv[1])
+asked = {"hoodie.datasource.compaction.async.enable": "true", "hoodie.compact.inline.max.delta.commits": "1"}
+run = after_write.run_pending
+def slowly(state, options):
+    time.sleep(60)
+    return run(state, options)
+after_write.run_pending = slowly
+table.upsert(rides(("a", "rome", 1, 1.0)), **asked)
+table.upsert(rides(("a", "rome", 2, 2.0)), **asked)
+"""
+
+
+def test_a_thread_survives_an_error_that_nobody_expected(caplog: pytest.LogCaptureFixture) -> None:
+    table = create(table_type=MOR)
+    runs: list[str] = []
+    first_begun, go_on = threading.Event(), threading.Event()
+
+    def fails_once(state: TableState, options: WriteOptions) -> None:
+        runs.append(threading.current_thread().name)
+        if len(runs) == 1:
+            first_begun.set()
+            assert go_on.wait(30)
+            raise ValueError("who would have thought")
+
+    options = WriteOptions.parse({})
+    run_in_background(table.state, options, fails_once)
+    assert first_begun.wait(30)
+    run_in_background(table.state, options, fails_once)
+    go_on.set()
+    assert table.wait_for_services(30)
+    assert len(runs) == 2, "the second request was served by the thread whose first round failed"
+    assert "ValueError: who would have thought" in caplog.text
+
+
+def test_a_process_that_ends_says_what_it_leaves(tmp_path: Path) -> None:
+    table = drawstring.create(
+        tmp_path / "rides", SCHEMA, record_key="id", partition_by="city", ordering="ts", table_type=MOR
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDS_AT_ONCE, table.uri], capture_output=True, text=True, timeout=50
+    )
+    assert (ended.returncode, "Traceback" in ended.stderr) == (0, False), ended.stderr
+    assert f"a table service of {table.uri}" in ended.stderr and "wait_for_services()" in ended.stderr
+    assert len(table.timeline.pending()) == 1
+    assert table.compact() is not None
+    assert held(table) == [("a", "rome", 2, 2.0)]
