@@ -38,6 +38,7 @@ from drawstring.services.progress import Progress
 from drawstring.services.repair import remedies_of, repair
 from drawstring.services.savepoint import delete_savepoint, planned_restore, restore, savepoint
 from drawstring.services.validate import validate
+from drawstring.write.duties import DUTIES
 from drawstring.write.expire import expire_partitions, planned_expiry
 
 
@@ -172,7 +173,7 @@ class TableServices(TableQueries):
     def run_services(
         self, progress: Callable[[str], Progress] | None = None, **options: Any
     ) -> Iterator[Done]:
-        """Do what is due, and run what others planned: compact, cluster, clean, archive.
+        """Do what is due, and run what others planned: compact, cluster, drop old partitions, clean, archive.
 
         Args:
             progress: returns, for the name of a service, what is told of its progress.
@@ -182,7 +183,7 @@ class TableServices(TableQueries):
             Each service that did something or failed, once it is over.
         """
         check_call(options)
-        yield from run_duties(self._state, WriteOptions.parse(options), progress)
+        yield from run_duties(self._state, WriteOptions.parse(options), DUTIES, progress)
 
     def validate(
         self, *, contents: bool = True, global_keys: bool = False, progress: Progress | None = None

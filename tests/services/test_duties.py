@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import drawstring
@@ -13,7 +14,9 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.cli import app, services
 from drawstring.model.instant import Action
 from drawstring.model.result import CleanResult
+from drawstring.services import duties
 from drawstring.table import Table
+from drawstring.txn.state import TableState
 from tests.services.test_compaction import FIRST, MERGED, NEWER, logs
 from tests.write.test_operations import COW, MOR, create, held, rides
 
@@ -135,3 +138,67 @@ def test_the_loop_goes_round_until_it_is_interrupted(
     assert app.run(["services", table.uri, "--watch", "--every", "5", *option]) == 0
     assert pauses == [5.0, 5.0, 5.0]
     assert capsys.readouterr().out.count("compaction: ") == 3
+
+
+def test_partitions_whose_time_is_over_go_where_that_is_asked_for() -> None:
+    table = create(table_type=COW)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)))
+    over = {"hoodie.partition.ttl.strategy.days.retain": 0}
+    rome = {"hoodie.partition.ttl.strategy.partition.selected": "rome"}
+    assert did(table, **over) == [], "nobody asked for it"
+    assert did(table, **over, **rome, **{"hoodie.partition.ttl.inline": "true"}) == ["expiry"]
+    assert held(table) == [("b", "oslo", 1, 1.0)]
+
+
+def test_an_error_that_nobody_expected_holds_up_neither_services_nor_tables(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, other = on_disk(tmp_path / "one"), on_disk(tmp_path / "other")
+    schedule = duties.compaction.schedule_compaction
+
+    def fails(state: TableState, *how: Any, **named: Any) -> str | None:
+        if state.storage.spec.uri == one.uri:
+            raise pa.ArrowInvalid("a page of nonsense")
+        return schedule(state, *how, **named)
+
+    monkeypatch.setattr(duties.compaction, "schedule_compaction", fails)
+    option = ("--hoodie", "hoodie.compact.inline.max.delta.commits=1")
+    assert app.run(["services", one.uri, other.uri, *option]) == 2
+    told = capsys.readouterr().out
+    assert f"{one.uri}: compaction: failed: ArrowInvalid: a page of nonsense" in told
+    assert f"{other.uri}: compaction: 6 rows in 2 files" in told
+    assert "nobody expected" in caplog.text
+
+
+def test_a_table_that_fails_as_a_whole_leaves_the_loop_going(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = on_disk(tmp_path / "rides")
+
+    def broken(path: str, option: object) -> Table:
+        if path == "broken":
+            raise ValueError("who would have thought")
+        return table
+
+    monkeypatch.setattr(services, "open_table", broken)
+    assert app.run(["services", "broken", table.uri]) == 2
+    told = capsys.readouterr().out.splitlines()
+    assert told == [
+        "broken: open: failed: ValueError: who would have thought",
+        f"{table.uri}: nothing was due",
+    ]
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--watch"], ["here", "--watch", "--every", "-1"], ["here", "--watch", "--every", "0"]]
+)
+def test_a_loop_that_makes_no_sense_is_a_mistake_of_the_call(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert app.run(["services", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "--every" in captured.err or "name the tables" in captured.err

@@ -39,7 +39,8 @@ class PartitionTtl:
 TTL_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.partition.ttl.inline",
-        "Whether a write drops partitions whose time is over after its commit.",
+        "Whether a write drops partitions whose time is over after its commit, and `run_services` where it is"
+        " asked.",
         kind=Kind.FLAG,
         default=False,
         field="inline",

@@ -1,11 +1,13 @@
-"""What a process that looks after tables does for each of them: the registry of services.
+"""What a process that looks after tables does for each of them; `write.duties` is the registry.
 
-A duty does what is due and says in a line what that was. One that fails leaves the others to run.
+A duty does what is due and says in a line what that was. One that fails, in whatever way, leaves the others
+to run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -24,6 +26,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.txn.state import TableState
 
 Result: TypeAlias = CommitResult | CleanResult | ArchiveResult
+_log: Final = logging.getLogger("drawstring")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,11 @@ class Done:
 
     duty: str
     result: Result | None = None
-    error: DrawstringError | OSError | None = None
+    error: Exception | None = None
+
+
+Duty: TypeAlias = Callable[[Upkeep], Result | None]
+"""Does what is due, and returns what it did, None for nothing."""
 
 
 def _compact(upkeep: Upkeep) -> Result | None:
@@ -101,24 +108,29 @@ def _archive(upkeep: Upkeep) -> Result | None:
     return archive(upkeep.state, upkeep.options) if upkeep.options.archiving.automatic else None
 
 
-DUTIES: Final[dict[str, Callable[[Upkeep], Result | None]]] = {
+MAKING: Final[Mapping[str, Duty]] = {
     "log compaction": _compact_logs,
     "compaction": _compact,
     "clustering": _cluster,
-    "clean": _clean,
-    "archive": _archive,
 }
-"""By name, in the order in which they are done: what makes files first, what takes them away last."""
+"""What makes files, by name, in the order in which it is done."""
+
+TAKING_AWAY: Final[Mapping[str, Duty]] = {"clean": _clean, "archive": _archive}
+"""What takes files away, once everything else is done."""
 
 
 def run_duties(
-    state: TableState, options: WriteOptions, progress: Callable[[str], Progress] | None = None
+    state: TableState,
+    options: WriteOptions,
+    duties: Mapping[str, Duty],
+    progress: Callable[[str], Progress] | None = None,
 ) -> Iterator[Done]:
     """Do what is due on a table.
 
     Args:
         state: the table.
         options: Hudi's options of services.
+        duties: what may be due, by name, in its order.
         progress: returns, for the name of a duty, what is told of its progress.
 
     Yields:
@@ -129,11 +141,13 @@ def run_duties(
         CorruptTableError: its properties are damaged.
     """
     config = load_config(state.storage)
-    for name, duty in DUTIES.items():
-        upkeep = Upkeep(state, config, options, progress(name) if progress else None)
+    for name, duty in duties.items():
         try:
-            result = duty(upkeep)
+            result = duty(Upkeep(state, config, options, progress(name) if progress else None))
         except (DrawstringError, OSError) as error:
+            yield Done(name, error=error)
+        except Exception as error:  # whatever it was, the other duties and tables are not to wait for it
+            _log.exception("the %s of %s failed in a way that nobody expected", name, state.storage.spec.uri)
             yield Done(name, error=error)
         else:
             if result is not None:
