@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.append_keys import APPEND_OPTIONS, AppendMerging
 from drawstring.config.archive_keys import ARCHIVE_OPTIONS, Archiving
 from drawstring.config.bootstrap_keys import BOOTSTRAP_OPTIONS, Bootstrap
 from drawstring.config.bulk_keys import BULK_OPTIONS, BulkInsert
@@ -42,6 +43,7 @@ _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
     "sizing": (Sizing, SIZING_OPTIONS),
     "bulk": (BulkInsert, BULK_OPTIONS),
     "bootstrap": (Bootstrap, BOOTSTRAP_OPTIONS),
+    "appending": (AppendMerging, APPEND_OPTIONS),
     "cleaning": (Cleaning, CLEAN_OPTIONS),
     "failed_writes": (FailedWrites, FAILED_WRITES_OPTIONS),
     "archiving": (Archiving, ARCHIVE_OPTIONS),
@@ -81,6 +83,7 @@ class WriteOptions:
         sizing: how large base files are to be.
         bulk, bootstrap: how a bulk insert orders rows, and what a bootstrap makes a table of.
         clustering: what clustering brings together, and when.
+        appending: when appends merge small files.
         cleaning: which old versions of files go.
         failed_writes: who takes back what dead writers left.
         archiving: how many instants stay on the active timeline.
@@ -127,6 +130,7 @@ class WriteOptions:
     sizing: Sizing
     bulk: BulkInsert
     clustering: Clustering
+    appending: AppendMerging
     cleaning: Cleaning
     failed_writes: FailedWrites
     archiving: Archiving

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from drawstring.config.append_keys import APPEND_OPTIONS
 from drawstring.config.archive_keys import ARCHIVE_OPTIONS
 from drawstring.config.bootstrap_keys import BOOTSTRAP_OPTIONS
 from drawstring.config.bulk_keys import BULK_OPTIONS
@@ -200,6 +201,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     *SIZING_OPTIONS,
     *BULK_OPTIONS,
+    *APPEND_OPTIONS,
     *CLUSTERING_OPTIONS,
     *BOOTSTRAP_OPTIONS,
     Option(

@@ -26,17 +26,22 @@ def base_file_plan(groups: Iterable[ClusteringGroup]) -> dict[str, str]:
     Args:
         groups: those of the clustering.
     """
+    groups = tuple(groups)
     operations = [
-        {
-            "baseFilePaths": [join_path(each.partition, each.base_file) for each in group.slices],
-            "partitionPath": group.partition,
-            "metrics": dict(group.metrics),
-        }
-        for group in groups
+        {"baseFilePaths": list(paths), "partitionPath": partition, "metrics": dict(group.metrics)}
+        for group, (partition, paths) in zip(groups, base_files_in(groups), strict=True)
     ]
     record = {"operations": operations, "extraMetadata": {}, "version": _VERSION}
     data = encode_container(schemas.load("base_file_compaction_plan"), record)
     return {PLAN_KEY: base64.b64encode(data).decode()}
+
+
+def base_files_in(groups: Iterable[ClusteringGroup]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return partition and paths of the base files that groups of a clustering bring together."""
+    return [
+        (group.partition, tuple(join_path(each.partition, each.base_file) for each in group.slices))
+        for group in groups
+    ]
 
 
 def base_files_of(plan: ClusteringPlan) -> list[tuple[str, tuple[str, ...]]] | None:

@@ -11,18 +11,20 @@ taken off the timeline: its rows are old.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
-from drawstring.config.clustering_keys import RESIZING, bare
+from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
+from drawstring.config.clustering_keys import BASE_FILES, RESIZING, bare
 from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig
 from drawstring.engine.protocol import Engine
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.tasks import InstantRange
+from drawstring.formats.base_file_compaction import base_files_in, base_files_of
 from drawstring.formats.clustering_plan import decode_clustering_plan, encode_clustering_plan
 from drawstring.index.rings import has_rings
 from drawstring.index.untold import is_bucketed, refuse_untold_buckets
@@ -65,6 +67,7 @@ _RUNNABLE: Final = frozenset(
     for name in (SORT_AND_SIZE, SINGLE_FILE_SORT, BINARY_COPY, RESIZE)
 )
 _BYTES_MAX: Final = 1 << 62
+_Planner = Callable[[dict[str, list[FileSlice]], WriteOptions, frozenset[str]], ClusteringPlan | None]
 _log = logging.getLogger("drawstring")
 
 
@@ -100,8 +103,15 @@ def run_pending(
     return _runner(state, options, progress).run_pending(load_config(state.storage), Action.CLUSTERING)
 
 
-def schedule_clustering(state: TableState, options: WriteOptions) -> str | None:
+def schedule_clustering(
+    state: TableState, options: WriteOptions, planner: _Planner = plan_clustering
+) -> str | None:
     """Put the plan of a clustering on the timeline, to be run by anybody; see `cluster`.
+
+    Args:
+        state: the table.
+        options: which file groups, sizes, sort columns, lock wait.
+        planner: says what comes together.
 
     Returns:
         Its requested time, or None when there is nothing to do.
@@ -114,7 +124,7 @@ def schedule_clustering(state: TableState, options: WriteOptions) -> str | None:
         order = RowOrder.of(parameters(options.clustering), options.clustering)
         order.check(file_settings(found, timeline, "", options)[0].schema)
         session, timeline = cleared(found, options.failed_writes, timeline)
-        plan = _planned(session, timeline, options)
+        plan = _planned(session, timeline, options, planner)
         if plan is None:
             return None
         content = encode_clustering_plan(plan, state.storage.full_uri(""))
@@ -172,7 +182,9 @@ def _check_index(session: Session, timeline: Timeline, options: WriteOptions) ->
         )
 
 
-def _planned(session: Session, timeline: Timeline, options: WriteOptions) -> ClusteringPlan | None:
+def _planned(
+    session: Session, timeline: Timeline, options: WriteOptions, planner: _Planner
+) -> ClusteringPlan | None:
     asked = options.clustering
     lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
     view = lookup.view()
@@ -182,10 +194,11 @@ def _planned(session: Session, timeline: Timeline, options: WriteOptions) -> Clu
     hour = datetime.fromtimestamp(session.state.clock.now_ms() / 1000, UTC).hour
     slices = {
         partition: [each for each in lookup.slices(partition) if (partition, each.file_id) not in taken]
-        for partition in partitions_to_cluster(lookup.partitions(), asked, hour)
+        for partition in partitions_to_cluster(asked.partitions or lookup.partitions(), asked, hour)
     }
-    settled = _settled(session, timeline, slices, parameters(asked))
-    return plan_clustering(slices, options, settled)
+    sorts = bare(asked.plan_strategy) != BASE_FILES
+    settled = _settled(session, timeline, slices, parameters(asked)) if sorts else frozenset()
+    return planner(slices, options, settled)
 
 
 def _settled(
@@ -297,6 +310,13 @@ def _check_runnable(plan: ClusteringPlan, instant: Instant) -> None:
         raise UnsupportedError(
             f"the clustering is to be run by {plan.strategy}, which this release does not have: run it with"
             " the engine that scheduled it",
+            instant=instant.requested,
+        )
+    merged = base_files_of(plan)
+    if merged is not None and merged != base_files_in(plan.groups):
+        raise CorruptTableError(
+            "the plan of a base-file compaction names other files than the clustering that carries it:"
+            " take it back and plan it again",
             instant=instant.requested,
         )
 

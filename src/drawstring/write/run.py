@@ -25,6 +25,7 @@ from drawstring.index.protocol import PARTITION, ROUTE
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.services.after_write import look_after
+from drawstring.services.append_merge import merge_when_due
 from drawstring.services.clustering_conflicts import lookup_of, make_way
 from drawstring.services.events import told_commit
 from drawstring.services.transaction import Session, begin, clear, exclusive
@@ -122,9 +123,17 @@ def write_feed(
         done = CommitResult.of(completed, asked.name, counted, watch.seconds())
         result = told_commit(state, session.config, done, watch.laps)
         tidy(session, options)
-    look_after(state, session.config, options, Timeline.of((*facts.timeline.instants, completed)), stats)
-    expire_inline(state, options)
+    _look_after(session, options, Timeline.of((*facts.timeline.instants, completed)), stats, asked)
     return result
+
+
+def _look_after(
+    session: Session, options: WriteOptions, timeline: Timeline, stats: list[WriteStat], asked: Verb
+) -> None:
+    look_after(session.state, session.config, options, timeline, stats)
+    if asked.merges_files:
+        merge_when_due(session.state, options, timeline, stats)
+    expire_inline(session.state, options)
 
 
 def placed(feed: BoundFeed, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:

@@ -25,6 +25,7 @@ class Verb:
         fills_files: whether rows that nobody looks up go to small files first.
         arranges: whether rows may be sorted before they are written.
         hashes: whether it goes with an index that fixes the file group of every key.
+        merges_files: whether small files are merged after it, when enough came together.
         called: what the caller knows it by, where that is not the operation.
     """
 
@@ -35,6 +36,7 @@ class Verb:
     fills_files: bool = False
     arranges: bool = False
     hashes: bool = True
+    merges_files: bool = False
     called: str = ""
 
     @property
@@ -73,7 +75,7 @@ VERBS: Final = {
     "delete": Verb(WriteOperation.DELETE, looks_up=True, is_delete=True),
     "bulk_insert": Verb(WriteOperation.BULK_INSERT, arranges=True),
     # Hudi has no name for it in commits; what it does is what a bulk insert does.
-    "append": Verb(WriteOperation.BULK_INSERT, hashes=False, called="append"),
+    "append": Verb(WriteOperation.BULK_INSERT, hashes=False, merges_files=True, called="append"),
     "insert_overwrite": Verb(WriteOperation.INSERT_OVERWRITE, replaces="partitions"),
     "insert_overwrite_table": Verb(WriteOperation.INSERT_OVERWRITE_TABLE, replaces="table"),
 }
