@@ -251,7 +251,7 @@ def test_a_thread_compacts_while_its_process_writes_on() -> None:
     assert any(each.action is Action.COMMIT for each in table.timeline.writes())
     assert table.timeline.pending() == ()
     assert held(table) == [("a", "rome", 11, 11.0), ("b", "oslo", 11, 1.0)]
-    assert not [each for each in threading.enumerate() if each.name == "drawstring-compaction"]
+    assert not [each for each in threading.enumerate() if each.name == "drawstring-service"]
 
 
 def test_a_failure_in_the_background_fails_no_write(caplog: pytest.LogCaptureFixture) -> None:

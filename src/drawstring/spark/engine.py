@@ -146,8 +146,8 @@ class SparkRows:
         return SparkRows(self._df, schema, (*self._steps, function))
 
     def persist(self) -> SparkRows:
-        """Keep what is computed first, in memory and then on disk."""
-        kept = self._packed(Together()).persist(StorageLevel.MEMORY_AND_DISK)
+        """Keep what is computed first, on disk: it is as large as the batch, and the heap is Spark's."""
+        kept = self._packed(Together()).persist(StorageLevel.DISK_ONLY)
         return self._unpacked(kept)
 
     def last(self) -> SparkRows:
