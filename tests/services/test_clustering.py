@@ -210,6 +210,10 @@ def test_what_cannot_be_clustered_is_refused_before_anything_is_written() -> Non
     with pytest.raises(InvalidError, match=r"needs .*begin\.partition"):
         table.cluster(**{"hoodie.clustering.plan.partition.filter.mode": "SELECTED_PARTITIONS"})
     assert table.timeline.instants == instants
+    planned = table.schedule_clustering()
+    with pytest.raises(InvalidError, match="there is no column nothing to sort by"):
+        table.cluster(**{"hoodie.clustering.plan.strategy.sort.columns": "nothing"})
+    assert [each.requested for each in table.timeline.pending()] == [planned]
     bucketed = scattered(properties=BUCKETS)
     with pytest.raises(UnsupportedError, match="bucket index cannot be clustered"):
         bucketed.cluster()

@@ -257,3 +257,10 @@ def test_hybrid_compaction_is_refused_where_readers_could_not_cope() -> None:
     with pytest.raises(UnsupportedError, match="needs table version 8"):
         table.schedule_compaction(**HYBRID)
     assert table.timeline.pending() == ()
+    table.schedule_compaction()
+    planned = table.timeline.pending()
+    with pytest.raises(UnsupportedError, match="needs table version 8"):
+        table.compact(**HYBRID)
+    (done,) = table.run_services(**HYBRID, **{"hoodie.clean.automatic": False})
+    assert isinstance(done.error, UnsupportedError)
+    assert table.timeline.pending() == planned, "what is refused runs no plan either"

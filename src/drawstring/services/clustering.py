@@ -91,6 +91,10 @@ def cluster(
         InvalidError: a sort column is not there; nothing was written.
         UnsupportedError: a bucket index has the key say which file group a record is in.
     """
+    with exclusive(state, options.lock_wait_ms) as found:
+        timeline = found.store.load()
+        if timeline.pending_of(Action.CLUSTERING):
+            _check_asked(found, timeline, options)
     result = run_pending(state, options, progress)
     scheduled = schedule_clustering(state, options)
     return result if scheduled is None else run_clustering(state, scheduled, options, progress)
@@ -118,11 +122,9 @@ def schedule_clustering(
     """
     with exclusive(state, options.lock_wait_ms) as found:
         timeline = found.store.load()
-        _check_index(found, timeline, options)
+        _check_asked(found, timeline, options)
         if timeline.latest_write() is None:
             return None
-        order = RowOrder.of(parameters(options.clustering), options.clustering)
-        order.check(file_settings(found, timeline, "", options)[0].schema)
         session, timeline = cleared(found, options.failed_writes, timeline)
         plan = _planned(session, timeline, options, planner)
         if plan is None:
@@ -155,6 +157,14 @@ def run_clustering(
 
 def _runner(state: TableState, options: WriteOptions, progress: Progress | None) -> PlanRunner:
     return PlanRunner("clustering", _claim, state, options, progress)
+
+
+def _check_asked(session: Session, timeline: Timeline, options: WriteOptions) -> None:
+    """Refuse a clustering that the table cannot have, or an order of columns that are not there."""
+    _check_index(session, timeline, options)
+    if timeline.latest_write() is not None:
+        order = RowOrder.of(parameters(options.clustering), options.clustering)
+        order.check(file_settings(session, timeline, "", options)[0].schema)
 
 
 def _check_index(session: Session, timeline: Timeline, options: WriteOptions) -> None:

@@ -26,7 +26,7 @@ from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CompactionOperation, CompactionPlan
 from drawstring.model.result import CommitResult
 from drawstring.services.compact_slice import CompactSlice
-from drawstring.services.compaction_plan import compaction_plan, log_compaction_plan
+from drawstring.services.compaction_plan import check_compaction, compaction_plan, log_compaction_plan
 from drawstring.services.compaction_strategies import is_due
 from drawstring.services.planned import PlanRunner
 from drawstring.services.progress import Progress, watched
@@ -142,9 +142,15 @@ def run_pending(
         options: of writes.
         progress: told of every file group that is done.
         actions: compactions, log compactions or both.
+
+    Raises:
+        InvalidError: the table is COPY_ON_WRITE.
+        UnsupportedError: the options ask for what the table cannot have; nothing was run.
     """
     config = load_config(state.storage)
     _check_type(state, config)
+    if Action.COMPACTION in actions:
+        check_compaction(config, options.compaction)
     return _runner(state, options, progress).run_pending(config, *actions)
 
 
@@ -152,6 +158,7 @@ def log_compact(
     state: TableState, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
     """Run the pending log compactions, and one of what has many log blocks after them; see `compact`."""
+    check_rewritable(load_config(state.storage))
     result = run_pending(state, options, progress, (Action.LOG_COMPACTION,))
     scheduled = schedule_log_compaction(state, options)
     return result if scheduled is None else run_compaction(state, scheduled, options, progress)

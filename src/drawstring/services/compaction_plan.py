@@ -95,8 +95,7 @@ def compaction_plan(
         InvalidError: a strategy does not fit the table's partitions.
         UnsupportedError: hybrid compaction of a table that cannot have it.
     """
-    if settings.hybrid:
-        _check_hybrid(session.config)
+    check_compaction(session.config, settings)
     slices = _free_slices(session, timeline, settings, time)
     if settings.hybrid:
         return plan_hybrid_compaction(slices, settings, _shapes(session, timeline))
@@ -134,7 +133,14 @@ def _needs_base_file(file_slice: FileSlice, settings: CompactionSettings) -> boo
     return logs >= settings.full_log_ratio * file_slice.base.status.size_bytes
 
 
-def _check_hybrid(config: TableConfig) -> None:
+def check_compaction(config: TableConfig, settings: CompactionSettings) -> None:
+    """Refuse settings that a table cannot have compactions by.
+
+    Raises:
+        UnsupportedError: hybrid compaction of a table that cannot have it.
+    """
+    if not settings.hybrid:
+        return
     if config.layout == 1:
         raise UnsupportedError(
             "hybrid compaction (drawstring.compaction.hybrid) needs table version 8 or later: in version 6"
