@@ -202,12 +202,13 @@ class TableServices(TableQueries):
         with self._about():
             return validate(self._state, contents=contents, global_keys=global_keys, progress=progress)
 
-    def repair(self, *remedies: str, apply: bool = False) -> tuple[Finding, ...]:
+    def repair(self, *remedies: str, apply: bool = False, **options: Any) -> tuple[Finding, ...]:
         """Put right what can be without anybody's decision, or say what that is.
 
         Args:
             *remedies: only these: `orphan`, `partition-metadata`, `properties`, `rollback`.
             apply: whether to do it.
+            **options: Hudi's write options.
 
         Returns:
             The findings that were, or would be, put right.
@@ -217,7 +218,10 @@ class TableServices(TableQueries):
             InvalidError: there is no such remedy.
         """
         with self._about():
-            return repair(self._state, apply=apply, remedies=remedies_of(remedies))
+            check_call(options)
+            return repair(
+                self._state, WriteOptions.parse(options), apply=apply, remedies=remedies_of(remedies)
+            )
 
     def savepoint(self, instant: str | None = None, comments: str = "", **options: Any) -> str:
         """Keep the table as it was after a write, whatever cleaning and archiving do; return its time.
@@ -342,7 +346,8 @@ class TableServices(TableQueries):
         with self._about():
             check_call(options)
             current = self.config.version
-            if version in VERSIONS and (version > current if lower else version < current):
+            last = version == (VERSIONS[-1] if lower else VERSIONS[0])
+            if version in VERSIONS and (last or (version > current if lower else version < current)):
                 verb, other = ("downgrade", "upgrade") if lower else ("upgrade", "downgrade")
                 raise InvalidError(
                     f"the table has version {current}, so {verb} does not lead to {version}: use {other}"

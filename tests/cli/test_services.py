@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import drawstring
-from drawstring.cli import app
+from drawstring.cli import app, versions
+from drawstring.cli.bar import Began
+from drawstring.services.transaction import exclusive
 from tests.write.test_operations import SCHEMA, held, rides
 
 MANUAL = {"hoodie.clean.automatic": "false"}
@@ -97,10 +101,16 @@ def test_savepoint_and_restore_show_what_they_do(
     assert json.loads(text("savepoint", table.uri, "--json")) == {"instant": times[1]}
 
 
-def test_expire_shows_and_drops_partitions_whose_time_is_over(text: Any, table: drawstring.Table) -> None:
+def test_expire_shows_and_drops_partitions_whose_time_is_over(
+    text: Any, table: drawstring.Table, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert text("expire", table.uri, "--days", "3") == "no partition is that old\n"
     assert json.loads(text("expire", table.uri, "--days", "0", "--dry-run", "--json")) == ["rome"]
     assert "1 partitions; nothing was dropped" in text("expire", table.uri, "--days", "0", "--dry-run")
+    retained = "hoodie.partition.ttl.strategy.days.retain=0"
+    assert "1 partitions" in text("expire", table.uri, "--dry-run", "--hoodie", retained)
+    assert app.run(["expire", table.uri, "--dry-run"]) == 2
+    assert "--days" in capsys.readouterr().err
     assert "dropped old partitions" in text("expire", table.uri, "--days", "0")
     assert held(table) == []
 
@@ -140,3 +150,43 @@ def test_small_base_files_are_compacted_at_once_or_as_planned(
     assert "exclude each other" in capsys.readouterr().err
     assert app.run(["compact", table.uri, "--base-files", "--run", "20200101000000000"]) == 2
     assert "no base-file compaction" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["savepoint", "delete", "restore", "repair", "rollback"])
+def test_commands_that_take_the_table_wait_for_it_as_long_as_they_are_told(
+    command: str, table: drawstring.Table, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = table.timeline.writes()[0].requested
+    words = {
+        "savepoint": ["savepoint", table.uri],
+        "delete": ["savepoint", table.uri, "--delete", "--instant", first],
+        "restore": ["restore", table.uri, first],
+        "repair": ["repair", table.uri, "--apply"],
+        "rollback": ["rollback", table.uri],
+    }[command]
+    with exclusive(table.state, 0):
+        at_once = ("--hoodie", "hoodie.write.lock.wait_time_ms=0")
+        assert app.run([*words, *at_once]) == 2
+    assert "another writer holds" in capsys.readouterr().err.lower()
+
+
+def test_a_change_of_version_tells_how_far_its_compaction_is(
+    text: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = drawstring.create(
+        tmp_path / "old", SCHEMA, record_key="id", ordering="ts", version=6, table_type="MERGE_ON_READ"
+    )
+    table.upsert(rides(("a", "rome", 1, 1.0)))
+    table.upsert(rides(("a", "rome", 2, 2.0)))
+    told: list[tuple[int, int]] = []
+
+    @contextmanager
+    def counted(title: str) -> Iterator[Began]:
+        yield lambda what: lambda done, total: told.append((done, total))
+
+    monkeypatch.setattr(versions, "progress_bar", counted)
+    assert "compacted at" in text("upgrade", table.uri)
+    assert told[-1] == (1, 1)
+    table.upsert(rides(("a", "rome", 3, 3.0)))
+    assert "compacted at" in text("downgrade", table.uri, "--to", "6")
+    assert len(told) >= 2

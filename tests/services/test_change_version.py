@@ -225,7 +225,7 @@ def test_asking_for_the_version_it_has_changes_nothing() -> None:
     assert {path for path in after if ".locks" not in path} == {
         path for path in before if ".locks" not in path
     }
-    assert table.downgrade(9).new == 9
+    assert lived(COW, 8).downgrade(8).new == 8
 
 
 def test_wrong_versions_and_directions_are_refused_before_anything_is_written() -> None:
@@ -237,6 +237,8 @@ def test_wrong_versions_and_directions_are_refused_before_anything_is_written() 
         (table.upgrade, 10, UnsupportedError, "choose one of 6, 8, 9"),
         (table.upgrade, 6, InvalidError, "use downgrade"),
         (table.downgrade, 9, InvalidError, "use upgrade"),
+        (lived(COW, 9).downgrade, 9, InvalidError, "use upgrade"),
+        (lived(COW, 6).upgrade, 6, InvalidError, "use downgrade"),
     ]:
         with pytest.raises(error, match=text):
             verb(version)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from drawstring.base.errors import InvalidError
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -19,24 +20,33 @@ from drawstring.cli.arguments import (
     open_table,
 )
 
+_DAYS: Final = "hoodie.partition.ttl.strategy.days.retain"
+
 Days = Annotated[
-    int,
-    Parameter(name="--days", validator=Number(gte=0), help="Days that a partition lives after its last one."),
+    int | None,
+    Parameter(
+        name="--days",
+        validator=Number(gte=0),
+        help=f"Days that a partition lives after its last write; what --hoodie {_DAYS} says by default.",
+    ),
 ]
 
 
 def expire(
     path: TablePath,
     *,
-    days: Days,
+    days: Days = None,
     dry_run: DryRun = False,
     hoodie: HudiOptions = (),
     as_json: AsJson = False,
     option: StorageOptions = (),
 ) -> None:
     """Drop the partitions that nobody wrote to for some days, as one commit."""
-    table = open_table(path, option)
-    given = {"hoodie.partition.ttl.strategy.days.retain": str(days), **named_values(hoodie)}
+    table, given = open_table(path, option), named_values(hoodie)
+    if days is not None:
+        given[_DAYS] = str(days)
+    if _DAYS not in given:
+        raise InvalidError("say how many days a partition lives: --days 30, for instance")
     if dry_run:
         partitions = table.plan_expiry(**given)
         if as_json:

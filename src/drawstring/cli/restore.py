@@ -8,7 +8,15 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from drawstring.cli import output
-from drawstring.cli.arguments import AsJson, DryRun, StorageOptions, TablePath, open_table
+from drawstring.cli.arguments import (
+    AsJson,
+    DryRun,
+    HudiOptions,
+    StorageOptions,
+    TablePath,
+    named_values,
+    open_table,
+)
 
 Instant = Annotated[
     str, Parameter(help="Requested time of a write with a savepoint, or whose files are still there.")
@@ -20,11 +28,12 @@ def restore(
     instant: Instant,
     *,
     dry_run: DryRun = False,
+    hoodie: HudiOptions = (),
     as_json: AsJson = False,
     option: StorageOptions = (),
 ) -> None:
     """Undo all that was written after a write. It is gone for good: look with --dry-run first."""
-    table = open_table(path, option)
+    table, given = open_table(path, option), named_values(hoodie)
     if dry_run:
         plan = table.plan_restore(instant)
         if as_json:
@@ -34,7 +43,7 @@ def restore(
         output.print_grid(("instant to undo", "action", "requested"), rows)
         output.console().print(f"{len(rows)} instants; nothing was undone", highlight=False)
         return
-    result = table.restore(instant)
+    result = table.restore(instant, **given)
     if as_json:
         output.print_json(asdict(result) if result else None)
     elif result is None:

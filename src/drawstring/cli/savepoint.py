@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from drawstring.base.errors import InvalidError
 from drawstring.cli import output
-from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
+from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
 from drawstring.model.instant import Action
 
 OfWrite = Annotated[
@@ -28,11 +28,12 @@ def savepoint(
     comments: Comments = "",
     delete: Delete = False,
     show_all: ShowAll = False,
+    hoodie: HudiOptions = (),
     as_json: AsJson = False,
     option: StorageOptions = (),
 ) -> None:
     """Keep the files of a write from cleaning and archiving, to go back to it with `restore`."""
-    table = open_table(path, option)
+    table, given = open_table(path, option), named_values(hoodie)
     if show_all:
         saved = [each for each in table.timeline.instants if each.action is Action.SAVEPOINT]
         if as_json:
@@ -44,9 +45,9 @@ def savepoint(
     if delete and instant is None:
         raise InvalidError("--delete needs --instant, the write whose savepoint is to go")
     if delete and instant is not None:
-        table.delete_savepoint(instant)
+        table.delete_savepoint(instant, **given)
     else:
-        instant = table.savepoint(instant, comments)
+        instant = table.savepoint(instant, comments, **given)
     if as_json:
         output.print_json({"instant": instant})
     else:

@@ -12,7 +12,7 @@ from rich.progress import Progress
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.cli import output
-from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
+from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
 from drawstring.model.validation import Finding, Validation
 
 Quick = Annotated[
@@ -66,11 +66,12 @@ def repair(
     *,
     apply: Apply = False,
     only: Only = (),
+    hoodie: HudiOptions = (),
     as_json: AsJson = False,
     option: StorageOptions = (),
 ) -> None:
     """Show what can be put right without anybody's decision, and with --apply do it."""
-    done = open_table(path, option).repair(*only, apply=apply)
+    done = open_table(path, option).repair(*only, apply=apply, **named_values(hoodie))
     if as_json:
         output.print_json([asdict(each) for each in done])
         return

@@ -17,6 +17,7 @@ from drawstring.cli.arguments import (
     named_values,
     open_table,
 )
+from drawstring.cli.bar import progress_bar
 from drawstring.config.version_changes import NEWEST_VERSION
 from drawstring.model.result import VersionPlan, VersionResult
 
@@ -37,8 +38,10 @@ def upgrade(
     table = open_table(path, option)
     if dry_run:
         _show_plan(table.plan_version(to), as_json)
-    else:
-        _show(table.upgrade(to, None, **named_values(hoodie)), as_json)
+        return
+    with progress_bar(table.config.name) as began:
+        result = table.upgrade(to, began(f"upgrading {table.config.name}"), **named_values(hoodie))
+    _show(result, as_json)
 
 
 def downgrade(
@@ -54,8 +57,10 @@ def downgrade(
     table = open_table(path, option)
     if dry_run:
         _show_plan(table.plan_version(to), as_json)
-    else:
-        _show(table.downgrade(to, None, **named_values(hoodie)), as_json)
+        return
+    with progress_bar(table.config.name) as began:
+        result = table.downgrade(to, began(f"downgrading {table.config.name}"), **named_values(hoodie))
+    _show(result, as_json)
 
 
 def _show_plan(plan: VersionPlan, as_json: bool) -> None:

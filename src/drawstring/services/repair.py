@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from drawstring.base.errors import InvalidError
+from drawstring.config.options import WriteOptions
 from drawstring.filegroups.base_writer import ensure_partition
 from drawstring.model.files import BaseFile, LogFile
 from drawstring.model.validation import Finding, Remedy
@@ -27,15 +28,15 @@ EVERYTHING = frozenset(Remedy)
 
 
 def repair(
-    state: TableState, *, apply: bool, remedies: Collection[Remedy] = EVERYTHING, wait_ms: int = 60_000
+    state: TableState, options: WriteOptions, *, apply: bool, remedies: Collection[Remedy] = EVERYTHING
 ) -> tuple[Finding, ...]:
     """Repair a table, or say what there is to repair.
 
     Args:
         state: the table.
+        options: of writes: lock wait.
         apply: whether to do it.
         remedies: which kinds of it.
-        wait_ms: milliseconds to wait for a writer.
 
     Returns:
         The findings that were, or would be, put right.
@@ -45,7 +46,7 @@ def repair(
         InvalidError: there is no table.
         CorruptTableError: the properties and their backup are gone, or the timeline makes no sense.
     """
-    with exclusive(state, wait_ms) as session:
+    with exclusive(state, options.lock_wait_ms) as session:
         findings = _repairable(session, remedies)
         if apply and findings:
             _apply(session, findings)
