@@ -17,7 +17,7 @@ def numbers(start: int, rows: int) -> pa.RecordBatch:
 @given(st.lists(st.integers(0, 40), max_size=30), st.integers(8, 400))
 def test_no_row_is_lost_and_no_batch_made_that_is_too_large(sizes: list[int], bytes_max: int) -> None:
     starts = [sum(sizes[:place]) for place in range(len(sizes))]
-    found = list(coalesced((numbers(*each) for each in zip(starts, sizes, strict=True)), bytes_max))
+    found = list(coalesced((numbers(*each) for each in zip(starts, sizes, strict=True)), bytes_max=bytes_max))
     assert [number for batch in found for number in batch["number"].to_pylist()] == list(range(sum(sizes)))
     assert all(batch.nbytes <= bytes_max or batch.num_rows in sizes for batch in found)
 

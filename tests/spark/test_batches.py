@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InternalError
-from drawstring.spark.batches import coalesced, join_key, text_hash, with_types
+from drawstring.engine.coalesce import coalesced
+from drawstring.spark.batches import join_key, text_hash, with_types
 from drawstring.spark.packing import MAIN, ByGroup, ByHash, Together, Unpack, packed
 from drawstring.spark.wanted import HASHES_OF_A_PART_MAX, PARTS_MAX, key_hashes, wanted
 from drawstring.spark.worker import shares
@@ -43,7 +44,7 @@ def test_join_keys_of_different_rows_differ() -> None:
 def test_small_batches_are_joined_and_large_ones_pass() -> None:
     sizes = [10, 0, 30, 100, 5, 5]
     batches = (NUMBERS.slice(0, size) for size in sizes)
-    assert [batch.num_rows for batch in coalesced(batches, rows=40)] == [40, 100, 10]
+    assert [batch.num_rows for batch in coalesced(batches, rows_max=40)] == [40, 100, 10]
 
 
 def test_types_are_cast_and_wrong_columns_refused() -> None:

@@ -18,18 +18,21 @@ COALESCED_BYTES_MAX: Final = 16 << 20
 
 
 def coalesced(
-    batches: Iterator[pa.RecordBatch], bytes_max: int = COALESCED_BYTES_MAX
+    batches: Iterator[pa.RecordBatch], rows_max: int = BATCH_ROWS, bytes_max: int = COALESCED_BYTES_MAX
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a stream in batches that are as large as the bounds allow.
 
     Args:
         batches: the stream; a batch that nothing fits beside goes through as it is.
+        rows_max: rows in a batch that is made.
         bytes_max: bytes of rows in a batch that is made.
     """
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
-        if held and (rows + batch.num_rows > BATCH_ROWS or size + batch.nbytes > bytes_max):
+        if batch.num_rows == 0:
+            continue
+        if held and (rows + batch.num_rows > rows_max or size + batch.nbytes > bytes_max):
             yield _one(held)
             held, rows, size = [], 0, 0
         held.append(batch)

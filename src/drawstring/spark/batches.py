@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.errors import InternalError
-
-BATCH_BYTES = 16 << 20
-"""Bytes at which a batch that is being put together is handed on."""
 
 _MULTIPLIER = 0x9E3779B97F4A7C15
 
@@ -41,30 +37,6 @@ def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
         raise InternalError(
             f"column {field.name} came as {column.type} instead of {field.type}: {error}"
         ) from error
-
-
-def coalesced(batches: Iterator[pa.RecordBatch], rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-    """Join small batches of one schema until they have `rows` rows or `BATCH_BYTES` bytes."""
-    held: list[pa.RecordBatch] = []
-    held_rows = held_bytes = 0
-    for batch in batches:
-        if batch.num_rows == 0:
-            continue
-        if held and held_rows + batch.num_rows > rows:
-            yield _joined(held)
-            held, held_rows, held_bytes = [], 0, 0
-        held.append(batch)
-        held_rows += batch.num_rows
-        held_bytes += batch.nbytes
-        if held_rows >= rows or held_bytes >= BATCH_BYTES:
-            yield _joined(held)
-            held, held_rows, held_bytes = [], 0, 0
-    if held:
-        yield _joined(held)
-
-
-def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def join_key(batch: pa.RecordBatch, on: Sequence[str]) -> pa.Array:

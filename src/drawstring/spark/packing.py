@@ -23,10 +23,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.bounds import BATCH_ROWS
+from drawstring.engine.coalesce import coalesced
 from drawstring.engine.grouping import split_by
 from drawstring.engine.matching import left_pairs, with_null_left
 from drawstring.engine.protocol import BatchFunction
-from drawstring.spark.batches import coalesced, join_key, text_hash, with_types
+from drawstring.spark.batches import join_key, text_hash, with_types
 
 PACKED_DDL: Final = "bucket string, side int, part int, number bigint, data binary"
 PACKED_SCHEMA: Final = pa.schema(

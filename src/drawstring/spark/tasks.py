@@ -13,11 +13,12 @@ import pyarrow as pa
 from pyspark import TaskContext as SparkTask
 from pyspark import cloudpickle
 
+from drawstring.engine.coalesce import coalesced
 from drawstring.engine.protocol import TaskContext, TaskFunction
 from drawstring.engine.tally import Tally
 from drawstring.filegroups.cdc import read_task
 from drawstring.formats.parquet_read import read_parquet_groups
-from drawstring.spark.batches import coalesced, with_types
+from drawstring.spark.batches import with_types
 from drawstring.spark.packing import LOOKED_UP, MAIN, Chain, Splitter, packed
 from drawstring.spark.wanted import Wanted, key_hashes
 from drawstring.spark.worker import work
