@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import drawstring
 from drawstring.base.clock import SystemClock
-from drawstring.base.errors import ConflictError, InvalidError
+from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError, InvalidError
 from drawstring.model.instant import Action, Instant
+from drawstring.storage import open_storage
+from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from tests.services.other_runner import runner
+from tests.services.test_built_on import lose
 from tests.services.test_compaction import MERGED, logged, logs
-from tests.write.test_faults import leftovers, orphans
+from tests.write.test_faults import HOUR_MS, START_MS, data_files, leftovers, opened, orphans
 from tests.write.test_operations import APART, COW, MOR, create, held, rides
 
 versions = pytest.mark.parametrize("version", (6, 8, 9))
@@ -120,6 +125,58 @@ def test_a_clustering_that_refuses_writes_says_how_to_withdraw_it(version: int) 
     table.upsert(rides(("a0", "rome", 2, 2.0)))
     assert [row[2] for row in held(table)] == [2, 1, 1]
     assert (table.timeline.pending(), leftovers(table)) == ((), [])
+
+
+@versions
+@pytest.mark.parametrize("service", ["compact", "cluster"])
+def test_a_plan_whose_completion_was_lost_keeps_its_files(version: int, service: str) -> None:
+    table = logged(version)
+    result = table.compact() if service == "compact" else table.cluster()
+    assert result is not None
+    table.clean(
+        **{"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": 1}
+    )
+    write = table.timeline.write_at(result.instant)
+    assert write is not None and held(table) == MERGED
+    lost, files = lose(table, write), data_files(table.state.storage)
+    for ask in (table.plan_rollback, table.rollback):
+        with pytest.raises(CorruptTableError, match="had been completed"):
+            ask(result.instant)
+    assert data_files(table.state.storage) == files
+    for path, data in lost.items():
+        table.state.storage.put(path, data)
+    assert held(table) == MERGED
+
+
+@pytest.mark.parametrize("kind", ["write", "compaction", "clustering"])
+@pytest.mark.parametrize("version", (6, 9))
+def test_a_rollback_that_dies_at_any_step_is_done_again(version: int, kind: str) -> None:
+    table = logged(version)
+    if kind == "write":
+        dead_write(table)
+    else:
+        instant = table.schedule_compaction() if kind == "compaction" else table.schedule_clustering()
+        store = TimelineStore(table.state.storage, table.config, SystemClock())
+        store.start(store.load().pending()[0])
+        table.state.storage.put(f"rome/f9-0_0-1-0_{instant}.parquet", b"half")
+    storage = table.state.storage
+    start = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+    for steps in range(40):
+        copy = open_storage(f"memory://{uuid.uuid4()}")
+        for path, data in start.items():
+            copy.put(path, data)
+        faulty = FaultyStorage(copy, steps)
+        with suppress(DrawstringError):
+            opened(faulty, START_MS).rollback()
+        again = opened(copy, START_MS + HOUR_MS)
+        assert held(again) == MERGED
+        again.rollback()
+        again.upsert(rides(NEWEST))
+        assert (held(again), leftovers(again), orphans(again)) == (WITH_NEWEST, [], []), steps
+        if faulty.changes < steps:
+            assert steps > 2
+            return
+    raise AssertionError("still failing after 40 changes")
 
 
 def test_what_is_completed_or_unknown_is_refused_with_the_way_to_go() -> None:

@@ -16,12 +16,16 @@ from dataclasses import replace
 from typing import Final
 
 from drawstring.base.clock import Stopwatch
-from drawstring.base.errors import ConflictError, InvalidError
+from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
 from drawstring.config.failed_writes_keys import FailedWritesPolicy
 from drawstring.config.options import WriteOptions
-from drawstring.model.files import LogFile
+from drawstring.filegroups.lookup import SliceLookup
+from drawstring.formats.clustering_plan import decode_clustering_plan
+from drawstring.formats.metadata import decode_compaction_plan
+from drawstring.model.files import LogFile, join_path
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.result import PlannedRollback, RollbackResult
+from drawstring.services.built_on import refuse_built_on
 from drawstring.services.heartbeats import refuse_live_writers
 from drawstring.services.rollback import (
     RollbackContext,
@@ -58,23 +62,21 @@ def roll_back(state: TableState, options: WriteOptions, instant: str | None) -> 
         InvalidError: there is no such pending action, or it is one that cannot be rolled back.
         ConflictError: a live process works on it, others wrote on top of it, or another writer holds the
             table.
+        CorruptTableError: it had been completed, and its files are needed.
     """
     watch = Stopwatch()
     with exclusive(state, options.lock_wait_ms) as found:
         target = _target(found.store.load(), instant)
         if target is None:
             return None
-        _check_unused(found.rollback_context(), target)
+        planned = _preview(found.rollback_context(), target)
         with _free(found, target):
-            planned = PlannedRollback(target.requested, str(target.action), ())
             # Other dead writes are not what was asked for: the next write takes them back.
             left = replace(options.failed_writes, policy=FailedWritesPolicy.NEVER.value)
             session, timeline = cleared(found, left)
             current = next((each for each in timeline.pending() if _is_same(each, target)), None)
             if current is not None:
-                context = session.rollback_context()
-                planned = _planned(context, current)
-                _undo(context, current)
+                _undo(session.rollback_context(), current)
         return RollbackResult(planned.instant, planned.action, len(planned.files), round(watch.seconds(), 3))
 
 
@@ -87,12 +89,18 @@ def planned_rollback(state: TableState, instant: str | None) -> PlannedRollback 
     target = _target(context.store.load(), instant)
     if target is None:
         return None
+    return _preview(context, target)
+
+
+def _preview(context: RollbackContext, target: Instant) -> PlannedRollback:
+    """Return what goes with a pending action, if nobody needs it."""
     _check_unused(context, target)
-    return _planned(context, target)
-
-
-def _planned(context: RollbackContext, target: Instant) -> PlannedRollback:
-    return PlannedRollback(target.requested, str(target.action), tuple(files_of(context, target)))
+    timeline = context.store.load()
+    refuse_built_on(context.store, timeline, target)
+    files = files_of(context, target)
+    if files and target.action in _PLANS:
+        _check_inputs(context, timeline, target)
+    return PlannedRollback(target.requested, str(target.action), tuple(files))
 
 
 def _target(timeline: Timeline, instant: str | None) -> Instant | None:
@@ -141,6 +149,32 @@ def _check_unused(context: RollbackContext, target: Instant) -> None:
                 " back any more: run it",
                 instant=target.requested,
                 path=status.path,
+            )
+
+
+def _check_inputs(context: RollbackContext, timeline: Timeline, target: Instant) -> None:
+    """Refuse to delete what a plan made when what it was made of is gone: it had been completed once then."""
+    data = context.store.read_requested(target)
+    named: set[tuple[str, str, str]] = set()
+    if target.action is Action.CLUSTERING:
+        for each in (part for group in decode_clustering_plan(data).groups for part in group.slices):
+            named |= {(each.partition, each.file_id, name) for name in (each.base_file, *each.log_files)}
+    else:
+        for operation in decode_compaction_plan(data).operations:
+            names = (operation.base_file or "", *operation.log_files)
+            named |= {(operation.partition, operation.file_id, name) for name in names}
+    # What was replaced since, nobody reads any more, and a clean may have taken it.
+    replaced = SliceLookup(context.storage.spec, context.config, timeline).view().replaced_groups()
+    read = {(where, name) for where, file_id, name in named if name and (where, file_id) not in replaced}
+    for folder in {where for where, _ in read}:
+        there = {status.name for status in context.storage.list_files(folder)}
+        gone = sorted(name for where, name in read if where == folder and name not in there)
+        if gone:
+            raise CorruptTableError(
+                f"a file that this {target.action} reads is gone, so it had been completed, or the table is"
+                " damaged: run it, or put back from a backup what is missing on the timeline",
+                instant=target.requested,
+                path=join_path(folder, gone[0]),
             )
 
 
