@@ -14,7 +14,7 @@ class Peer:
         drawstring.create(path, SCHEMA, name="files", record_key=["id"], ordering=["ts"])
 
     def append(self, rows: pa.Table) -> None:
-        drawstring.open(self._path).append(rows)
+        drawstring.open(self._path).append(rows, **{"drawstring.append.merge": False})
 
     def compact(self) -> int:
         table = drawstring.open(self._path)

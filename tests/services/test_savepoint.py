@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError
 from drawstring.formats.metadata import encode_compaction_plan
-from drawstring.formats.savepoint_metadata import decode_restore, decode_savepoint
+from drawstring.formats.records import one_record
+from drawstring.formats.rollback_metadata import rollback_of
+from drawstring.formats.savepoint_metadata import decode_savepoint, encode_savepoint
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CompactionPlan
 from drawstring.storage.faults import FaultyStorage
@@ -227,17 +230,63 @@ def test_what_stands_in_the_way_of_a_restore_is_told_and_nothing_changes() -> No
     assert _files(table).keys() == before.keys()
 
 
+@tables
+def test_a_savepoint_is_read_after_cleaning(table_type: str, version: int) -> None:
+    table, saved, rows = begun(table_type, version)
+    much_more(table)
+    for number in range(10, 16):
+        table.upsert(rides(("a", "rome", number, 1.0), ("b", "oslo", number, 1.0)), **SHORT)
+        if table_type == MOR and number % 2:
+            table.compact(**SHORT)
+    first = table.timeline.writes()[0].requested
+    with pytest.raises(InvalidError, match="cleaned away"):
+        table.scan(as_of=first if first != saved else table.timeline.writes()[1].requested).to_arrow()
+    assert held(table) != rows
+    read = table.scan(["id", "city", "ts", "fare"], as_of=saved).to_arrow()
+    assert sorted(tuple(row.values()) for row in read.to_pylist()) == rows
+
+
+def test_a_file_of_a_savepoint_that_is_gone_is_named() -> None:
+    table, saved, _ = begun(COW, 9)
+    (content,) = (decode_savepoint(store_of(table).read(each)) for each in saved_instants(table))
+    path = f"oslo/{content.files['oslo'][0]}"
+    table.state.storage.delete([path])
+    with pytest.raises(CorruptTableError, match="of the savepoint is gone") as caught:
+        table.scan(as_of=saved).to_arrow()
+    assert (caught.value.path, caught.value.instant) == (path, saved)
+
+
+def test_a_savepoint_without_the_log_files_of_its_write_keeps_too_little_to_be_read() -> None:
+    """As old releases of Hudi made them."""
+    table, saved, _ = begun(MOR, 9)
+    store = store_of(table)
+    (instant,) = saved_instants(table)
+    content = decode_savepoint(store.read(instant))
+    bases = {place: tuple(n for n in names if ".log." not in n) for place, names in content.files.items()}
+    assert bases != content.files
+    table.state.storage.put(store.path(instant), encode_savepoint(replace(content, files=bases)))
+    for number in range(10, 16):
+        table.upsert(rides(("a", "rome", number, 1.0)), **SHORT)
+        table.compact(**SHORT)
+    with pytest.raises(InvalidError, match="cleaned away"):
+        table.scan(as_of=saved).to_arrow()
+
+
+def saved_instants(table: Table) -> tuple[Instant, ...]:
+    return table.timeline.completed_of(Action.SAVEPOINT)
+
+
 def test_a_restore_tells_what_it_undid() -> None:
     table, saved, _ = begun(MOR, 6)
     table.upsert(rides(("a", "rome", 3, 3.0)), **UNTENDED)
     undone = table.timeline.writes()[-1]
     result = table.restore(saved)
     (instant,) = [each for each in table.timeline.instants if each.action is Action.RESTORE]
-    done = decode_restore(store_of(table).read(instant), "")
+    done = one_record(store_of(table).read(instant))
     assert result is not None and result.undone == (undone.requested,)
-    assert done.instants == ((undone.requested, "deltacommit"),)
-    (rollback,) = done.rollbacks[undone.requested]
-    (stat,) = rollback.stats
+    assert done["restoreInstantInfo"] == [{"commitTime": undone.requested, "action": "deltacommit"}]
+    (rollback,) = done["hoodieRestoreMetadata"][undone.requested]
+    (stat,) = rollback_of(rollback, "").stats
     assert stat.partition == "rome" and len(stat.command_files) == 1
 
 

@@ -66,22 +66,22 @@ def test_completed_instants_of_actions_leave_pending_ones_out() -> None:
 def test_only_completed_and_archived_writes_are_committed() -> None:
     timeline = Timeline.of([done(2), pending(3, Action.COMMIT), done(4, Action.CLEAN)])
     assert timeline.start == at(2)
-    assert [timeline.is_committed(at(hour)) for hour in (1, 2, 3, 4, 5)] == [True, True, False, False, False]
-    assert timeline.completion_of(at(1)) == at(1)
-    assert timeline.completion_of(at(3)) is None
+    completions = [timeline.completion_of(at(hour)) for hour in (1, 3, 4, 5)]
+    assert completions == [at(1), None, None, None]
+    assert timeline.completion_of(at(2)) is not None
 
 
 def test_nothing_is_committed_in_a_table_without_writes() -> None:
     timeline = Timeline.of([done(4, Action.CLEAN)])
     assert timeline.start is None
-    assert not timeline.is_committed(at(1))
+    assert timeline.completion_of(at(1)) is None
     assert timeline.latest_write() is None
 
 
 def test_savepointed_commits_that_archiving_passed_do_not_start_the_timeline() -> None:
     timeline = Timeline.of([done(1), done(1, Action.SAVEPOINT), done(3)])
     assert timeline.start == at(3)
-    assert timeline.is_committed(at(2))
+    assert timeline.completion_of(at(2)) == at(2)
 
 
 def test_completion_in_version_6_is_the_requested_time() -> None:
@@ -105,4 +105,4 @@ def test_a_timeline_can_be_sent_to_a_worker() -> None:
     timeline = Timeline.of([done(1), pending(2, Action.COMMIT)])
     copy = pickle.loads(pickle.dumps(timeline))
     assert copy == timeline
-    assert copy.is_committed(at(1))
+    assert copy.completion_of(at(1)) == timeline.completion_of(at(1)) is not None

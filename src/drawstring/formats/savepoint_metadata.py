@@ -7,7 +7,7 @@ from typing import Any
 from drawstring.formats import schemas
 from drawstring.formats.avro_container import encode_container
 from drawstring.formats.records import inside, one_record, read_as
-from drawstring.formats.rollback_metadata import rollback_of, rollback_record
+from drawstring.formats.rollback_metadata import rollback_record
 from drawstring.model.savepoint import RestoreMetadata, RestorePlan, Savepoint
 
 
@@ -90,31 +90,6 @@ def encode_restore(meta: RestoreMetadata, root: str) -> bytes:
         "restoreInstantInfo": _instants(meta.instants),
     }
     return encode_container(schemas.load("restore"), record)
-
-
-def decode_restore(data: bytes, root: str) -> RestoreMetadata:
-    """Return what a completed restore did, with paths relative to the table.
-
-    Args:
-        data: content of `<instant>.restore`.
-        root: absolute path of the table; a path elsewhere is read as partition and file name.
-
-    Raises:
-        CorruptTableError: the bytes are damaged.
-    """
-    return read_as(lambda record: _restore_of(record, root), one_record(data), "restore metadata")
-
-
-def _restore_of(record: dict[str, Any], root: str) -> RestoreMetadata:
-    return RestoreMetadata(
-        started=record["startRestoreTime"],
-        millis=record["timeTakenInMillis"],
-        instants=tuple((each["commitTime"], each["action"]) for each in record["restoreInstantInfo"]),
-        rollbacks={
-            requested: tuple(rollback_of(each, root) for each in done)
-            for requested, done in record["hoodieRestoreMetadata"].items()
-        },
-    )
 
 
 def _instants(pairs: tuple[tuple[str, str], ...]) -> list[dict[str, str]]:

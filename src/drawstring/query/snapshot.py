@@ -23,6 +23,7 @@ from drawstring.query.facts import TableFacts
 from drawstring.query.names import check_columns
 from drawstring.query.predicate import Where, parse_where
 from drawstring.query.pruning import Partition, partitions_to_read
+from drawstring.query.savepointed import facts_of_savepoint
 from drawstring.query.scan import Scan
 from drawstring.query.support import check_readable, schema_history, visible_schema
 from drawstring.schema.history import SchemaHistory
@@ -47,7 +48,8 @@ def snapshot_scan(
         facts: the table.
         columns: columns in the order wanted; None for all, meta columns included.
         where: SQL text or an Arrow expression; None for all rows.
-        as_of: an instant or a date-time: the last instant requested up to it is seen; None for now.
+        as_of: an instant or a date-time: the last instant requested up to it is seen; None for now. An
+            instant with a savepoint can be read for as long as that keeps its files.
         read_optimized: leave log files out.
         threads: tasks that run at once; None for as many as the machine is good for.
 
@@ -61,8 +63,10 @@ def snapshot_scan(
     time = None
     if as_of is not None:
         time = as_instant_time(as_of, facts.config.timezone)
-        check_not_cleaned(facts, time)
-        facts = _with_schema_of(facts, time)
+        saved = facts_of_savepoint(facts, time)
+        if saved is None:
+            check_not_cleaned(facts, time)
+        facts = _with_schema_of(saved or facts, time)
     query = query_of(facts, columns, where, InstantRange.of(facts.timeline, time), time)
     tasks = partial(snapshot_tasks, query, read_optimized=read_optimized)
     return Scan(query.output, tasks, threads, facts.storage.spec.uri)

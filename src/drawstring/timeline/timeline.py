@@ -61,10 +61,6 @@ class Timeline:
         """Return the completed instants of some actions, as these are called once completed."""
         return tuple(each for each in self.instants if each.is_completed and each.action in actions)
 
-    def is_committed(self, requested: str) -> bool:
-        """Tell whether data files of an instant count: it is a completed write or an archived one."""
-        return requested in self._writes or self.is_archived(requested)
-
     def is_archived(self, requested: str) -> bool:
         """Tell whether an instant lies before the active timeline."""
         return self.start is not None and requested < self.start
