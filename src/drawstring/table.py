@@ -227,8 +227,7 @@ class Table(TableServices):
             ConflictError: another process runs the compaction, or another writer holds the table.
         """
         with self._about():
-            check_call(options)
-            parsed = WriteOptions.parse(options)
+            parsed = self._told(options)
             if instant is None:
                 return compact(self._state, parsed, progress)
             return run_compaction(self._state, instant, parsed, progress)
@@ -247,8 +246,7 @@ class Table(TableServices):
             ConflictError: another writer holds the table.
         """
         with self._about():
-            check_call(options)
-            return schedule_compaction(self._state, WriteOptions.parse(options))
+            return schedule_compaction(self._state, self._told(options))
 
     def log_compact(
         self, progress: Progress | None = None, *, instant: str | None = None, **options: Any
@@ -269,8 +267,7 @@ class Table(TableServices):
             ConflictError: another process runs it, or another writer holds the table.
         """
         with self._about():
-            check_call(options)
-            parsed = WriteOptions.parse(options)
+            parsed = self._told(options)
             if instant is None:
                 return log_compact(self._state, parsed, progress)
             return run_compaction(self._state, instant, parsed, progress)
@@ -282,8 +279,7 @@ class Table(TableServices):
             Its instant, None when no file group has enough log blocks.
         """
         with self._about():
-            check_call(options)
-            return schedule_log_compaction(self._state, WriteOptions.parse(options))
+            return schedule_log_compaction(self._state, self._told(options))
 
     def cluster(
         self, progress: Progress | None = None, *, instant: str | None = None, **options: Any
@@ -307,8 +303,7 @@ class Table(TableServices):
             UnsupportedError: the table has an index whose file groups cannot be clustered.
         """
         with self._about():
-            check_call(options)
-            parsed = WriteOptions.parse(options)
+            parsed = self._told(options)
             if instant is None:
                 return cluster(self._state, parsed, progress)
             return run_clustering(self._state, instant, parsed, progress)
@@ -323,8 +318,7 @@ class Table(TableServices):
             Its instant, None when there is nothing to cluster.
         """
         with self._about():
-            check_call(options)
-            return schedule_clustering(self._state, WriteOptions.parse(options))
+            return schedule_clustering(self._state, self._told(options))
 
     def _change(self, feed: Feed, verb: Verb, options: Mapping[str, Any]) -> CommitResult:
         with self._about():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.options import WriteOptions, check_call
+from drawstring.config.options import WriteOptions, check_against, check_call
 from drawstring.config.version_changes import NEWEST_VERSION, VERSIONS
 from drawstring.model.clean import CleanPlan
 from drawstring.model.instant import Instant
@@ -69,8 +69,7 @@ class TableServices(TableQueries):
             UnsupportedError: the table has an index whose file groups cannot be brought together.
         """
         with self._about():
-            check_call(options)
-            parsed = WriteOptions.parse(options)
+            parsed = self._told(options)
             if instant is None:
                 return compact_base_files(self._state, parsed, progress)
             return run_base_file_compaction(self._state, instant, parsed, progress)
@@ -85,8 +84,7 @@ class TableServices(TableQueries):
             Its instant, None when there is nothing to do.
         """
         with self._about():
-            check_call(options)
-            return schedule_base_file_compaction(self._state, WriteOptions.parse(options))
+            return schedule_base_file_compaction(self._state, self._told(options))
 
     def wait_for_services(self, timeout: float | None = None) -> bool:
         """Wait for what `hoodie.datasource.compaction.async.enable` and its like have running here.
@@ -114,14 +112,12 @@ class TableServices(TableQueries):
             ConflictError: another writer holds the table.
         """
         with self._about():
-            check_call(options)
-            return clean(self._state, WriteOptions.parse(options))
+            return clean(self._state, self._told(options))
 
     def plan_clean(self, **options: Any) -> CleanPlan | None:
         """Return what `clean` would delete now, None for nothing; the table stays as it is."""
         with self._about():
-            check_call(options)
-            return plan_clean(self._state, WriteOptions.parse(options))
+            return plan_clean(self._state, self._told(options))
 
     def expire_partitions(self, **options: Any) -> CommitResult | None:
         """Drop the partitions whose time is over, at once and as one commit.
@@ -137,14 +133,12 @@ class TableServices(TableQueries):
             ConflictError: another writer holds the table.
         """
         with self._about():
-            check_call(options)
-            return expire_partitions(self._state, WriteOptions.parse(options))
+            return expire_partitions(self._state, self._told(options))
 
     def plan_expiry(self, **options: Any) -> list[str]:
         """Return the partitions that `expire_partitions` would drop now; the table stays as it is."""
         with self._about():
-            check_call(options)
-            return planned_expiry(self._state, WriteOptions.parse(options))
+            return planned_expiry(self._state, self._told(options))
 
     def archive(self, **options: Any) -> ArchiveResult | None:
         """Move old instants from the active timeline into the archived one.
@@ -161,14 +155,12 @@ class TableServices(TableQueries):
             ConflictError: another writer holds the table.
         """
         with self._about():
-            check_call(options)
-            return archive(self._state, WriteOptions.parse(options))
+            return archive(self._state, self._told(options))
 
     def plan_archive(self, **options: Any) -> list[Instant]:
         """Return the instants that `archive` would move now, oldest first; the table stays as it is."""
         with self._about():
-            check_call(options)
-            return planned_instants(self._state, WriteOptions.parse(options))
+            return planned_instants(self._state, self._told(options))
 
     def run_services(
         self, progress: Callable[[str], Progress] | None = None, **options: Any
@@ -182,8 +174,9 @@ class TableServices(TableQueries):
         Yields:
             Each service that did something or failed, once it is over.
         """
-        check_call(options)
-        yield from run_duties(self._state, WriteOptions.parse(options), DUTIES, progress)
+        with self._about():
+            told = self._told(options)
+        yield from run_duties(self._state, told, DUTIES, progress)
 
     def validate(
         self, *, contents: bool = True, global_keys: bool = False, progress: Progress | None = None
@@ -236,8 +229,7 @@ class TableServices(TableQueries):
             ConflictError: another writer holds the table.
         """
         with self._about():
-            check_call(options)
-            return savepoint(self._state, WriteOptions.parse(options), instant, comments)
+            return savepoint(self._state, self._told(options), instant, comments)
 
     def delete_savepoint(self, instant: str, **options: Any) -> None:
         """Let cleaning and archiving pass a write again.
@@ -247,8 +239,7 @@ class TableServices(TableQueries):
             ConflictError: another writer holds the table.
         """
         with self._about():
-            check_call(options)
-            delete_savepoint(self._state, WriteOptions.parse(options), instant)
+            delete_savepoint(self._state, self._told(options), instant)
 
     def restore(self, instant: str, **options: Any) -> RestoreResult | None:
         """Take the table back to what it was after a write. What came after is undone for good.
@@ -265,8 +256,7 @@ class TableServices(TableQueries):
             ConflictError: another writer holds the table.
         """
         with self._about():
-            check_call(options)
-            return restore(self._state, WriteOptions.parse(options), instant)
+            return restore(self._state, self._told(options), instant)
 
     def plan_restore(self, instant: str) -> RestorePlan:
         """Return what `restore` would undo; the table stays as it is."""
@@ -292,8 +282,7 @@ class TableServices(TableQueries):
                 6), or another writer holds the table.
         """
         with self._about():
-            check_call(options)
-            return roll_back(self._state, WriteOptions.parse(options), instant)
+            return roll_back(self._state, self._told(options), instant)
 
     def plan_rollback(self, instant: str | None = None) -> PlannedRollback | None:
         """Return what `rollback` would take back, None for nothing; the table stays as it is."""
@@ -344,7 +333,7 @@ class TableServices(TableQueries):
         self, version: int, progress: Progress | None, options: dict[str, Any], *, lower: bool
     ) -> VersionResult:
         with self._about():
-            check_call(options)
+            told = self._told(options)
             current = self.config.version
             last = version == (VERSIONS[-1] if lower else VERSIONS[0])
             if version in VERSIONS and (last or (version > current if lower else version < current)):
@@ -352,4 +341,15 @@ class TableServices(TableQueries):
                 raise InvalidError(
                     f"the table has version {current}, so {verb} does not lead to {version}: use {other}"
                 )
-            return change_version(self._state, version, WriteOptions.parse(options), progress)
+            return change_version(self._state, version, told, progress)
+
+    def _told(self, options: Mapping[str, Any]) -> WriteOptions:
+        """Return the options of a service; of the table they say what it says itself, as those of a write do.
+
+        Raises:
+            InvalidError: they say otherwise, or make no sense.
+        """
+        check_call(options)
+        told = WriteOptions.parse(options)
+        check_against(told, self.config)
+        return told

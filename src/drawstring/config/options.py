@@ -225,7 +225,7 @@ def table_scope(given: Given, *, strict: bool = False) -> dict[str, str]:
 
 
 def check_against(options: WriteOptions, config: TableConfig) -> None:
-    """Make sure that what a write says about its table is what the table says.
+    """Make sure that what a write or a service says about its table is what the table says.
 
     Raises:
         InvalidError: they differ.
@@ -259,8 +259,14 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
         if asked not in (None, ()) and asked != actual:
             raise InvalidError(
                 f"the options say {what} {_shown(asked)} but the table has {_shown(actual)}: "
-                "leave the option out, or write to another table"
+                "leave the option out, or name another table"
             )
+    has_buckets = "BUCKET" in (options.index_type, config.index_type) or config.bucket_count is not None
+    if options.bucket_count and not has_buckets:
+        raise InvalidError(
+            "hoodie.bucket.index.num.buckets needs a bucket index, and the table names none: leave the option"
+            " out, or set hoodie.index.type=BUCKET if the table was written with that"
+        )
 
 
 _NOT_OF_TABLES: Final = frozenset(option for option in WRITE_OPTIONS if not option.stored_as)

@@ -1,0 +1,49 @@
+"""Services take what options say of the table as writes do: what the table itself says, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from drawstring.base.errors import InvalidError
+from drawstring.table import Table
+from tests.write.test_operations import MOR, create, rides
+
+SERVICES: dict[str, Callable[..., object]] = {
+    "clean": Table.clean,
+    "archive": Table.archive,
+    "compact": Table.compact,
+    "log_compact": Table.log_compact,
+    "cluster": Table.cluster,
+    "compact_base_files": Table.compact_base_files,
+    "plan_expiry": Table.plan_expiry,
+    "savepoint": Table.savepoint,
+    "upgrade": Table.upgrade,
+    "run_services": lambda table, **options: list(table.run_services(**options)),
+    "upsert": lambda table, **options: table.upsert(rides(("b", "rome", 1, 1.0)), **options),
+}
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_an_option_that_says_otherwise_than_the_table_is_refused(service: str) -> None:
+    table = create(table_type=MOR)
+    table.upsert(rides(("a", "rome", 1, 1.0)))
+    instants = table.timeline.instants
+    for key, value, message in (
+        ("hoodie.table.name", "foo", "say table name foo but the table has rides"),
+        ("hoodie.datasource.write.table.type", "COPY_ON_WRITE", "say table type COPY_ON_WRITE"),
+        ("hoodie.datasource.write.recordkey.field", "ts", "say record key ts but the table has id"),
+        ("hoodie.bucket.index.num.buckets", "7", "needs a bucket index, and the table names none"),
+    ):
+        with pytest.raises(InvalidError, match=message):
+            SERVICES[service](table, **{key: value})
+    assert table.timeline.instants == instants
+
+
+def test_options_that_agree_with_the_table_are_taken() -> None:
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
+    table = create(table_type=MOR)
+    table.upsert(rides(("a", "rome", 1, 1.0)), **buckets)
+    table.upsert(rides(("a", "rome", 2, 2.0)), **buckets)
+    assert table.compact(**buckets, **{"hoodie.table.name": "rides"}) is not None
