@@ -62,7 +62,7 @@ def _bounded() -> Iterator[None]:
         yield
     except RecursionError:
         raise InvalidError(
-            "the condition is nested too deeply: take parentheses out, or use IN for many values"
+            "the SQL is nested too deeply: take parentheses out, or use IN for many values"
         ) from None
 
 
@@ -233,7 +233,7 @@ class _Translator:
             kind = self._type(side)
             if kind is not None and pa.types.is_decimal(kind):
                 raise InvalidError(
-                    f"the condition has {_said(node)}, which divides a decimal, and that is not supported:"
+                    f"the SQL has {_said(node)}, which divides a decimal, and that is not supported:"
                     " multiply instead"
                 )
         return quotient(self.of(node.this), self.of(node.expression))
@@ -255,7 +255,7 @@ def _check_about_columns(node: Any) -> None:
     texts = [each for each in node.find_all(sql.Literal) if each.is_string]
     if texts and node.find(sql.Column) is None:
         raise InvalidError(
-            f"the condition has {_said(node)}, which names no column: quotes, double ones too, make a text;"
+            f"the SQL has {_said(node)}, which names no column: quotes, double ones too, make a text;"
             " write a column's name without them, or in backticks"
         )
 
@@ -285,7 +285,7 @@ def _check_all_known(node: Any) -> None:
 
 
 def _unsupported(node: Any) -> InvalidError:
-    return InvalidError(f"the condition has {_said(node)}, which is not supported")
+    return InvalidError(f"the SQL has {_said(node)}, which is not supported")
 
 
 def _said(node: Any) -> str:
@@ -294,7 +294,7 @@ def _said(node: Any) -> str:
 
 def _checked(value: Any) -> Any:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise InvalidError(f"the condition has {value}, which is beyond 64 bits")
+        raise InvalidError(f"the SQL has {value}, which is beyond 64 bits")
     return value
 
 

@@ -39,7 +39,7 @@ def matched_columns(
     pairs: Mapping[str, str]
     if isinstance(on, Mapping):
         pairs = on
-    elif isinstance(on, str) and "=" in on:
+    elif isinstance(on, str) and ("=" in on or not _is_name(on, target)):
         pairs = dict(_equality(part, aliases) for part in _AND.split(on))
     else:
         names = [on] if isinstance(on, str) else list(default if on is None else on)
@@ -50,6 +50,11 @@ def matched_columns(
     for ours, theirs in found.items():
         _check_comparable(ours, target.field(ours).type, source.field(theirs).type)
     return found
+
+
+def _is_name(text: str, target: pa.Schema) -> bool:
+    """Tell whether a text is meant to be a column, there or not, and no condition."""
+    return text.lower() in map(str.lower, target.names) or re.fullmatch(_NAME, text) is not None
 
 
 def _equality(text: str, aliases: tuple[str, str]) -> tuple[str, str]:
