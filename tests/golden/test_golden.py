@@ -25,12 +25,21 @@ from tests.golden.compare import Row, in_order, rows_of
 ARCHIVED = [name for name in NAMES if expected(name)["archived"]]
 FactsOf = Callable[[str], TableFacts]
 CASES = [case for name in NAMES for case in cases_of(name)]
-CLEANED = [
+SAVED = {
+    (name, each["requested"])
+    for name in NAMES
+    for each in expected(name)["instants"]
+    if each["action"] == "savepoint"
+}
+REFUSED = [
     (name, key.removeprefix("time_travel_"))
     for name in NAMES
     for key in expected(name).get("errors", ())
     if key.startswith("time_travel_")
 ]
+CLEANED = [each for each in REFUSED if each not in SAVED]
+KEPT = [each for each in REFUSED if each in SAVED]
+"""Real Hudi refuses these too, though their savepoints keep the files."""
 
 
 def equals(column: str, value: pa.Scalar) -> pc.Expression:
@@ -79,6 +88,16 @@ def test_the_archived_timeline_has_the_archived_instants(name: str, facts_of: Fa
 def test_a_time_whose_files_were_cleaned_is_refused(name: str, time: str, facts_of: FactsOf) -> None:
     with pytest.raises(InvalidError, match="cleaned away"):
         snapshot_scan(facts_of(name), as_of=time)
+
+
+@pytest.mark.parametrize(("name", "time"), KEPT)
+def test_an_instant_is_read_whose_savepoint_keeps_the_files(name: str, time: str, facts_of: FactsOf) -> None:
+    facts = facts_of(name)
+    found = snapshot_scan(facts, as_of=time).to_arrow()
+    until = [each.requested for each in facts.timeline.writes() if each.requested <= time]
+    assert found.num_rows and max(found.column("_hoodie_commit_time").to_pylist()) == until[-1]
+    keys = found.column("_hoodie_record_key").to_pylist()
+    assert len(set(keys)) == len(keys)
 
 
 @pytest.mark.parametrize("name", ["v9_mor_event_time", "v6_mor_compaction_pending"])

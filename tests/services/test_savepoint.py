@@ -300,8 +300,10 @@ def test_a_savepoint_of_real_hudi_is_gone_back_to(name: str, tmp_path: Any) -> N
     columns = table.schema.names
     expected = table.scan(columns=["_hoodie_commit_time", *columns]).to_arrow()
     assert max(expected["_hoodie_commit_time"].to_pylist()) > saved
+    as_kept = table.scan(columns=["_hoodie_commit_time", *columns], as_of=saved).to_arrow()
     assert table.restore(saved)
     rows = table.scan(columns=["_hoodie_commit_time", *columns]).to_arrow()
+    assert sorted(map(str, rows.to_pylist())) == sorted(map(str, as_kept.to_pylist()))
     assert max(rows["_hoodie_commit_time"].to_pylist()) <= saved
     assert rows.num_rows > 0
     assert table.timeline.writes()[-1].requested == saved
