@@ -107,7 +107,6 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
 """Prefixes of keys, with the reason why they may be left aside."""
 
 IGNORED_KEYS: Final[Mapping[str, str]] = {
-    "hoodie.allow.empty.commit": "an empty write always commits",
     "hoodie.auto.adjust.lock.configs": _LOCKS,
     "hoodie.avro.schema.validate": "schemas are always checked",
     "hoodie.base.path": "the path is an argument",

@@ -89,6 +89,7 @@ class WriteOptions:
         archiving: how many instants stay on the active timeline.
         ttl: how long partitions live.
         partial_update, partial_merges: whether upsert, and updates and merges, write some columns alone.
+        allow_empty_commit: whether a write that changes no file is a commit all the same.
         combine_before_insert, combine_before_upsert: whether one record of a key is kept.
         insert_duplicates: `none`, `drop` or `fail`: what insert does with keys that are there.
         drop_duplicates: whether insert drops them, and keeps one record of a key.
@@ -138,6 +139,7 @@ class WriteOptions:
     ttl: PartitionTtl
     partial_update: bool
     partial_merges: bool
+    allow_empty_commit: bool
     combine_before_insert: bool
     insert_duplicates: str
     drop_duplicates: bool

@@ -242,6 +242,13 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         field="drop_duplicates",
     ),
     Option(
+        "hoodie.allow.empty.commit",
+        "Whether a write that changes nothing is a commit all the same, which says so and carries metadata.",
+        kind=Kind.FLAG,
+        default=True,
+        field="allow_empty_commit",
+    ),
+    Option(
         "hoodie.combine.before.upsert",
         "Whether upsert keeps one record of a key in the batch; it has to.",
         kind=Kind.FLAG,

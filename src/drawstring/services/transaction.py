@@ -103,6 +103,10 @@ class Transaction:
             self.heartbeat.check()
         return self.session.finish(self.instant, metadata)
 
+    def abandon(self) -> None:
+        """Take the instant off the timeline again: nothing is to be committed."""
+        _undo(self.session, self.instant)
+
 
 @contextmanager
 def exclusive(state: TableState, wait_ms: int) -> Iterator[Session]:

@@ -77,6 +77,9 @@ def drop_listed(
         extra: what else the commit says.
     """
     watch, timeline = Stopwatch(), lookup.timeline
+    replaced = replaced_groups(dropped, lookup)
+    if not (any(replaced.values()) or options.allow_empty_commit):
+        return CommitResult("", None, DELETE_PARTITION, seconds=watch.seconds())
     schema = table_schema_json(session.state.storage, session.store, timeline, session.config)
     requested = encode_requested_replace(WriteOperation.DELETE_PARTITION)
     time = session.store.new_time(timeline)
@@ -84,7 +87,7 @@ def drop_listed(
         metadata = CommitMetadata(
             operation=WriteOperation.DELETE_PARTITION,
             extra={**(extra or {}), **({"schema": schema} if schema else {})},
-            replaced=replaced_groups(dropped, lookup),
+            replaced=replaced,
         )
         make_way(session, options, metadata)
         completed = transaction.commit(metadata)

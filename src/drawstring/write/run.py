@@ -110,12 +110,11 @@ def write_feed(
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             stats = placed(bound, plan, verb, sizer)
             watch.lap("write")
-            metadata = CommitMetadata(
-                stats=tuple(stats),
-                operation=verb.operation,
-                extra={**(extra or {}), "schema": plan.schema_json},
-                replaced=_replaced(verb, stats, lookup),
-            )
+            said = {**(extra or {}), "schema": plan.schema_json}
+            metadata = CommitMetadata(tuple(stats), verb.operation, said, _replaced(verb, stats, lookup))
+            if not (metadata.touched or options.allow_empty_commit):
+                transaction.abandon()
+                return CommitResult("", None, asked.name, seconds=watch.seconds())
             make_way(session, options, metadata)
             completed = transaction.commit(metadata)
         watch.lap("commit")
