@@ -12,7 +12,8 @@ import pytest
 import sqlglot
 
 from drawstring.base.errors import InvalidError
-from drawstring.query.predicate import evaluated, parse_value, parse_where
+from drawstring.query.evaluating import evaluated
+from drawstring.query.predicate import parse_value, parse_where
 
 ROWS = pa.table(
     {
@@ -58,6 +59,13 @@ def kept(where: Any) -> list[int]:
         ("name ILIKE 'A_n'", [1]),
         ("name NOT LIKE 'a%'", [2]),
         ("NOT name LIKE 'a%'", [2]),
+        ("name RLIKE '^[ab].[nb]$'", [1, 2, 4]),
+        (r"name rlike r'%\w' OR regexp_like(name, 'nn')", [1, 4]),
+        ("name NOT RLIKE 'b'", [1]),
+        ("id % 2 = 1", [1, 3]),
+        ("mod(id + 1, id) = 1 AND -id % 3 = -2", [2]),
+        ("id % 0 IS NULL AND 7 % -id = 1 AND id % -1 = 0", [2, 3]),
+        ("id % NULL IS NULL", [1, 2, 3, 4]),
         ("NOT name NOT LIKE 'a%'", [1, 4]),
         ("name NOT ILIKE 'A_n'", [2, 4]),
         ("name IS NULL", [3]),
@@ -175,6 +183,14 @@ def test_an_arrow_expression_is_taken_as_it_is() -> None:
         ('"name" LIKE "a%"', "names no column.*backticks"),
         ('id > 1 AND "name" IN ("ann", "bob")', "names no column.*backticks"),
         ("price / 2 > 1", "divides a decimal"),
+        ("fare % 2 = 1", r"remainder \(%\) of double: only whole numbers"),
+        ("name RLIKE '('", "regular expression '\\('"),
+        ("name RLIKE 'a(?=b)'", "regular expression"),
+        ("name RLIKE '[a-z&&[^b]]'", "classes in classes"),
+        ("name RLIKE name", "plain value"),
+        ("\"name\" RLIKE 'a'", "names no column.*backticks"),
+        ("id RLIKE '1'", "does not fit the columns"),
+        ("year(day) = 2024", "YEAR.*not supported: there are comparisons.*a pyarrow expression"),
         ("id BETWEEN SYMMETRIC 3 AND 1", "BETWEEN.*not supported|no column SYMMETRIC"),
         ("name LIKE 'a%' ESCAPE '!'", "ESCAPE.*not supported"),
         ("name = 5", "'5' does not fit"),

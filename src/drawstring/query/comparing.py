@@ -1,7 +1,7 @@
 """Comparisons and arithmetic as Spark does them, so that both engines keep the same rows.
 
 NaN equals itself and is greater than every other number; a quotient is a float, and null when it
-is by zero. A comparison with null is null.
+is by zero, as a remainder is. A comparison with null is null.
 """
 
 from __future__ import annotations
@@ -56,3 +56,11 @@ def quotient(left: pc.Expression, right: pc.Expression) -> pc.Expression:
     """Divide numbers as floats; null where the divisor is zero."""
     dividend, divisor = left.cast(pa.float64()), right.cast(pa.float64())
     return pc.if_else(divisor == 0.0, pc.scalar(pa.scalar(None, pa.float64())), pc.divide(dividend, divisor))
+
+
+def remainder(left: pc.Expression, right: pc.Expression) -> pc.Expression:
+    """Return what is left of whole numbers, with the sign of the dividend; null where the divisor is zero."""
+    nothing = pc.scalar(pa.scalar(None, pa.int64()))
+    # Nothing is left by -1 as by 1, but the least number divided by -1 does not fit.
+    divisor = pc.if_else(right == 0, nothing, pc.if_else(right == -1, pc.scalar(1), right))
+    return pc.subtract(left, pc.multiply(pc.divide(left, divisor), divisor))

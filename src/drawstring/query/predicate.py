@@ -6,7 +6,8 @@ The dialect is that of Spark 4, on both engines: double quotes make a text as si
 inside a text is written twice, and names of columns stand plain or in backticks; NaN equals itself and
 is greater than other numbers; a quotient is a float. Three-valued as in SQL: a row is kept when the
 condition is true, not when it is null. A literal takes the type of the column that it is compared with,
-so `day >= '2013-06-01'` works on dates; a time without an offset is in UTC. Division by zero is null.
+so `day >= '2013-06-01'` works on dates; a time without an offset is in UTC. Division by zero is null, the
+remainder has the sign of the dividend. There are no subqueries, aggregates and functions of dates.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import acero
 
 from drawstring.base.errors import InvalidError
 from drawstring.formats.conditions import where_columns
+from drawstring.query.evaluating import evaluated
 from drawstring.query.literals import typed
 from drawstring.query.names import check_columns
 from drawstring.query.plain_conditions import plain_condition
@@ -75,13 +76,6 @@ def parse_value(value: Any, schema: pa.Schema, column: pa.Field, *, has_sides: b
             f"column {column.name} is {column.type} and is set to {value!s}, which is {found}: cast it"
         )
     return expression
-
-
-def evaluated(rows: pa.Table, expressions: list[pc.Expression], names: list[str]) -> pa.Table:
-    """Return the values of expressions on rows, in the rows' order."""
-    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
-    project = acero.Declaration("project", acero.ProjectNodeOptions(expressions, names))
-    return acero.Declaration.from_sequence([source, project]).to_table(use_threads=False)
 
 
 def _goes_into(kind: pa.DataType, column: pa.DataType) -> bool:

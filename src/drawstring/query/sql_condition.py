@@ -17,6 +17,7 @@ from sqlglot import expressions as sql
 
 from drawstring.base.errors import InvalidError
 from drawstring.query.comparing import FLOAT_COMPARISONS, PLAIN_COMPARISONS, Comparison, in_pairs, quotient
+from drawstring.query.evaluating import evaluated
 from drawstring.query.literals import typed
 from drawstring.query.names import path_in, path_in_sides
 from drawstring.query.sql_functions import CASTS, FUNCTIONS, KNOWN
@@ -119,6 +120,14 @@ class _Translator:
     def column_type(self, node: Any) -> pa.DataType | None:
         """Return the type of a column that the node is, None for anything else."""
         return self._type(node)
+
+    def plain_value(self, node: Any) -> Any:
+        """Return the value of a literal; anything else is refused."""
+        return _value(node)
+
+    def type_of(self, expression: pc.Expression) -> pa.DataType:
+        """Return the type of an expression's values."""
+        return evaluated(self._schema.empty_table(), [expression], ["value"]).schema.field("value").type
 
     def _function(self, node: Any, kind: pa.DataType | None) -> pc.Expression:
         _check_all_known(node)
@@ -247,7 +256,7 @@ _COMPARISONS: Final[dict[type[sql.Expression], str]] = {
     sql.LT: "<",
     sql.LTE: "<=",
 }
-_ABOUT_COLUMNS: Final = (*_COMPARISONS, sql.Is, sql.In, sql.Between, sql.Like, sql.ILike)
+_ABOUT_COLUMNS: Final = (*_COMPARISONS, sql.Is, sql.In, sql.Between, sql.Like, sql.ILike, sql.RegexpLike)
 
 
 def _check_about_columns(node: Any) -> None:
@@ -285,7 +294,11 @@ def _check_all_known(node: Any) -> None:
 
 
 def _unsupported(node: Any) -> InvalidError:
-    return InvalidError(f"the SQL has {_said(node)}, which is not supported")
+    return InvalidError(
+        f"the SQL has {_said(node)}, which is not supported: there are comparisons, and, or, not, in,"
+        " between, like, ilike, rlike, is null, + - * / %, ||, case, if, cast and the functions abs,"
+        " coalesce, concat, length, lower, nullif, trim, upper; a pyarrow expression can say more"
+    )
 
 
 def _said(node: Any) -> str:

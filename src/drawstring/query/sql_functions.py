@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 from sqlglot import expressions as sql
 
 from drawstring.base.errors import InvalidError
+from drawstring.query.comparing import remainder
 
 
 class Translator(Protocol):
@@ -27,6 +29,18 @@ class Translator(Protocol):
         """Return the type of a column that the node is, None for anything else."""
         ...
 
+    def plain_value(self, node: Any) -> Any:
+        """Return the value of a literal; anything else is refused."""
+        ...
+
+    def type_of(self, expression: pc.Expression) -> pa.DataType:
+        """Return the type of an expression's values."""
+        ...
+
+
+_ESCAPED: Final = re.compile(r"\\.", re.DOTALL)
+_NESTED_CLASS: Final = re.compile(r"\[[^\]]*(?:\[|&&)")
+"""Classes that Java's regular expressions take apart and RE2 reads letter by letter."""
 
 FunctionTranslator = Callable[[Translator, Any, "pa.DataType | None"], pc.Expression]
 
@@ -75,6 +89,35 @@ def _cast(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Exp
     return translator.value(node.this, None).cast(target)
 
 
+def _remainder(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
+    nothing = pc.scalar(pa.scalar(None, pa.int64()))
+    left, right = (
+        nothing if isinstance(each, sql.Null) else translator.of(each)
+        for each in (node.this, node.expression)
+    )
+    for found in (translator.type_of(left), translator.type_of(right)):
+        if not pa.types.is_integer(found):
+            raise InvalidError(f"the SQL has a remainder (%) of {found}: only whole numbers have one here")
+    return remainder(left, right)
+
+
+def _matches(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
+    """RLIKE, with what Java and RE2 read alike."""
+    pattern = translator.plain_value(node.expression)
+    if not isinstance(pattern, str):
+        raise InvalidError(f"the SQL has rlike with {pattern!r}, which is no regular expression")
+    if _NESTED_CLASS.search(_ESCAPED.sub("", pattern)) or "(?U" in pattern:
+        raise InvalidError(
+            f"the SQL has the regular expression {pattern!r}, whose classes in classes, && or (?U) are not"
+            " supported: write it without them"
+        )
+    try:
+        pc.match_substring_regex(pa.array([""]), pattern)
+    except pa.ArrowInvalid as error:
+        raise InvalidError(f"the SQL has the regular expression {pattern!r}: {error}") from error
+    return pc.match_substring_regex(translator.value(node.this, pa.string()), pattern)
+
+
 def _of_text(function: Callable[[pc.Expression], pc.Expression]) -> FunctionTranslator:
     return lambda translator, node, kind: function(translator.value(node.this, pa.string()))
 
@@ -117,6 +160,8 @@ FUNCTIONS: Final[dict[type[Any], FunctionTranslator]] = {
     sql.Length: _of_text(pc.utf8_length),
     sql.Abs: _of_number(pc.abs_checked),
     sql.Neg: _of_number(pc.negate_checked),
+    sql.Mod: _remainder,
+    sql.RegexpLike: _matches,
 }
 """By kind of node: what it becomes."""
 

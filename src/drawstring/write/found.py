@@ -22,9 +22,10 @@ from drawstring.filegroups.reader import ReadTask, read_slice
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.index.protocol import KEY, PARTITION, ROUTE, Index
 from drawstring.merge.versions import flat
+from drawstring.query.evaluating import evaluated
 from drawstring.query.facts import TableFacts, load_facts
 from drawstring.query.names import path_in
-from drawstring.query.predicate import Where, evaluated, parse_value, parse_where
+from drawstring.query.predicate import Where, parse_value, parse_where
 from drawstring.query.snapshot import Query, query_of, snapshot_tasks
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import RECORD_KEY

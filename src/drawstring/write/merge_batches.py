@@ -18,7 +18,7 @@ from drawstring.filegroups.reader import ReadTask, read_slice
 from drawstring.index.protocol import KEY, PARTITION, ROUTE
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.merge.versions import flat
-from drawstring.query.predicate import evaluated
+from drawstring.query.evaluating import evaluated
 from drawstring.schema.evolve import conform
 from drawstring.write.clauses import Clause, Sides, When
 from drawstring.write.found import (
