@@ -89,3 +89,11 @@ def test_an_append_adds_base_files_and_looks_at_nothing(session: SparkSession, t
     save(wide(session, 99, 2, ts=2), path, "append", **COW)
     assert len(file_ids(path, "rome") - before) >= 1
     assert load(session, path) == sorted([(number, 1) for number in range(100)] + [(99, 2), (100, 2)])
+
+
+def test_appends_merge_the_small_files_that_they_leave(session: SparkSession, tmp_path: Path) -> None:
+    path, due = tmp_path / "rides", {"drawstring.append.merge.min.files": "3"}
+    for start in (0, 100, 200):
+        save(wide(session, start, 100).coalesce(1), path, "append", **COW, **due)
+        assert len(file_ids(path, "rome")) == {0: 1, 100: 2, 200: 1}[start]
+    assert load(session, path) == [(number, 1) for number in range(300)]
