@@ -73,7 +73,15 @@ def test_conditions_that_only_arrow_knows_go_through_python(spark: SparkSession,
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "where", ["ts / 2 > 0.4", "fare > 5", "NOT fare <= 5", "fare = fare", "id NOT LIKE '1%'"]
+    "where",
+    [
+        "ts / 2 > 0.4",
+        "fare > 5",
+        "NOT fare <= 5",
+        "fare = fare",
+        "id NOT LIKE '1%'",
+        "(ts - 2) % 3 = -1 AND id RLIKE '^[1-9]$' AND concat(id, '''s') = '1''s'",
+    ],
 )
 def test_a_condition_means_the_same_with_and_without_logs(
     spark: SparkSession, tmp_path: Path, where: str
