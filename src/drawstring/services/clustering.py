@@ -91,11 +91,12 @@ def cluster(
         InvalidError: a sort column is not there; nothing was written.
         UnsupportedError: a bucket index has the key say which file group a record is in.
     """
-    with exclusive(state, options.lock_wait_ms) as found:
-        timeline = found.store.load()
-        if timeline.pending_of(Action.CLUSTERING):
-            _check_asked(found, timeline, options)
-    result = run_pending(state, options, progress)
+
+    def check(found: Session) -> None:
+        _check_asked(found, found.store.load(), options)
+
+    runner = _runner(state, options, progress)
+    result = runner.run_pending(load_config(state.storage), Action.CLUSTERING, check=check)
     scheduled = schedule_clustering(state, options)
     return result if scheduled is None else run_clustering(state, scheduled, options, progress)
 

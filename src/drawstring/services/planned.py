@@ -96,15 +96,22 @@ class PlanRunner:
                 )
             return self._run(requested, lease)
 
-    def run_pending(self, config: TableConfig, *actions: Action) -> CommitResult | None:
+    def run_pending(
+        self, config: TableConfig, *actions: Action, check: Callable[[Session], None] | None = None
+    ) -> CommitResult | None:
         """Run the plans on the timeline that no other process runs; return what the last one did.
 
         Args:
             config: of the table.
             actions: of the service.
+            check: refuses what is asked for beside them, before any of them is run; the table is locked.
         """
         state, result = self.state, None
-        for instant in TimelineStore(state.storage, config, state.clock).load().pending_of(*actions):
+        pending = TimelineStore(state.storage, config, state.clock).load().pending_of(*actions)
+        if pending and check is not None:
+            with exclusive(state, self.options.lock_wait_ms) as found:
+                check(found)
+        for instant in pending:
             with service_lease(state.storage, state.clock, state.ids, instant.requested) as lease:
                 if lease is None:
                     _log.info("another process runs the %s %s", self.service, instant.requested)
