@@ -130,19 +130,21 @@ def test_what_a_dead_process_left_is_merged_by_the_next_append(monkeypatch: pyte
     assert (groups(table), len(held(table))) == (2, 5)
 
 
+@pytest.mark.parametrize("error", [ConflictError("somebody else was there"), ValueError("unknown")])
 def test_an_append_stands_when_merging_fails(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     table = create()
 
     def fail(*_: Any) -> None:
-        raise ConflictError("somebody else was there")
+        raise error
 
     monkeypatch.setattr(append_merge, "schedule_clustering", fail)
     with caplog.at_level(logging.WARNING, "drawstring"):
         append(table, range(2), **{FILES: 2})
     assert len(held(table)) == 2
     assert "the write is committed, merging small files after it failed" in caplog.text
+    assert str(error) in caplog.text
 
 
 def test_a_plan_that_names_other_files_than_its_record_is_not_run() -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from drawstring.config.compaction_keys import CompactionSettings
 from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig
 from drawstring.model.commit import WriteStat
@@ -46,23 +47,39 @@ def look_after(
         stats: of the write.
     """
     if config.is_merge_on_read:
-        now = instant_time(state.clock.now_ms(), config.timezone)
-        made_logs = any(stat.log_version is not None for stat in stats)
-        # A write of base files only, one of very many perhaps, need not look through the table for log files.
-        looks = made_logs or not options.compaction.by_default
-        _compact(state, options, due=looks and is_due(timeline, options.compaction, now))
+        with write_stands("the compaction", "run it again"):
+            _compact(state, config, options, timeline, stats)
     cluster_when_due(state, config, options)
 
 
-def _compact(state: TableState, options: WriteOptions, *, due: bool) -> None:
+def _compact(
+    state: TableState,
+    config: TableConfig,
+    options: WriteOptions,
+    timeline: Timeline,
+    stats: Sequence[WriteStat],
+) -> None:
     asked = options.compaction
-    with write_stands("the compaction", "run it again"):
-        if asked.log_inline:
-            log_compact(state, options)
-        if not (asked.inline or asked.background or asked.schedule_inline):
-            return
-        scheduled = schedule_compaction(state, options, when_due=True) if due else None
-        if asked.inline and (due or not asked.by_default):
-            run_pending(state, options)
-        elif asked.background and scheduled is not None:
-            run_in_background(state, options, run_pending)
+    if asked.log_inline:
+        log_compact(state, options)
+    if not (asked.inline or asked.background or asked.schedule_inline):
+        return
+    due = _is_due(state, config, asked, timeline, stats)
+    scheduled = schedule_compaction(state, options, when_due=True) if due else None
+    if asked.inline and (due or not asked.by_default):
+        run_pending(state, options)
+    elif asked.background and scheduled is not None:
+        run_in_background(state, options, run_pending)
+
+
+def _is_due(
+    state: TableState,
+    config: TableConfig,
+    asked: CompactionSettings,
+    timeline: Timeline,
+    stats: Sequence[WriteStat],
+) -> bool:
+    # A write of base files only, one of very many perhaps, need not look through the table for log files.
+    if asked.by_default and all(stat.log_version is None for stat in stats):
+        return False
+    return is_due(timeline, asked, instant_time(state.clock.now_ms(), config.timezone))

@@ -14,7 +14,9 @@ _log: Final = logging.getLogger("drawstring")
 
 @contextmanager
 def write_stands(what: str, then: str) -> Iterator[None]:
-    """Make a warning of what goes wrong in a block of code.
+    """Make a warning of what goes wrong in a block of code, and an error of what nobody expected.
+
+    Neither is raised: whoever called the write would take it for one that failed, and write once more.
 
     Args:
         what: the block does, for people.
@@ -24,3 +26,5 @@ def write_stands(what: str, then: str) -> Iterator[None]:
         yield
     except (DrawstringError, OSError) as error:
         _log.warning("the write is committed, %s after it failed; %s: %s", what, then, error)
+    except Exception:  # an engine's, a merger's: whatever it was, the write is committed
+        _log.exception("the write is committed, %s after it failed in a way nobody expected; %s", what, then)

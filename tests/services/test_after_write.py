@@ -1,0 +1,44 @@
+"""A write that is committed stands, whatever goes wrong in what follows it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from drawstring.base.errors import ConflictError
+from drawstring.services import after_write, inline_clustering
+from tests.write.test_operations import MOR, create, held, rides
+
+
+@pytest.mark.parametrize("error", [ConflictError("somebody else was there"), ValueError("unknown")])
+@pytest.mark.parametrize(
+    ("room", "step", "options"),
+    [
+        (after_write, "is_due", {}),
+        (after_write, "schedule_compaction", {"hoodie.compact.inline.max.delta.commits": "1"}),
+        (after_write, "log_compact", {"hoodie.log.compaction.inline": "true"}),
+        (inline_clustering, "commits_since_clustering", {"hoodie.clustering.inline": "true"}),
+    ],
+)
+def test_an_upsert_stands_when_a_step_after_it_fails(
+    room: Any,
+    step: str,
+    options: dict[str, str],
+    error: Exception,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    table = create(table_type=MOR)
+    table.upsert(rides(("a", "oslo", 1, 1.0)))
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(room, step, fail)
+    with caplog.at_level(logging.WARNING, "drawstring"):
+        table.upsert(rides(("a", "oslo", 2, 2.0)), **options)
+    assert held(table) == [("a", "oslo", 2, 2.0)]
+    assert "the write is committed" in caplog.text
+    assert str(error) in caplog.text
