@@ -187,6 +187,7 @@ def test_an_arrow_expression_is_taken_as_it_is() -> None:
         ("name RLIKE '('", "regular expression '\\('"),
         ("name RLIKE 'a(?=b)'", "regular expression"),
         ("name RLIKE '[a-z&&[^b]]'", "classes in classes"),
+        ("name RLIKE '(?s)a.b'", "flags but"),
         ("name RLIKE name", "plain value"),
         ("\"name\" RLIKE 'a'", "names no column.*backticks"),
         ("id RLIKE '1'", "does not fit the columns"),
@@ -219,3 +220,18 @@ def test_what_a_parser_adds_to_a_node_is_refused_and_not_overlooked(monkeypatch:
     for where in ("id BETWEEN 1 AND 2", "id IN (1)", "(id = 1)", "id IS NULL", "paid", "(paid)"):
         with pytest.raises(InvalidError, match="not supported"):
             parse_where(where, ROWS.schema)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("b$", ["ab", "ab\n", "ab\r\n", "ab\u2028"]),
+        ("^ab.?$", ["ab", "ab\n", "ab\r\n", "ab\u2028", "ab\x0b"]),
+        ("b.", ["ab\x0b"]),
+        ("(?i)B[.$]|B\\\\s", ["ab\n", "ab\n\n", "ab\r\n", "ab\x0b"]),
+        ("\\\\Qb$\\\\E", []),
+    ],
+)
+def test_a_regular_expression_ends_and_dots_as_in_java(pattern: str, found: list[str]) -> None:
+    texts = pa.table({"t": ["ab", "ab\n", "ab\n\n", "ab\r\n", "ab\u2028", "ab\x0b"]})
+    assert texts.filter(parse_where(f"t RLIKE '{pattern}'", texts.schema))["t"].to_pylist() == found

@@ -39,6 +39,14 @@ class Translator(Protocol):
 
 
 _ESCAPED: Final = re.compile(r"\\.", re.DOTALL)
+_FLAGS: Final = re.compile(r"\(\?(?!i[:)])[a-zA-Z-]+[:)]")
+_PIECES: Final = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\\.|[^\]])*\]|[.$]", re.DOTALL)
+_JAVA: Final = {
+    "$": r"(?:(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?\z)",
+    ".": r"[^\n\r\x{85}\x{2028}\x{2029}]",
+    r"\s": r"[\t-\r ]",
+}
+"""What RE2 would read otherwise than Java does: the end may stand before a last line end, which no dot is."""
 _NESTED_CLASS: Final = re.compile(r"\[[^\]]*(?:\[|&&)")
 """Classes that Java's regular expressions take apart and RE2 reads letter by letter."""
 
@@ -102,20 +110,22 @@ def _remainder(translator: Translator, node: Any, kind: pa.DataType | None) -> p
 
 
 def _matches(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
-    """RLIKE, with what Java and RE2 read alike."""
+    """RLIKE, as Java reads it; RE2 does the work."""
     pattern = translator.plain_value(node.expression)
     if not isinstance(pattern, str):
         raise InvalidError(f"the SQL has rlike with {pattern!r}, which is no regular expression")
-    if _NESTED_CLASS.search(_ESCAPED.sub("", pattern)) or "(?U" in pattern:
+    plain = _ESCAPED.sub("", pattern)
+    if _NESTED_CLASS.search(plain) or _FLAGS.search(plain):
         raise InvalidError(
-            f"the SQL has the regular expression {pattern!r}, whose classes in classes, && or (?U) are not"
-            " supported: write it without them"
+            f"the SQL has the regular expression {pattern!r}, whose classes in classes, && or flags but"
+            " (?i) are not supported: write it without them"
         )
+    expression = _PIECES.sub(lambda piece: _JAVA.get(piece[0], piece[0]), pattern)
     try:
-        pc.match_substring_regex(pa.array([""]), pattern)
+        pc.match_substring_regex(pa.array([""]), expression)
     except pa.ArrowInvalid as error:
         raise InvalidError(f"the SQL has the regular expression {pattern!r}: {error}") from error
-    return pc.match_substring_regex(translator.value(node.this, pa.string()), pattern)
+    return pc.match_substring_regex(translator.value(node.this, pa.string()), expression)
 
 
 def _of_text(function: Callable[[pc.Expression], pc.Expression]) -> FunctionTranslator:
