@@ -254,6 +254,7 @@ def test_a_file_of_a_savepoint_that_is_gone_is_named() -> None:
     with pytest.raises(CorruptTableError, match="of the savepoint is gone") as caught:
         table.scan(as_of=saved).to_arrow()
     assert (caught.value.path, caught.value.instant) == (path, saved)
+    assert table.scan(as_of=saved, where="city = 'rome'").to_arrow().num_rows > 0
 
 
 def test_a_savepoint_without_the_log_files_of_its_write_keeps_too_little_to_be_read() -> None:

@@ -6,10 +6,10 @@ of that very instant reads them and no others.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.filegroups.listing import FixedListing
+from drawstring.filegroups.listing import Listing
 from drawstring.filegroups.view import FileGroupView
 from drawstring.formats.savepoint_metadata import decode_savepoint
 from drawstring.model.files import FileStatus, join_path
@@ -28,9 +28,6 @@ def facts_of_savepoint(facts: TableFacts, time: str) -> TableFacts | None:
     Returns:
         The table with the files of the savepoint and what was committed then; None where there is no
         savepoint of that instant, or one that leaves out files that its own write made.
-
-    Raises:
-        CorruptTableError: a file of the savepoint is gone.
     """
     completed = facts.timeline.completed_of(Action.SAVEPOINT)
     own = next((each for each in completed if each.requested == time), None)
@@ -41,7 +38,7 @@ def facts_of_savepoint(facts: TableFacts, time: str) -> TableFacts | None:
     if not _has_files_of(facts, saved, write):
         return None
     then = facts.timeline.completed_by(write.completed or write.requested)
-    view = FileGroupView(then, facts.config, FixedListing(_files(facts, saved, time)), facts.store)
+    view = FileGroupView(then, facts.config, _SavedListing(saved, facts.view.listing, time), facts.store)
     return replace(facts, timeline=then, view=view)
 
 
@@ -51,18 +48,41 @@ def _has_files_of(facts: TableFacts, saved: Savepoint, write: Instant) -> bool:
     return all(stat.path in named for stat in facts.store.commit_metadata(write).stats)
 
 
-def _files(facts: TableFacts, saved: Savepoint, time: str) -> list[FileStatus]:
-    found = []
-    for partition, names in saved.files.items():
-        listed = {status.name: status for status in facts.view.listing.files(partition)}
+@dataclass(frozen=True, slots=True)
+class _SavedListing:
+    """The files that a savepoint names, each partition listed when it is asked for.
+
+    Attributes:
+        saved: what the savepoint names.
+        listing: of the table as it is.
+        instant: of the savepoint.
+    """
+
+    saved: Savepoint
+    listing: Listing
+    instant: str
+
+    @property
+    def is_complete(self) -> bool:
+        return False
+
+    def partitions(self) -> list[str]:
+        return sorted(self.saved.files)
+
+    def files(self, partition: str) -> list[FileStatus]:
+        """Return the files of a partition.
+
+        Raises:
+            CorruptTableError: one is gone.
+        """
+        listed = {status.name: status for status in self.listing.files(partition)}
+        names = self.saved.files.get(partition, ())
         for name in names:
             if name not in listed:
                 raise CorruptTableError(
                     "a file of the savepoint is gone, so the table cannot be read as of it: restore the file"
                     " from a backup, or read another instant",
-                    table=facts.storage.spec.uri,
-                    instant=time,
+                    instant=self.instant,
                     path=join_path(partition, name),
                 )
-            found.append(listed[name])
-    return found
+        return [listed[name] for name in names]
