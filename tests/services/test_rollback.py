@@ -9,10 +9,11 @@ from drawstring.base.errors import ConflictError, CorruptTableError, InvalidErro
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.markers import Markers
 from drawstring.formats.log_inline.blocks import BlockType, HeaderKey, encode_block, scan_blocks
+from drawstring.formats.metadata import encode_compaction_plan
 from drawstring.formats.rollback_metadata import decode_rollback, decode_rollback_plan, encode_rollback_plan
 from drawstring.model.files import BaseFile, FileStatus, LogFile
 from drawstring.model.instant import Action, Instant, State
-from drawstring.model.plans import RollbackPlan, RollbackRequest
+from drawstring.model.plans import CompactionPlan, RollbackPlan, RollbackRequest
 from drawstring.services.dead_writes import rollback_pending
 from drawstring.services.rollback import (
     RollbackContext,
@@ -200,7 +201,8 @@ def test_a_compaction_loses_its_attempt_and_can_run_again(version: int) -> None:
     storage, config = new_table(version)
     context = context_on(storage, config)
     store = context.store
-    compaction = store.start(store.request(Action.COMPACTION, store.new_time(store.load()), b"plan"))
+    plan = encode_compaction_plan(CompactionPlan(()))
+    compaction = store.start(store.request(Action.COMPACTION, store.new_time(store.load()), plan))
     base = f"lima/f1-0_0-1-0_{compaction.requested}.parquet"
     later_log = f"lima/.f1-0_{compaction.requested}.log.1_0-2-0"
     for path in (base, later_log):
@@ -211,7 +213,7 @@ def test_a_compaction_loses_its_attempt_and_can_run_again(version: int) -> None:
     assert paths(storage, ".hoodie/.temp") == []
     (requested,) = store.load().pending()
     assert requested == Instant(compaction.requested, Action.COMPACTION, State.REQUESTED)
-    assert store.read_requested(requested) == b"plan"
+    assert store.read_requested(requested) == plan
     assert store.complete(store.start(requested), b"").action is Action.COMMIT
 
 

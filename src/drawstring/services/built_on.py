@@ -21,7 +21,8 @@ def builds_on(commits: Iterable[tuple[Instant, CommitMetadata]], pending: Instan
 
     Args:
         commits: completed writes, and what they say.
-        pending: a write or a clustering. Other services are left out: they can be run again.
+        pending: a write or a clustering. Compactions are left out: they can be run again, as long as
+            `plan_inputs` finds what they read.
     """
     if pending.action not in WRITE_ACTIONS and pending.action is not Action.CLUSTERING:
         return None

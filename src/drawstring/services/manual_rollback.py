@@ -16,17 +16,15 @@ from dataclasses import replace
 from typing import Final
 
 from drawstring.base.clock import Stopwatch
-from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
-from drawstring.config.failed_writes_keys import FailedWritesPolicy
+from drawstring.base.errors import ConflictError, InvalidError
+from drawstring.config.failed_writes_keys import FailedWrites, FailedWritesPolicy
 from drawstring.config.options import WriteOptions
-from drawstring.filegroups.lookup import SliceLookup
-from drawstring.formats.clustering_plan import decode_clustering_plan
-from drawstring.formats.metadata import decode_compaction_plan
-from drawstring.model.files import LogFile, join_path
+from drawstring.model.files import LogFile
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.result import PlannedRollback, RollbackResult
 from drawstring.services.built_on import refuse_built_on
 from drawstring.services.heartbeats import refuse_live_writers
+from drawstring.services.plan_inputs import refuse_inputs_gone
 from drawstring.services.rollback import (
     RollbackContext,
     cancel_clustering,
@@ -70,13 +68,13 @@ def roll_back(state: TableState, options: WriteOptions, instant: str | None) -> 
         if target is None:
             return None
         planned = _preview(found.rollback_context(), target)
-        with _free(found, target):
-            # Other dead writes are not what was asked for: the next write takes them back.
-            left = replace(options.failed_writes, policy=FailedWritesPolicy.NEVER.value)
+        # Other dead writes are not what was asked for: the next write takes them back.
+        left = replace(options.failed_writes, policy=FailedWritesPolicy.NEVER.value)
+        with _free(found, target, left):
             session, timeline = cleared(found, left)
             current = next((each for each in timeline.pending() if _is_same(each, target)), None)
             if current is not None:
-                _undo(session.rollback_context(), current)
+                _undo(session.rollback_context(), current, left)
         return RollbackResult(planned.instant, planned.action, len(planned.files), round(watch.seconds(), 3))
 
 
@@ -95,11 +93,10 @@ def planned_rollback(state: TableState, instant: str | None) -> PlannedRollback 
 def _preview(context: RollbackContext, target: Instant) -> PlannedRollback:
     """Return what goes with a pending action, if nobody needs it."""
     _check_unused(context, target)
-    timeline = context.store.load()
-    refuse_built_on(context.store, timeline, target)
+    refuse_built_on(context.store, context.store.load(), target)
     files = files_of(context, target)
     if files and target.action in _PLANS:
-        _check_inputs(context, timeline, target)
+        refuse_inputs_gone(context.storage, context.config, context.store, target)
     return PlannedRollback(target.requested, str(target.action), tuple(files))
 
 
@@ -152,41 +149,15 @@ def _check_unused(context: RollbackContext, target: Instant) -> None:
             )
 
 
-def _check_inputs(context: RollbackContext, timeline: Timeline, target: Instant) -> None:
-    """Refuse to delete what a plan made when what it was made of is gone: it had been completed once then."""
-    data = context.store.read_requested(target)
-    named: set[tuple[str, str, str]] = set()
-    if target.action is Action.CLUSTERING:
-        for each in (part for group in decode_clustering_plan(data).groups for part in group.slices):
-            named |= {(each.partition, each.file_id, name) for name in (each.base_file, *each.log_files)}
-    else:
-        for operation in decode_compaction_plan(data).operations:
-            names = (operation.base_file or "", *operation.log_files)
-            named |= {(operation.partition, operation.file_id, name) for name in names}
-    # What was replaced since, nobody reads any more, and a clean may have taken it.
-    replaced = SliceLookup(context.storage.spec, context.config, timeline).view().replaced_groups()
-    read = {(where, name) for where, file_id, name in named if name and (where, file_id) not in replaced}
-    for folder in {where for where, _ in read}:
-        there = {status.name for status in context.storage.list_files(folder)}
-        gone = sorted(name for where, name in read if where == folder and name not in there)
-        if gone:
-            raise CorruptTableError(
-                f"a file that this {target.action} reads is gone, so it had been completed, or the table is"
-                " damaged: run it, or put back from a backup what is missing on the timeline",
-                instant=target.requested,
-                path=join_path(folder, gone[0]),
-            )
-
-
 @contextmanager
-def _free(found: Session, target: Instant) -> Iterator[None]:
+def _free(found: Session, target: Instant, failed: FailedWrites) -> Iterator[None]:
     """Make sure, for a block of code, that no live process works on an action.
 
     Raises:
         ConflictError: one does.
     """
     state = found.state
-    refuse_live_writers(state.storage, state.clock, (target,))
+    refuse_live_writers(state.storage, state.clock, (target,), failed)
     if target.action not in _PLANS:
         yield
         return
@@ -204,9 +175,9 @@ def _is_same(known: Instant, target: Instant) -> bool:
     return (known.requested, known.action) == (target.requested, target.action)
 
 
-def _undo(context: RollbackContext, target: Instant) -> None:
+def _undo(context: RollbackContext, target: Instant, failed: FailedWrites) -> None:
     if target.action is Action.CLUSTERING:
-        cancel_clustering(context, target)
+        cancel_clustering(context, target, failed)
     elif target.action in _COMPACTIONS:
         remove_compaction(context, target)
     else:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+from drawstring.config.failed_writes_keys import EAGERLY, FailedWrites
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.markers import Markers
 from drawstring.formats.log_inline.blocks import scan_blocks
@@ -29,6 +30,7 @@ from drawstring.services.built_on import refuse_built_on
 from drawstring.services.command_blocks import append_command
 from drawstring.services.dead_attempts import files_of_attempt
 from drawstring.services.heartbeats import HEARTBEAT_FOLDER, refuse_live_writers
+from drawstring.services.plan_inputs import refuse_inputs_gone
 from drawstring.services.written_copies import copies_of, holds_blocks_of_others
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
@@ -82,7 +84,7 @@ def rollback_instant(context: RollbackContext, instant: Instant) -> None:
 
     Raises:
         InvalidError: the instant is completed, or of an action that is not rolled back.
-        CorruptTableError: it had been completed, and later writes need its files.
+        CorruptTableError: it had been completed, and its files are needed.
     """
     if instant.is_completed:
         raise InvalidError("A completed write is not rolled back.", instant=instant.requested)
@@ -111,17 +113,22 @@ def take_back(context: RollbackContext, instant: Instant) -> None:
         rollback_instant(context, instant)
 
 
-def cancel_clustering(context: RollbackContext, instant: Instant) -> None:
+def cancel_clustering(context: RollbackContext, instant: Instant, failed: FailedWrites = EAGERLY) -> None:
     """Take a pending clustering off the timeline, with all files that bear its time.
 
     What was written to its new buckets goes too: the old ones have it.
 
+    Args:
+        context: the table, locked.
+        instant: the clustering.
+        failed: how old a sign of life of another engine may be.
+
     Raises:
         ConflictError: another engine is running it.
-        CorruptTableError: it had been completed, and later writes need its files.
+        CorruptTableError: it had been completed, and its files are needed.
     """
     refuse_built_on(context.store, context.store.load(), instant)
-    refuse_live_writers(context.storage, context.clock, (instant,))
+    refuse_live_writers(context.storage, context.clock, (instant,), failed)
     _clear_attempt(context, instant)
     _roll_back(context, Instant(instant.requested, Action.CLUSTERING, State.REQUESTED))
 
@@ -130,6 +137,9 @@ def remove_compaction(context: RollbackContext, instant: Instant) -> None:
     """Take a pending compaction or log compaction off the timeline, with what an attempt of it wrote.
 
     Nobody may have written log files for the slices that it was to make.
+
+    Raises:
+        CorruptTableError: it had been completed, and its files are all that there is.
     """
     _clear_attempt(context, instant)
     _forget(context, instant.requested, None)
@@ -247,6 +257,8 @@ def _read_plan(context: RollbackContext, rollback: Instant) -> RollbackPlan | No
 def _clear_attempt(context: RollbackContext, instant: Instant) -> None:
     marked = _marked(context, instant)
     doomed = files_of_attempt(context.storage, instant.requested, data_files(context.storage), marked)
+    if doomed:
+        refuse_inputs_gone(context.storage, context.config, context.store, instant)
     context.storage.delete(doomed)
     if instant.action is Action.CLUSTERING:
         drop_rings(context.storage, instant.requested)

@@ -12,6 +12,7 @@ from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.validation import Finding, Remedy, Severity
 from drawstring.services.built_on import builds_on, what_was_lost
 from drawstring.services.inventory import Inventory
+from drawstring.services.plan_inputs import gone_input, what_is_gone
 from drawstring.timeline.layout import parse_instant
 
 _PLANNED: Final = {
@@ -55,9 +56,25 @@ def _planned(inventory: Inventory, instant: Instant, decode: object) -> Iterator
     except DrawstringError as error:
         text = f"the plan of a pending {instant.action} cannot be read: {error.message}"
         yield Finding(Severity.ERROR, "plan", text, error.path, instant.requested)
+        return
+    gone = _gone_input(inventory, instant)
+    if gone is not None:
+        yield Finding(Severity.ERROR, "timeline", what_is_gone(instant), gone, instant.requested)
     else:
         text = f"a {instant.action} is planned and waits to be run"
         yield Finding(Severity.NOTE, "pending", text, None, instant.requested)
+
+
+def _gone_input(inventory: Inventory, instant: Instant) -> str | None:
+    made = (BaseFile.parse(status) for status in inventory.data_files())
+    if not any(base is not None and base.instant == instant.requested for base in made):
+        return None
+    try:
+        plan = inventory.store.read_requested(instant)
+        return gone_input(inventory.view(), inventory.timeline, instant, plan)
+    except DrawstringError:
+        # What was replaced since cannot be read: that is a finding of its own.
+        return None
 
 
 def times(inventory: Inventory) -> Iterator[Finding]:

@@ -1,0 +1,127 @@
+"""A plan whose completed file was lost is not run again once a clean took what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from drawstring.base.clock import SystemClock
+from drawstring.base.errors import CorruptTableError
+from drawstring.model.instant import Action, Instant
+from drawstring.services.clustering import run_clustering
+from drawstring.table import Table
+from drawstring.timeline.store import TimelineStore
+from tests.histories import UNTENDED
+from tests.services.test_built_on import errors, lose
+from tests.write.test_faults import data_files, orphans
+from tests.write.test_operations import APART, COW, MOR, create, held, rides
+
+versions = pytest.mark.parametrize("version", (6, 9))
+OSLO = ("x", "oslo", 1, 1.0)
+CLEAN = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": 1}
+INLINE = {**UNTENDED, "hoodie.compact.inline": "true"}
+
+
+def made(service: str, version: int) -> tuple[Table, Instant]:
+    """A table with a compaction, a clustering or merged appends, and that instant."""
+    table = create(table_type=MOR if service == "compact" else COW, version=version)
+    if service == "compact":
+        table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), **UNTENDED)
+        table.upsert(rides(("a", "rome", 2, 2.0)), **UNTENDED)
+        result = table.compact()
+        assert result is not None
+    elif service == "cluster":
+        for number in range(3):
+            table.insert(rides((f"a{number}", "rome", 1, 1.0)), **UNTENDED, **APART)
+        result = table.cluster()
+        assert result is not None
+    else:
+        for number in range(10):
+            table.append(rides((f"a{number}", "rome", 1, 1.0)), **UNTENDED)
+    completed = Action.COMMIT if service == "compact" else Action.REPLACE_COMMIT
+    (instant,) = (each for each in table.timeline.writes() if each.action is completed)
+    return table, instant
+
+
+def services(table: Table) -> None:
+    failed = [done.error for done in table.run_services() if done.error is not None]
+    if failed:
+        raise failed[0]
+
+
+ASKS: list[tuple[str, Callable[[Table], Any]]] = [
+    ("compact", lambda table: table.compact()),
+    ("compact", services),
+    ("cluster", lambda table: table.cluster()),
+    ("cluster", services),
+    ("append", lambda table: table.cluster()),
+]
+
+
+@versions
+@pytest.mark.parametrize(("service", "ask"), ASKS)
+def test_a_plan_whose_inputs_are_gone_is_not_run_again(
+    version: int, service: str, ask: Callable[[Table], Any]
+) -> None:
+    table, instant = made(service, version)
+    table.clean(**CLEAN)
+    before, files = held(table), data_files(table.state.storage)
+    lost = lose(table, instant)
+    with pytest.raises(CorruptTableError, match="put back from a backup") as refused:
+        ask(table)
+    assert refused.value.instant == instant.requested
+    assert data_files(table.state.storage) == files
+    (finding,) = (each for each in errors(table) if each.check == "timeline")
+    assert finding.instant == instant.requested and "only copy" in finding.what
+    table.repair(apply=True)
+    for path, data in lost.items():
+        table.state.storage.put(path, data)
+    assert (held(table), table.validate().findings) == (before, ())
+
+
+@versions
+@pytest.mark.parametrize(("service", "then"), [("compact", "upsert"), ("append", "append")])
+def test_a_write_stands_and_what_follows_it_deletes_nothing(version: int, service: str, then: str) -> None:
+    table, instant = made(service, version)
+    table.clean(**CLEAN)
+    before, files = held(table), data_files(table.state.storage)
+    lost = lose(table, instant)
+    getattr(table, then)(rides(OSLO), **(INLINE if service == "compact" else UNTENDED))
+    assert files <= data_files(table.state.storage)
+    for path, data in lost.items():
+        table.state.storage.put(path, data)
+    assert held(table) == sorted([*before, OSLO])
+
+
+@versions
+@pytest.mark.parametrize("service", ["compact", "cluster"])
+def test_while_its_inputs_are_there_a_plan_is_run_again(version: int, service: str) -> None:
+    table, instant = made(service, version)
+    before = held(table)
+    lose(table, instant)
+    assert errors(table) == []
+    result = table.compact() if service == "compact" else table.cluster()
+    assert result is not None and result.instant == instant.requested
+    assert (held(table), table.validate().findings, orphans(table)) == (before, (), [])
+
+
+@versions
+def test_inputs_that_were_rewritten_since_may_be_gone(version: int) -> None:
+    table = create(table_type=COW, version=version)
+    for number in range(2):
+        table.insert(rides((f"a{number}", "rome", 1, 1.0)), **UNTENDED, **APART)
+    old = data_files(table.state.storage)
+    instant = table.schedule_clustering()
+    assert instant is not None
+    store = TimelineStore(table.state.storage, table.config, SystemClock())
+    store.start(store.load().pending_of(Action.CLUSTERING)[0])
+    half = f"rome/f9-0_0-1-0_{instant}.parquet"
+    table.state.storage.put(half, b"half")
+    newer = [("a0", "rome", 2, 2.0), ("a1", "rome", 2, 2.0)]
+    lets_through = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
+    table.upsert(rides(*newer), **UNTENDED, **lets_through)
+    table.state.storage.delete([path for path in old if path.startswith("rome/")])
+    assert run_clustering(table.state, instant, table._told({})) is None
+    assert (held(table), table.timeline.pending(), orphans(table)) == (newer, (), [])
