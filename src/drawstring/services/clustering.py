@@ -76,7 +76,7 @@ def cluster(
 ) -> CommitResult | None:
     """Run the pending clusterings, then schedule one and run it.
 
-    A clustering that another process runs is left to it.
+    A clustering that another process or engine runs is left to it.
 
     Args:
         state: the table.
@@ -104,7 +104,7 @@ def cluster(
 def run_pending(
     state: TableState, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
-    """Run the clusterings that stand on the timeline and that no other process runs; see `cluster`."""
+    """Run the clusterings that stand on the timeline and that nobody else runs; see `cluster`."""
     return _runner(state, options, progress).run_pending(load_config(state.storage), Action.CLUSTERING)
 
 
@@ -150,7 +150,7 @@ def run_clustering(
         written to.
 
     Raises:
-        ConflictError: another process runs this clustering, or another writer holds the table.
+        ConflictError: another process or engine runs this clustering, or another writer holds the table.
         InvalidError: there is no such clustering.
     """
     return _runner(state, options, progress).run(requested)
@@ -293,10 +293,10 @@ def _claim(found: Session, requested: str, options: WriteOptions) -> _Attempt | 
         return None
     plan = decode_clustering_plan(session.store.read_requested(instant))
     _check_runnable(plan, instant)
-    refuse_live_writers(session.state.storage, session.state.clock, (instant,))
+    refuse_live_writers(session.state.storage, session.state.clock, (instant,), options.failed_writes)
     if written_since(session, timeline, requested, plan):
         _log.info("the clustering %s is out of date: its file groups were written to", requested)
-        cancel_clustering(session.rollback_context(), instant)
+        cancel_clustering(session.rollback_context(), instant, options.failed_writes)
         return None
     settings, schema_json = file_settings(session, timeline, requested, options)
     task = _task(session, timeline, plan, options, settings)

@@ -49,4 +49,4 @@ def make_way(session: Session, options: WriteOptions, metadata: CommitMetadata) 
     for instant in session.store.load().pending_of(Action.CLUSTERING):
         plan = decode_clustering_plan(session.store.read_requested(instant))
         if changed & plan.inputs and (asked.rolls_back_on_conflict or is_resizing(plan)):
-            cancel_clustering(session.rollback_context(), instant)
+            cancel_clustering(session.rollback_context(), instant, options.failed_writes)

@@ -28,6 +28,7 @@ from drawstring.model.result import CommitResult
 from drawstring.services.compact_slice import CompactSlice
 from drawstring.services.compaction_plan import check_compaction, compaction_plan, log_compaction_plan
 from drawstring.services.compaction_strategies import is_due
+from drawstring.services.heartbeats import refuse_live_writers
 from drawstring.services.planned import PlanRunner
 from drawstring.services.progress import Progress, watched
 from drawstring.services.rollback import rollback_instant
@@ -99,7 +100,7 @@ def run_compaction(
         What was done; None when the compaction is completed already.
 
     Raises:
-        ConflictError: another process runs this compaction, or another writer holds the table.
+        ConflictError: another process or engine runs this compaction, or another writer holds the table.
         InvalidError: there is no such compaction.
     """
     return _runner(state, options, progress).run(requested)
@@ -110,7 +111,7 @@ def compact(
 ) -> CommitResult | None:
     """Run the pending compactions, and one of what is left to compact after them.
 
-    A compaction that another process runs is left to it.
+    A compaction that another process or engine runs is left to it.
 
     Args:
         state: the table.
@@ -135,7 +136,7 @@ def run_pending(
     progress: Progress | None = None,
     actions: tuple[Action, ...] = _ACTIONS,
 ) -> CommitResult | None:
-    """Run the compactions that stand on the timeline and that no other process runs; see `compact`.
+    """Run the compactions that stand on the timeline and that nobody else runs; see `compact`.
 
     Args:
         state: the table.
@@ -245,6 +246,7 @@ def _claim(found: Session, requested: str, options: WriteOptions) -> _Attempt | 
     plan = _plan_of(session.store, instant)
     if instant.is_completed:
         return None
+    refuse_live_writers(session.state.storage, session.state.clock, (instant,), options.failed_writes)
     operations = _without_replaced(session, timeline, plan)
     if instant.state is State.INFLIGHT:
         rollback_instant(session.rollback_context(), instant)

@@ -40,14 +40,24 @@ def refuse_live_writers(
     Raises:
         ConflictError: another engine is at work on one of them.
     """
+    for instant in alive_elsewhere(storage, clock, pending, failed):
+        raise ConflictError(
+            "Another engine is writing to this table; retry when it is done.", instant=instant.requested
+        )
+
+
+def alive_elsewhere(
+    storage: Storage, clock: Clock, pending: Collection[Instant], failed: FailedWrites
+) -> list[Instant]:
+    """Return the instants that another engine shows signs of life for, in the same order."""
     if not pending:
-        return
+        return []
     beats, now_ms = _beats(storage), clock.now_ms()
-    for instant in pending:
-        if now_ms - beats.get(instant.requested, 0) < failed.alive_ms and not _is_own(storage, instant):
-            raise ConflictError(
-                "Another engine is writing to this table; retry when it is done.", instant=instant.requested
-            )
+    return [
+        each
+        for each in pending
+        if now_ms - beats.get(each.requested, 0) < failed.alive_ms and not _is_own(storage, each)
+    ]
 
 
 def expired(

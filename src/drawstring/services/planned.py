@@ -24,6 +24,7 @@ from drawstring.model.commit import WriteStat
 from drawstring.model.instant import Action, Instant
 from drawstring.model.result import CommitResult
 from drawstring.services.events import told_commit
+from drawstring.services.heartbeats import alive_elsewhere
 from drawstring.services.progress import Progress
 from drawstring.services.transaction import Session, cleared, exclusive
 from drawstring.timeline.store import TimelineStore
@@ -99,7 +100,7 @@ class PlanRunner:
     def run_pending(
         self, config: TableConfig, *actions: Action, check: Callable[[Session], None] | None = None
     ) -> CommitResult | None:
-        """Run the plans on the timeline that no other process runs; return what the last one did.
+        """Run the plans on the timeline that nobody else runs; return what the last one did.
 
         Args:
             config: of the table.
@@ -111,7 +112,11 @@ class PlanRunner:
         if pending and check is not None:
             with exclusive(state, self.options.lock_wait_ms) as found:
                 check(found)
+        alive = alive_elsewhere(state.storage, state.clock, pending, self.options.failed_writes)
         for instant in pending:
+            if instant in alive:
+                _log.info("another engine runs the %s %s", self.service, instant.requested)
+                continue
             with service_lease(state.storage, state.clock, state.ids, instant.requested) as lease:
                 if lease is None:
                     _log.info("another process runs the %s %s", self.service, instant.requested)
