@@ -270,11 +270,11 @@ class TableServices(TableQueries):
         nobody wants is withdrawn. What is completed is undone by `restore`.
 
         Args:
-            instant: requested time of the pending action, None for the newest.
+            instant: requested time of the pending action, None for the newest write. Plans have to be named.
             **options: Hudi's write options.
 
         Returns:
-            What was rolled back, None when nothing is pending.
+            What was rolled back, None when no write is pending.
 
         Raises:
             InvalidError: there is no such pending action, or it is completed.
@@ -284,10 +284,13 @@ class TableServices(TableQueries):
         with self._about():
             return roll_back(self._state, self._told(options), instant)
 
-    def plan_rollback(self, instant: str | None = None) -> PlannedRollback | None:
-        """Return what `rollback` would take back, None for nothing; the table stays as it is."""
+    def plan_rollback(self, instant: str | None = None, **options: Any) -> PlannedRollback | None:
+        """Return what `rollback` would take back, None for nothing; the table stays as it is.
+
+        Raises as `rollback` would, but for other writers, for which that waits.
+        """
         with self._about():
-            return planned_rollback(self._state, instant)
+            return planned_rollback(self._state, self._told(options), instant)
 
     def upgrade(
         self, version: int = NEWEST_VERSION, progress: Progress | None = None, **options: Any

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ def test_the_command_shows_and_rolls_back(
 ) -> None:
     table = drawstring.create(tmp_path, rides().schema, record_key="id", partition_by="city", ordering="ts")
     table.upsert(rides(("a", "rome", 1, 1.0)))
-    assert text("rollback", table.uri) == "nothing is pending\n"
+    assert text("rollback", table.uri) == "no write is pending\n"
     assert json.loads(text("rollback", table.uri, "--json")) is None
     dead = dead_write(table)
     shown = text("rollback", table.uri, "--dry-run")
@@ -29,6 +31,18 @@ def test_the_command_shows_and_rolls_back(
     assert text("rollback", table.uri, dead.requested) == (
         f"rolled back the commit {dead.requested}: 1 files\n"
     )
+    table.upsert(rides(("b", "rome", 1, 1.0)), **{"hoodie.parquet.small.file.limit": "0"})
+    plan = table.schedule_clustering() or ""
+    assert text("rollback", table.uri, "--dry-run") == (
+        f"no write is pending\nalso pending, to be rolled back by name: the clustering {plan}\n"
+    )
+    table.state.storage.put(f".hoodie/.heartbeat/{plan}", b"")
+    assert app.run(["rollback", table.uri, plan, "--dry-run"]) != 0
+    assert "Another engine" in capsys.readouterr().err
+    age = time.time() - 5
+    os.utime(tmp_path / ".hoodie/.heartbeat" / plan, (age, age))
+    briefly = ("--hoodie", "hoodie.client.heartbeat.interval_in_ms=1000")
+    assert "nothing was rolled back" in text("rollback", table.uri, plan, "--dry-run", *briefly)
     done = table.timeline.writes()[-1].requested
     assert app.run(["rollback", table.uri, done]) == 2
     assert "is completed" in capsys.readouterr().err

@@ -16,8 +16,9 @@ from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
+from drawstring.txn.service_lease import service_lease
 from tests.services.other_runner import runner
-from tests.services.test_built_on import lose
+from tests.services.test_built_on import NEVER, lose
 from tests.services.test_compaction import MERGED, logged, logs
 from tests.write.test_faults import HOUR_MS, START_MS, data_files, leftovers, opened, orphans
 from tests.write.test_operations import APART, COW, MOR, create, held, rides
@@ -60,6 +61,42 @@ def test_the_write_of_a_dead_writer_is_rolled_back_by_name_and_no_other(version:
     assert table.rollback() is not None, "without a name it is the newest"
     assert (held(table), leftovers(table), orphans(table)) == (MERGED, [], [])
     assert table.rollback() is None
+
+
+@versions
+def test_a_plan_is_withdrawn_by_name_only(version: int) -> None:
+    table = logged(version)
+    dead, plan = dead_write(table), table.schedule_compaction(**NEVER)
+    assert plan is not None and plan > dead.requested
+    for ask in (table.plan_rollback, table.rollback):
+        chosen = ask()
+        assert chosen is not None and chosen.instant == dead.requested
+    assert [each.requested for each in table.timeline.pending()] == [plan]
+    assert table.plan_rollback() is table.rollback() is None
+    assert [each.requested for each in table.timeline.pending()] == [plan]
+    assert table.rollback(plan) is not None
+
+
+def test_a_preview_refuses_a_plan_whose_lease_is_held() -> None:
+    table = logged(9)
+    instant = table.schedule_compaction()
+    assert instant is not None
+    state = table.state
+    with service_lease(state.storage, state.clock, state.ids, instant):
+        for ask in (table.plan_rollback, table.rollback):
+            with pytest.raises(ConflictError, match="another process runs this compaction"):
+                ask(instant)
+    assert table.plan_rollback(instant) is not None
+
+
+def test_a_preview_leaves_no_trace(tmp_path: Path) -> None:
+    table = drawstring.create(tmp_path, rides().schema, record_key="id", partition_by="city", table_type=MOR)
+    table.upsert(rides(("a", "rome", 1, 1.0)))
+    table.upsert(rides(("a", "rome", 2, 2.0)))
+    instant = table.schedule_compaction()
+    before = sorted(tmp_path.rglob("*"))
+    assert table.plan_rollback(instant) is not None
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 @versions
@@ -153,11 +190,13 @@ def test_a_plan_whose_completion_was_lost_keeps_its_files(version: int, service:
 def test_a_rollback_that_dies_at_any_step_is_done_again(version: int, kind: str) -> None:
     table = logged(version)
     if kind == "write":
-        dead_write(table)
+        instant = dead_write(table).requested
     else:
-        instant = table.schedule_compaction() if kind == "compaction" else table.schedule_clustering()
+        planned = table.schedule_compaction() if kind == "compaction" else table.schedule_clustering()
         store = TimelineStore(table.state.storage, table.config, SystemClock())
         store.start(store.load().pending()[0])
+        assert planned is not None
+        instant = planned
         table.state.storage.put(f"rome/f9-0_0-1-0_{instant}.parquet", b"half")
     storage = table.state.storage
     start = {status.path: storage.read(status.path) for status in storage.list_tree("")}
@@ -167,10 +206,11 @@ def test_a_rollback_that_dies_at_any_step_is_done_again(version: int, kind: str)
             copy.put(path, data)
         faulty = FaultyStorage(copy, steps)
         with suppress(DrawstringError):
-            opened(faulty, START_MS).rollback()
+            opened(faulty, START_MS).rollback(instant)
         again = opened(copy, START_MS + HOUR_MS)
         assert held(again) == MERGED
-        again.rollback()
+        with suppress(InvalidError):  # it is gone already
+            again.rollback(instant)
         again.upsert(rides(NEWEST))
         assert (held(again), leftovers(again), orphans(again)) == (WITH_NEWEST, [], []), steps
         if faulty.changes < steps:
@@ -202,8 +242,10 @@ def test_what_a_live_process_runs_is_left_to_it(tmp_path: Path) -> None:
     assert instant is not None
     with runner(table.uri, instant, 3) as other:
         other.says()
-        with pytest.raises(ConflictError, match="another process runs this compaction"):
-            table.rollback(instant)
+        for ask in (table.plan_rollback, table.rollback):
+            with pytest.raises(ConflictError, match="another process runs this compaction"):
+                ask(instant)
         other.kill()
+    assert table.plan_rollback(instant) is not None
     assert table.rollback(instant) is not None
     assert (held(table), table.timeline.pending(), orphans(table)) == ([("a", "rome", 2, 2.0)], (), [])

@@ -65,8 +65,9 @@ def test_it_is_not_run_or_withdrawn_by_name(service: str) -> None:
     run = table.compact if service == "compact" else table.cluster
     with pytest.raises(ConflictError, match="Another engine"):
         run(instant=instant)
-    with pytest.raises(ConflictError, match="Another engine"):
-        table.rollback(instant)
+    for ask in (table.plan_rollback, table.rollback):
+        with pytest.raises(ConflictError, match="Another engine"):
+            ask(instant)
     assert is_left_alone(table, instant, written)
 
 
@@ -79,5 +80,7 @@ def test_it_is_taken_over_once_its_sign_of_life_is_as_old_as_the_options_say(
     before = held(table)
     run = table.compact if service == "compact" else table.cluster
     assert run() is None or is_left_alone(table, instant, written)
+    if withdrawn:
+        assert table.plan_rollback(instant, **IMPATIENT) is not None
     (table.rollback if withdrawn else run)(instant=instant, **IMPATIENT)
     assert (held(table), table.timeline.pending(), orphans(table)) == (before, (), [])

@@ -18,9 +18,14 @@ from drawstring.cli.arguments import (
     open_table,
 )
 from drawstring.model.result import RollbackResult
+from drawstring.services.manual_rollback import undoable
 
 Pending = Annotated[
-    str | None, Parameter(help="Requested time of what is pending, see `timeline`; the newest by default.")
+    str | None,
+    Parameter(
+        help="Requested time of what is pending, see `timeline`; the newest write by default. Plans have to"
+        " be named."
+    ),
 ]
 
 
@@ -38,11 +43,11 @@ def rollback(
     Rows that are there stay; to undo what is completed, see `restore`.
     """
     table, given = open_table(path, option), named_values(hoodie)
-    result = table.plan_rollback(instant) if dry_run else table.rollback(instant, **given)
+    result = (table.plan_rollback if dry_run else table.rollback)(instant, **given)
     if as_json:
         output.print_json(asdict(result) if result else None)
     elif result is None:
-        output.console().print("nothing is pending", highlight=False)
+        output.console().print("no write is pending", highlight=False)
     elif isinstance(result, RollbackResult):
         output.console().print(
             f"rolled back the {result.action} {result.instant}: {result.files} files", highlight=False
@@ -51,3 +56,8 @@ def rollback(
         output.print_grid(("file to take back",), [(each,) for each in result.files])
         text = f"the {result.action} {result.instant}, {len(result.files)} files; nothing was rolled back"
         output.console().print(text, highlight=False)
+    if not as_json:
+        for each in undoable(table.timeline):
+            if result is None or each.requested != result.instant:
+                text = f"also pending, to be rolled back by name: the {each.action} {each.requested}"
+                output.console().print(text, highlight=False)

@@ -5,7 +5,8 @@
 | write | its files and log blocks are taken back, and it is off the timeline |
 | compaction, log compaction, clustering | what an attempt wrote is deleted, its plan is off the timeline |
 
-Nobody loses a row by it: what is pending does not count. What a live process works on is left to it.
+Nobody loses a row by it: what is pending does not count. What a live process works on is left to it. Plans
+are withdrawn by name only: they are no accident.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from drawstring.services.transaction import Session, cleared, exclusive
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.service_lease import service_lease
+from drawstring.txn.service_lease import is_leased, service_lease
 from drawstring.txn.state import TableState
 
 _COMPACTIONS: Final = frozenset({Action.COMPACTION, Action.LOG_COMPACTION})
@@ -50,11 +51,11 @@ def roll_back(state: TableState, options: WriteOptions, instant: str | None) -> 
 
     Args:
         state: the table.
-        options: of writes: lock wait.
-        instant: its requested time, None for the newest that is pending.
+        options: of writes: lock wait, and how old a sign of life may be.
+        instant: its requested time, None for the newest write that is pending.
 
     Returns:
-        What was rolled back, None when nothing is pending.
+        What was rolled back, None when no write is pending.
 
     Raises:
         InvalidError: there is no such pending action, or it is one that cannot be rolled back.
@@ -68,8 +69,7 @@ def roll_back(state: TableState, options: WriteOptions, instant: str | None) -> 
         if target is None:
             return None
         planned = _preview(found.rollback_context(), target)
-        # Other dead writes are not what was asked for: the next write takes them back.
-        left = replace(options.failed_writes, policy=FailedWritesPolicy.NEVER.value)
+        left = _left(options)
         with _free(found, target, left):
             session, timeline = cleared(found, left)
             current = next((each for each in timeline.pending() if _is_same(each, target)), None)
@@ -78,16 +78,27 @@ def roll_back(state: TableState, options: WriteOptions, instant: str | None) -> 
         return RollbackResult(planned.instant, planned.action, len(planned.files), round(watch.seconds(), 3))
 
 
-def planned_rollback(state: TableState, instant: str | None) -> PlannedRollback | None:
+def planned_rollback(state: TableState, options: WriteOptions, instant: str | None) -> PlannedRollback | None:
     """Return what `roll_back` would take back; the table stays as it is. Raises as it does."""
     config = load_config(state.storage)
     context = RollbackContext(
         state.storage, config, TimelineStore(state.storage, config, state.clock), state.clock
     )
-    target = _target(context.store.load(), instant)
+    timeline = context.store.load()
+    target = _target(timeline, instant)
     if target is None:
         return None
-    return _preview(context, target)
+    planned = _preview(context, target)
+    failed = _left(options)
+    refuse_live_writers(state.storage, state.clock, (target, *timeline.pending_writes()), failed)
+    if target.action in _PLANS and is_leased(state.storage, state.clock, state.ids, target.requested):
+        raise _running(target)
+    return planned
+
+
+def _left(options: WriteOptions) -> FailedWrites:
+    """Other dead writes are not what was asked for: the next write takes them back."""
+    return replace(options.failed_writes, policy=FailedWritesPolicy.NEVER.value)
 
 
 def _preview(context: RollbackContext, target: Instant) -> PlannedRollback:
@@ -101,14 +112,19 @@ def _preview(context: RollbackContext, target: Instant) -> PlannedRollback:
 
 
 def _target(timeline: Timeline, instant: str | None) -> Instant | None:
-    """Return the pending action to roll back; None where no instant is named and none is pending."""
-    pending = [each for each in timeline.pending() if each.action in _UNDONE]
+    """Return the pending action to roll back; None where no instant is named and no write is pending."""
     if instant is None:
-        return max(pending, key=lambda each: each.requested, default=None)
+        return max(timeline.pending_writes(), key=lambda each: each.requested, default=None)
+    pending = undoable(timeline)
     for each in pending:
         if each.requested == instant:
             return each
     raise _refusal(timeline, instant, [each.requested for each in pending])
+
+
+def undoable(timeline: Timeline) -> list[Instant]:
+    """Return the pending actions that can be rolled back."""
+    return [each for each in timeline.pending() if each.action in _UNDONE]
 
 
 def _refusal(timeline: Timeline, instant: str, pending: list[str]) -> InvalidError:
@@ -163,12 +179,16 @@ def _free(found: Session, target: Instant, failed: FailedWrites) -> Iterator[Non
         return
     with service_lease(state.storage, state.clock, state.ids, target.requested) as lease:
         if lease is None:
-            raise ConflictError(
-                f"another process runs this {target.action}: wait until it is done, or end that process",
-                instant=target.requested,
-            )
+            raise _running(target)
         yield
         lease.forget()
+
+
+def _running(target: Instant) -> ConflictError:
+    return ConflictError(
+        f"another process runs this {target.action}: wait until it is done, or end that process",
+        instant=target.requested,
+    )
 
 
 def _is_same(known: Instant, target: Instant) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from drawstring.base.errors import ConflictError, UnavailableError
 
 _HOLDER_BYTES_MAX = 200
+_TAKEN = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
 class FileLock:
@@ -46,6 +47,29 @@ class FileLock:
         self._descriptor = descriptor
         return True
 
+    def is_held(self) -> bool:
+        """Tell whether anybody holds the lock; no file is made.
+
+        Raises:
+            UnavailableError: the file system has no locks, or the file cannot be opened.
+        """
+        try:
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise self._unavailable(error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        except OSError as error:
+            if error.errno in _TAKEN:
+                return True
+            raise self._unavailable(error) from error
+        finally:
+            os.close(descriptor)
+        return False
+
     def check(self) -> None:
         """Make sure that the lock is held, and on the file that others would lock.
 
@@ -75,7 +99,7 @@ class FileLock:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
+            if error.errno in _TAKEN:
                 return False
             os.close(descriptor)
             raise self._unavailable(error) from error

@@ -103,7 +103,7 @@ class LeaseLock:
         owner = self._ids.uuid()
         found = self._storage.read_versioned(self._path)
         before = None if found is None else Lease.decode(found[0])
-        if before is not None and before.is_valid(self._clock.now_ms()) and before.owner not in _over:
+        if before is not None and self._is_good(before):
             return False
         self._owner = owner
         _over.add(owner)  # until it is known that the lease is ours: an answer may get lost
@@ -117,6 +117,11 @@ class LeaseLock:
         self._stop = threading.Event()
         threading.Thread(target=self._keep, args=(self._stop,), daemon=True, name="table-lease").start()
         return True
+
+    def is_held(self) -> bool:
+        """Tell whether anybody has a valid lease; nothing is written."""
+        found = self._storage.read_versioned(self._path)
+        return found is not None and self._is_good(Lease.decode(found[0]))
 
     def check(self) -> None:
         """Renew the lease: that succeeds only for the one who holds it.
@@ -157,6 +162,9 @@ class LeaseLock:
         lease = Lease.decode(found[0])
         left_ms = max(0, lease.valid_until_ms - self._clock.now_ms())
         return f"owner {lease.owner}, lease good for {left_ms // 1000} s more"
+
+    def _is_good(self, lease: Lease) -> bool:
+        return lease.is_valid(self._clock.now_ms()) and lease.owner not in _over
 
     def _lease(self, owner: str) -> Lease:
         return Lease(False, self._clock.now_ms() + LEASE_MS, owner)

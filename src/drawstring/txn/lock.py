@@ -32,6 +32,10 @@ class Lock(Protocol):
         """Take the lock if it is free."""
         ...
 
+    def is_held(self) -> bool:
+        """Tell whether anybody holds it; nothing is written."""
+        ...
+
     def check(self) -> None:
         """Make sure that it is still held.
 

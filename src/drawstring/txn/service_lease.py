@@ -59,7 +59,7 @@ def service_lease(storage: Storage, clock: Clock, ids: Ids, requested: str) -> I
     Yields:
         The lease, None when another process holds it.
     """
-    path = f"{LOCK_FOLDER}/{requested}{_SUFFIX}"
+    path = _path(requested)
     lock = lock_at(storage, clock, ids, path)
     if not lock.try_acquire():
         yield None
@@ -70,7 +70,16 @@ def service_lease(storage: Storage, clock: Clock, ids: Ids, requested: str) -> I
         release_lock(lock)
 
 
+def is_leased(storage: Storage, clock: Clock, ids: Ids, requested: str) -> bool:
+    """Tell whether a process holds the lease of an instant; nothing is written."""
+    return lock_at(storage, clock, ids, _path(requested)).is_held()
+
+
 def sweep_leases(storage: Storage, pending: Collection[str]) -> None:
     """Delete the leases of instants that are not pending any more; only under the table lock."""
     found = (status for status in storage.list_files(LOCK_FOLDER) if status.name.endswith(_SUFFIX))
     storage.delete([each.path for each in found if each.name.removesuffix(_SUFFIX) not in pending])
+
+
+def _path(requested: str) -> str:
+    return f"{LOCK_FOLDER}/{requested}{_SUFFIX}"

@@ -130,7 +130,7 @@ def write_twice(facts: WriteFacts, index: Index, options: WriteOptions) -> Write
 def _refusal(instant: Instant) -> ConflictError:
     return ConflictError(
         "buckets of the table are being split or merged: run that clustering (table.cluster(), drawstring"
-        " cluster) or withdraw it (table.rollback(), drawstring rollback), then write again; or leave"
+        f" cluster) or withdraw it (rollback, of {instant.requested}), then write again; or leave"
         " hoodie.clustering.updates.strategy out, and records are written to the old and the new buckets",
         instant=instant.requested,
     )
