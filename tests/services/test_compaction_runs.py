@@ -17,6 +17,7 @@ from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.txn.lease_lock import Lease
+from drawstring.txn.service_lease import service_lease
 from tests.histories import UNCOMPACTED
 from tests.services.test_compaction import FIRST, MERGED, logged, logs, versions
 from tests.write.test_faults import HOUR_MS, START_MS, STEPS_MAX, Prepared, leftovers, opened, orphans
@@ -213,6 +214,23 @@ def test_what_others_planned_is_left_to_them_until_a_compaction_is_due() -> None
         pending.append([each.requested for each in table.timeline.pending()])
     assert pending == [[planned], [planned], []]
     assert (logs(table), held(table)) == (3, [("a", "rome", 5, 5.0)])
+
+
+def test_writes_beside_a_running_compaction_do_not_each_plan_another() -> None:
+    table = create(table_type=MOR)
+    for turn in range(4):
+        table.upsert(rides(("a", "rome", turn, 1.0), ("b", "oslo", turn, 1.0)))
+    running, planned = table.schedule_compaction(), []
+    assert running is not None
+    state = table.state
+    with service_lease(state.storage, state.clock, state.ids, running):
+        for turn in range(4, 12):
+            table.upsert(rides((f"c{turn}", f"city{turn}", turn, 1.0)))
+            table.upsert(rides((f"c{turn}", f"city{turn}", turn, 2.0)))
+            planned.append(len(table.timeline.completed_of(Action.COMMIT)))
+    assert planned == [0, 0, 1, 1, 1, 2, 2, 2], "one for each five delta commits"
+    table.upsert(rides(("a", "rome", 99, 9.0)))
+    assert held(table)[0] == ("a", "rome", 99, 9.0)
 
 
 def test_a_write_plans_a_compaction_and_leaves_it_to_another_process() -> None:

@@ -16,14 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drawstring.config.compaction_keys import CompactionSettings
 from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig
 from drawstring.model.commit import WriteStat
 from drawstring.services.background import run_in_background
 from drawstring.services.committed import write_stands
 from drawstring.services.compaction import log_compact, run_pending, schedule_compaction
-from drawstring.services.compaction_strategies import is_due
+from drawstring.services.compaction_strategies import is_due, is_to_be_planned
 from drawstring.services.inline_clustering import cluster_when_due
 from drawstring.timeline.instants import instant_time
 from drawstring.timeline.timeline import Timeline
@@ -64,22 +63,13 @@ def _compact(
         log_compact(state, options)
     if not (asked.inline or asked.background or asked.schedule_inline):
         return
-    due = _is_due(state, config, asked, timeline, stats)
-    scheduled = schedule_compaction(state, options, when_due=True) if due else None
-    if asked.inline and (due or not asked.by_default):
+    # A write of base files only, one of very many perhaps, need not look through the table for log files.
+    if asked.by_default and all(stat.log_version is None for stat in stats):
+        return
+    now = instant_time(state.clock.now_ms(), config.timezone)
+    planned = is_to_be_planned(timeline, asked, now)
+    scheduled = schedule_compaction(state, options, when_due=True) if planned else None
+    if asked.inline and (not asked.by_default or is_due(timeline, asked, now)):
         run_pending(state, options)
     elif asked.background and scheduled is not None:
         run_in_background(state, options, run_pending)
-
-
-def _is_due(
-    state: TableState,
-    config: TableConfig,
-    asked: CompactionSettings,
-    timeline: Timeline,
-    stats: Sequence[WriteStat],
-) -> bool:
-    # A write of base files only, one of very many perhaps, need not look through the table for log files.
-    if asked.by_default and all(stat.log_version is None for stat in stats):
-        return False
-    return is_due(timeline, asked, instant_time(state.clock.now_ms(), config.timezone))

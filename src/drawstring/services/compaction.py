@@ -27,7 +27,7 @@ from drawstring.model.plans import CompactionOperation, CompactionPlan
 from drawstring.model.result import CommitResult
 from drawstring.services.compact_slice import CompactSlice
 from drawstring.services.compaction_plan import check_compaction, compaction_plan, log_compaction_plan
-from drawstring.services.compaction_strategies import is_due
+from drawstring.services.compaction_strategies import is_to_be_planned
 from drawstring.services.heartbeats import refuse_live_writers
 from drawstring.services.planned import PlanRunner
 from drawstring.services.progress import Progress, watched
@@ -61,7 +61,7 @@ def schedule_compaction(state: TableState, options: WriteOptions, *, when_due: b
         _check_type(state, found.config)
         timeline = found.store.load()
         now = found.store.new_time(timeline)
-        if when_due and not is_due(timeline, options.compaction, now):
+        if when_due and not is_to_be_planned(timeline, options.compaction, now):
             return None
         session, timeline = cleared(found, options.failed_writes, timeline)
         return _schedule(session, timeline, options, Action.COMPACTION)

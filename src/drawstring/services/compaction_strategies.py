@@ -85,6 +85,24 @@ def is_due(timeline: Timeline, settings: CompactionSettings, now: str) -> bool:
     return enough and late if settings.trigger is Trigger.COMMITS_AND_SECONDS else enough or late
 
 
+def is_to_be_planned(timeline: Timeline, settings: CompactionSettings, now: str) -> bool:
+    """Tell whether a compaction is due that is not planned yet.
+
+    Where nobody said who compacts, one that waits or runs counts: else every write beside it would plan
+    another. Whoever set options gets what Hudi's triggers say.
+
+    Args:
+        timeline: the table's.
+        settings: what makes it due.
+        now: the instant time at which it would be requested.
+    """
+    if not is_due(timeline, settings, now):
+        return False
+    if not (settings.by_default and settings.trigger is Trigger.COMMITS):
+        return True
+    return len(deltas_since_compaction(timeline, requested=True)) >= settings.commits
+
+
 def deltas_since_compaction(timeline: Timeline, *, requested: bool = False) -> list[str]:
     """Return the requested times of the delta commits after the last compaction.
 
