@@ -9,13 +9,18 @@ from typing import Any
 
 import pytest
 
-from drawstring.base.clock import SystemClock
+from drawstring.base.clock import SeededIds, SystemClock
 from drawstring.base.errors import ConflictError, CorruptTableError
+from drawstring.config.options import WriteOptions
+from drawstring.filegroups.lookup import SliceLookup
 from drawstring.formats.clustering_plan import decode_clustering_plan, encode_clustering_plan
+from drawstring.model.commit import WriteStat
 from drawstring.model.instant import Action
 from drawstring.services import append_merge
+from drawstring.services.append_merge import partitions_to_look_at
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
+from drawstring.txn.state import TableState
 from tests.histories import UNTENDED
 from tests.write.test_faults import leftovers, orphans
 from tests.write.test_operations import COW, MOR, create, held, rides
@@ -31,6 +36,10 @@ def append(table: Table, numbers: range, city: str = "oslo", **options: Any) -> 
         table.append(rides((f"{city}{number}", city, number, 1.0)), **UNTENDED, **options)
 
 
+def seeded(table: Table) -> Table:
+    return Table(replace(table.state, ids=SeededIds(7)))
+
+
 def groups(table: Table) -> int:
     return len(table.file_slices())
 
@@ -41,15 +50,67 @@ def merges(table: Table) -> int:
 
 @kinds
 @pytest.mark.parametrize("version", (6, 8, 9))
-def test_the_tenth_append_merges_ten_small_files(table_type: str, version: int) -> None:
+def test_small_files_are_merged_once_enough_came_together(table_type: str, version: int) -> None:
     table = create(table_type=table_type, version=version)
-    append(table, range(9))
-    assert (groups(table), merges(table)) == (9, 0)
-    append(table, range(9, 10))
+    append(table, range(3), **{FILES: 4})
+    assert (groups(table), merges(table)) == (3, 0)
+    append(table, range(3, 4), **{FILES: 4})
     assert (groups(table), merges(table)) == (1, 1)
-    assert held(table) == sorted((f"oslo{number}", "oslo", number, 1.0) for number in range(10))
+    assert held(table) == sorted((f"oslo{number}", "oslo", number, 1.0) for number in range(4))
     assert (orphans(table), leftovers(table), table.timeline.pending()) == ([], [], ())
     assert table.validate().is_sound
+
+
+def test_by_default_that_is_ten_files_or_a_few_more() -> None:
+    table = seeded(create())
+    counts = []
+    for number in range(45):
+        append(table, range(number, number + 1))
+        counts.append(groups(table))
+    assert counts[:9] == list(range(1, 10))
+    assert merges(table) >= 2
+    assert max(counts) <= 20
+    assert len(held(table)) == 45
+
+
+def test_files_are_merged_however_many_partitions_take_turns() -> None:
+    table, cities = create(), [f"city{number}" for number in range(12)]
+    for number in range(36):
+        append(table, range(number, number + 1), cities[number % 12], **{FILES: 3})
+    assert groups(table) == 12
+
+
+def test_files_are_merged_though_other_partitions_are_overwritten_in_between() -> None:
+    table = create()
+    for number in range(8):
+        append(table, range(number, number + 1), **{FILES: 4})
+        table.insert_overwrite(rides(("a", "rome", number, 1.0)), **UNTENDED)
+    assert groups(table) == 3, "one in rome; four in oslo became one, and one more each time until seven"
+
+
+def test_looking_is_a_fixed_share_of_appending_and_takes_no_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = seeded(create())
+    looked: list[str] = []
+    locked: list[Any] = []
+    slices = SliceLookup.slices
+    monkeypatch.setattr(SliceLookup, "slices", lambda self, path: looked.append(path) or slices(self, path))
+    monkeypatch.setattr(append_merge, "schedule_clustering", lambda *_: locked.append(1))
+    for number in range(60):
+        append(table, range(number, number + 1), f"city{number % 30}")
+    assert 10 <= len(looked) <= 30, "of three files one has its partition looked at"
+    assert locked == []
+
+
+def test_an_append_looks_where_it_wrote_small_files_and_nowhere_else() -> None:
+    def written(partition: str, count: int, size_bytes: int = 1) -> list[WriteStat]:
+        names = (f"{partition}{number}" for number in range(count))
+        return [WriteStat(partition, name, f"{partition}/{name}", size_bytes=size_bytes) for name in names]
+
+    ten = WriteOptions.parse({})
+    assert partitions_to_look_at(written("oslo", 10), ten) == ["oslo"]
+    assert partitions_to_look_at(written("oslo", 99, 1 << 30), ten) == []
+    drawn = [path for number in range(999) for path in partitions_to_look_at(written(f"c{number}-", 1), ten)]
+    assert 250 <= len(drawn) <= 420
 
 
 def test_a_switch_turns_it_off() -> None:
@@ -98,24 +159,6 @@ def test_a_file_larger_than_all_others_waits_for_them() -> None:
     assert sizes[1] > 5 * sizes[0]
 
 
-def test_nothing_is_listed_while_nothing_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[tuple[str, ...]] = []
-    planned = append_merge.schedule_clustering
-
-    def schedule(state: Any, options: Any, planner: Any) -> str | None:
-        looked.append(options.clustering.partitions)
-        return planned(state, options, planner)
-
-    monkeypatch.setattr(append_merge, "schedule_clustering", schedule)
-    table = create()
-    append(table, range(7))
-    append(table, range(1), "rome", **{"hoodie.parquet.small.file.limit": 0})
-    assert looked == [], "neither too few nor large files"
-    append(table, range(3))
-    assert set(looked) == {("oslo",)}, "the partition that it wrote to, and no other"
-    assert (groups(table), merges(table)) == (2, 1)
-
-
 def test_what_a_dead_process_left_is_merged_by_the_next_append(monkeypatch: pytest.MonkeyPatch) -> None:
     table = create()
     append(table, range(3))
@@ -123,11 +166,89 @@ def test_what_a_dead_process_left_is_merged_by_the_next_append(monkeypatch: pyte
         patch.setattr(append_merge, "run_clustering", lambda *_: None)
         append(table, range(3, 4), **{FILES: 4})
     assert table.timeline.pending_of(Action.CLUSTERING)
-    with pytest.raises(ConflictError, match="pending clustering"):
-        table.upsert(rides(("oslo1", "oslo", 9, 9.0)), **UNTENDED)
+    table.upsert(rides(("rome1", "rome", 9, 9.0)), **UNTENDED)
+    assert table.timeline.pending_of(Action.CLUSTERING), "it is in nobody's way there"
     append(table, range(4, 5))
     assert table.timeline.pending() == ()
-    assert (groups(table), len(held(table))) == (2, 5)
+    assert (groups(table), len(held(table))) == (3, 6)
+
+
+@kinds
+@pytest.mark.parametrize("verb", ["upsert", "delete", "insert_overwrite", "delete_partition"])
+def test_a_merge_that_a_dead_process_left_makes_way(
+    table_type: str, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = create(table_type=table_type)
+    with monkeypatch.context() as patch:
+        patch.setattr(append_merge, "run_clustering", lambda *_: None)
+        append(table, range(3), **{FILES: 3})
+    assert table.timeline.pending_of(Action.CLUSTERING)
+    write = table.delete_partition if verb == "delete_partition" else getattr(table, verb)
+    write("oslo" if verb == "delete_partition" else rides(("oslo1", "oslo", 9, 9.0)), **UNTENDED)
+    assert table.timeline.pending() == ()
+    others = [("oslo0", "oslo", 0, 1.0), ("oslo2", "oslo", 2, 1.0)]
+    changed = ("oslo1", "oslo", 9, 9.0)
+    assert (
+        held(table)
+        == {
+            "upsert": sorted([*others, changed]),
+            "delete": others,
+            "insert_overwrite": [changed],
+            "delete_partition": [],
+        }[verb]
+    )
+    assert table.validate().is_sound
+
+
+@kinds
+def test_an_update_beside_a_running_merge_goes_through_and_the_merge_makes_way(
+    table_type: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    table, run = create(table_type=table_type), append_merge.run_clustering
+
+    def beside(state: TableState, requested: str, options: WriteOptions) -> None:
+        run(state, requested, options, lambda *_: update())
+
+    def update() -> None:
+        table.upsert(rides(("oslo1", "oslo", 9, 9.0)), **UNTENDED)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(append_merge, "run_clustering", beside)
+        append(table, range(3), **{FILES: 3})
+    assert held(table) == [("oslo0", "oslo", 0, 1.0), ("oslo1", "oslo", 9, 9.0), ("oslo2", "oslo", 2, 1.0)]
+    assert "merging small files after it failed" in caplog.text
+    assert (merges(table), table.timeline.pending(), orphans(table), leftovers(table)) == (0, (), [], [])
+
+
+def test_a_merge_that_somebody_planned_by_hand_is_theirs() -> None:
+    table = create()
+    append(table, range(3), **OFF)
+    planned = table.schedule_base_file_compaction()
+    append(table, range(3, 4))
+    with pytest.raises(ConflictError, match="pending clustering"):
+        table.upsert(rides(("oslo1", "oslo", 9, 9.0)), **UNTENDED)
+    assert [each.requested for each in table.timeline.pending()] == [planned]
+
+
+def test_a_merge_of_a_damaged_file_is_withdrawn(caplog: pytest.LogCaptureFixture) -> None:
+    table = create()
+    append(table, range(2), **{FILES: 3})
+    storage = table.state.storage
+    (path, *_) = [each.path for each in storage.list_tree("oslo") if each.name.endswith(".parquet")]
+    storage.put(path, b"PAR1 is damaged PAR1")
+    append(table, range(2, 3), **{FILES: 3})
+    assert "merging small files after it failed" in caplog.text
+    assert (groups(table), table.timeline.pending()) == (3, ())
+
+
+def test_sorted_files_are_not_merged_with_unsorted_ones() -> None:
+    table = create()
+    append(table, range(3), **OFF)
+    table.cluster(**{"hoodie.clustering.plan.strategy.sort.columns": "ts"})
+    (in_order,) = (each.file_id for each in table.file_slices())
+    append(table, range(3, 6), **{FILES: 3})
+    assert (groups(table), merges(table)) == (2, 2)
+    assert in_order in {each.file_id for each in table.file_slices()}
 
 
 @pytest.mark.parametrize("error", [ConflictError("somebody else was there"), ValueError("unknown")])
@@ -141,8 +262,8 @@ def test_an_append_stands_when_merging_fails(
 
     monkeypatch.setattr(append_merge, "schedule_clustering", fail)
     with caplog.at_level(logging.WARNING, "drawstring"):
-        append(table, range(2), **{FILES: 2})
-    assert len(held(table)) == 2
+        append(table, range(3), **{FILES: 3})
+    assert len(held(table)) == 3
     assert "the write is committed, merging small files after it failed" in caplog.text
     assert str(error) in caplog.text
 

@@ -183,7 +183,7 @@ def test_a_writer_that_does_not_know_of_the_resizing_ends_it(
     def write_once(done: int = 1, total: int = 1) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(run, "write_twice", lambda facts, index, options: None)
-            patched.setattr(run, "make_way", lambda session, options, metadata: None)
+            patched.setattr(run, "make_way", lambda *_: None)
             if done == total:
                 table.upsert(rides(row(11, 900)), **ALLOW)
 

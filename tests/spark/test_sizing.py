@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import drawstring
 import drawstring.spark
+from drawstring.services import append_merge
 from tests.spark.test_tables import COW, MOR, load, save
 
 pytestmark = pytest.mark.spark
@@ -97,3 +98,18 @@ def test_appends_merge_the_small_files_that_they_leave(session: SparkSession, tm
         save(wide(session, start, 100).coalesce(1), path, "append", **COW, **due)
         assert len(file_ids(path, "rome")) == {0: 1, 100: 2, 200: 1}[start]
     assert load(session, path) == [(number, 1) for number in range(300)]
+
+
+def test_a_merge_that_a_dead_append_left_makes_way(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, due = tmp_path / "rides", {"drawstring.append.merge.min.files": "2"}
+    with monkeypatch.context() as patch:
+        patch.setattr(append_merge, "run_clustering", lambda *_: None)
+        for start in (0, 100, 200):
+            save(wide(session, start, 100).coalesce(1), path, "append", **COW, **due)
+    assert len(drawstring.open(path).timeline.pending()) == 1
+    save(wide(session, 99, 2, ts=2), path, "upsert", **COW)
+    assert drawstring.open(path).timeline.pending() == ()
+    changed = [(number, 2 if number in (99, 100) else 1) for number in range(300)]
+    assert load(session, path) == changed

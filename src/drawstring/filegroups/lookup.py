@@ -30,15 +30,23 @@ class SliceLookup:
         config: the table.
         timeline: what counts as committed.
         lets_through: whether file groups in a pending clustering may be written to.
+        yielding: requested times of clusterings whose file groups may be written to in any case.
 
     Attributes:
         timeline: what counts as committed.
     """
 
     def __init__(
-        self, storage: StorageSpec, config: TableConfig, timeline: Timeline, *, lets_through: bool = False
+        self,
+        storage: StorageSpec,
+        config: TableConfig,
+        timeline: Timeline,
+        *,
+        lets_through: bool = False,
+        yielding: frozenset[str] = frozenset(),
     ) -> None:
         self._storage = storage
+        self._yielding = yielding
         self._lets_through = lets_through
         self._config = config
         self.timeline = timeline
@@ -46,10 +54,11 @@ class SliceLookup:
         self._known: dict[str, Sequence[FileSlice]] = {}
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self._storage, self._config, self.timeline, self._lets_through
+        return self._storage, self._config, self.timeline, self._lets_through, self._yielding
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.__init__(*state[:-1], lets_through=state[-1])  # type: ignore[misc]
+        *plain, lets_through, yielding = state
+        self.__init__(*plain, lets_through=lets_through, yielding=yielding)  # type: ignore[misc]
 
     def partitions(self) -> list[str]:
         """Return all partition paths, sorted."""
@@ -78,7 +87,7 @@ class SliceLookup:
         if self._lets_through:
             return
         clustering = self.view().pending_clusterings().get((target.partition, target.file_id))
-        if clustering is not None:
+        if clustering is not None and clustering not in self._yielding:
             raise ConflictError(
                 f"file group {target.file_id} is part of a pending clustering: run that clustering"
                 f" (cluster), withdraw it (rollback, of {clustering}), or let writes through with"

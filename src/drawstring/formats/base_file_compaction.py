@@ -17,6 +17,9 @@ from drawstring.model.clustering import ClusteringGroup, ClusteringPlan
 from drawstring.model.files import join_path
 
 PLAN_KEY: Final = "drawstring.base_file_compaction_plan"
+GIVES_WAY: Final = {"drawstring.gives_way": "true"}
+"""What the extra metadata of a plan says that nobody asked for: a write to its file groups takes it back."""
+
 _VERSION: Final = 1
 
 
@@ -56,6 +59,11 @@ def base_files_of(plan: ClusteringPlan) -> list[tuple[str, tuple[str, ...]]] | N
     if PLAN_KEY not in plan.extra:
         return None
     return read_as(_operations_of, {PLAN_KEY: plan.extra[PLAN_KEY]}, "a base-file compaction plan")
+
+
+def gives_way(plan: ClusteringPlan) -> bool:
+    """Tell whether writes to the file groups of a clustering are let through, and take it back."""
+    return GIVES_WAY.items() <= plan.extra.items()
 
 
 def _operations_of(extra: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...]]]:

@@ -1,92 +1,131 @@
 """Merging the small files that appends leave, by a base-file compaction once that is worth it.
 
-    append ── writes since the last one, small files of its own ──> not due: nothing is listed
-           └─ due ──> the partitions that it wrote to ── plan ──> run, as any clustering
+    append ── a small file of its own draws the lot ──> its partition is listed, without the lock
+           └─ enough small files there ──> plan, under the lock ──> run, as any clustering
 
-The work stays bounded by what was appended: only partitions that the append wrote to are looked at, and a
-file that is larger than all smaller ones together waits until these have caught up. So whatever is merged
-ends up in a file twice as large, and a row is copied as often as its file doubles while it is small.
+Nothing is kept from one append to the next, and nothing is read to tell when to look: of so many small files
+one, by its name, has its partition looked at. So the work of looking is a fixed share of that of appending,
+over however many partitions and between whatever other writes.
+
+The work of merging stays bounded by what was appended: only partitions that the append wrote to are looked
+at, and a file that is larger than all smaller ones together waits until these have caught up. So whatever is
+merged ends up in a file twice as large, and a row is copied as often as its file doubles while it is small.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
+import zlib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
-from drawstring.base.errors import ConflictError
+from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.config.clustering_keys import BASE_FILES, PartitionFilter
 from drawstring.config.options import WriteOptions
-from drawstring.formats.base_file_compaction import base_files_of
+from drawstring.config.table import TableConfig
+from drawstring.filegroups.lookup import SliceLookup
+from drawstring.formats.base_file_compaction import GIVES_WAY, gives_way
 from drawstring.formats.clustering_plan import decode_clustering_plan
 from drawstring.model.clustering import ClusteringPlan
-from drawstring.model.commit import WriteStat
+from drawstring.model.commit import WriteOperation, WriteStat
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.services.clustering import run_clustering, schedule_clustering
-from drawstring.services.clustering_plan import plan_base_files
+from drawstring.services.clustering_plan import SORT_COLUMNS, plan_base_files
 from drawstring.services.committed import write_stands
-from drawstring.timeline.properties_store import load_config
+from drawstring.services.manual_rollback import roll_back
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.state import TableState
 
+_LOOKS: Final = 3
+"""How often a partition is looked at while the files of one merge come together, by and large."""
+
 _log: Final = logging.getLogger("drawstring")
 
 
-def merge_when_due(
-    state: TableState, options: WriteOptions, timeline: Timeline, stats: Sequence[WriteStat]
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """A table that an append was just committed to.
+
+    Attributes:
+        state: the table; its lock is free.
+        config: of the table.
+        options: of the append.
+        timeline: with the append on it.
+    """
+
+    state: TableState
+    config: TableConfig
+    options: WriteOptions
+    timeline: Timeline
+
+    @property
+    def store(self) -> TimelineStore:
+        """A fresh look at its timeline."""
+        return TimelineStore(self.state.storage, self.config, self.state.clock)
+
+
+def merge_when_due(appended: Appended, stats: Sequence[WriteStat]) -> None:
     """Merge small files after an append, when that is due; the append stands whatever becomes of it.
 
     Args:
-        state: the table; its lock is free.
-        options: of the append.
-        timeline: with the append on it.
+        appended: the table.
         stats: of the append.
     """
-    clustering = options.clustering
+    options, clustering = appended.options, appended.options.clustering
     if not options.appending.merges_appended or (
         clustering.inline or clustering.background or clustering.schedule_inline
     ):
         return
     with write_stands("merging small files", "a later append does it"):
-        if timeline.pending_of(Action.CLUSTERING):
-            _run_pending(state, options)
-        partitions = _partitions_due(options, timeline, stats)
-        if not partitions:
+        _run_left(appended)
+        chosen = _chosen(appended, partitions_to_look_at(stats, options))
+        if not chosen:
             return
         asked = replace(
             clustering,
             plan_strategy=BASE_FILES,
             cluster_by=(),
-            partitions=partitions,
+            partitions=tuple(sorted({each.partition for each in chosen})),
             partition_pattern=None,
             partition_filter=PartitionFilter.NONE,
         )
         found = replace(options, clustering=asked)
-        scheduled = schedule_clustering(state, found, plan_appended)
+        scheduled = schedule_clustering(appended.state, found, _PlanOf(frozenset(map(_name, chosen))))
         if scheduled is not None:
-            run_clustering(state, scheduled, found)
+            _run(appended.state, scheduled, found)
 
 
-def plan_appended(
-    slices: Mapping[str, Sequence[FileSlice]], options: WriteOptions, settled: frozenset[str] = frozenset()
-) -> ClusteringPlan | None:
-    """Return which small base files of partitions are merged, None when it is not worth it.
+def partitions_to_look_at(stats: Sequence[WriteStat], options: WriteOptions) -> list[str]:
+    """Return the partitions, of those that an append wrote to, that are looked at for small files (pure).
 
     Args:
-        slices: those that are free, by partition.
-        options: how many files have to come together, which are small, and how large new ones are to be.
-        settled: what else put rows in order; there is no order here.
+        stats: of the append.
+        options: how many files have to come together, and which are small.
     """
-    worthwhile = {partition: _worthwhile(each, options) for partition, each in slices.items()}
-    return plan_base_files(worthwhile, options)
+    limit_bytes, least = options.sizing.small_file_limit_bytes, options.appending.merged_files_min
+    small: dict[str, list[str]] = defaultdict(list)
+    for each in stats:
+        if each.size_bytes < limit_bytes:
+            small[each.partition].append(each.file_id)
+    one_in = max(least // _LOOKS, 1)
+    return sorted(
+        partition
+        for partition, file_ids in small.items()
+        if len(file_ids) >= least or any(zlib.crc32(each.encode()) % one_in == 0 for each in file_ids)
+    )
 
 
-def _worthwhile(slices: Sequence[FileSlice], options: WriteOptions) -> list[FileSlice]:
+def worth_merging(slices: Sequence[FileSlice], options: WriteOptions) -> list[FileSlice]:
+    """Return which small base files of a partition are merged, none when it is not worth it (pure).
+
+    Args:
+        slices: those that may be merged.
+        options: how many files have to come together, and which are small.
+    """
     limit_bytes = options.sizing.small_file_limit_bytes
     small = [each for each in slices if each.base and not each.logs and each.size_bytes < limit_bytes]
     small.sort(key=lambda each: each.size_bytes)
@@ -99,35 +138,81 @@ def _worthwhile(slices: Sequence[FileSlice], options: WriteOptions) -> list[File
     return small if len(small) >= options.appending.merged_files_min else []
 
 
-def _partitions_due(options: WriteOptions, timeline: Timeline, stats: Sequence[WriteStat]) -> tuple[str, ...]:
-    """Return the partitions that may have enough small files, going by what is known without a listing.
-
-    As many small files as this append wrote to a partition are taken to be of every write since files were
-    replaced last.
-    """
-    limit_bytes = options.sizing.small_file_limit_bytes
-    small = Counter(each.partition for each in stats if each.size_bytes < limit_bytes)
-    writes = _writes_since_replaced(timeline)
-    least = options.appending.merged_files_min
-    return tuple(sorted(partition for partition, count in small.items() if count * writes >= least))
+def _name(file_slice: FileSlice) -> tuple[str, str, str]:
+    return file_slice.partition, file_slice.file_id, file_slice.base_instant
 
 
-def _writes_since_replaced(timeline: Timeline) -> int:
-    count = 0
-    for instant in reversed(timeline.instants):
-        if instant.action in (Action.CLUSTERING, Action.REPLACE_COMMIT):
-            break
-        count += instant.is_write
-    return count
+@dataclass(frozen=True, slots=True)
+class _PlanOf:
+    """Plans the merge of those chosen slices that are there and free still, once the table is locked."""
+
+    chosen: frozenset[tuple[str, str, str]]
+
+    def __call__(
+        self, slices: Mapping[str, Sequence[FileSlice]], options: WriteOptions, settled: frozenset[str]
+    ) -> ClusteringPlan | None:
+        left = {
+            partition: worth_merging([each for each in found if _name(each) in self.chosen], options)
+            for partition, found in slices.items()
+        }
+        plan = plan_base_files(left, options)
+        return None if plan is None else replace(plan, extra={**plan.extra, **GIVES_WAY})
 
 
-def _run_pending(state: TableState, options: WriteOptions) -> None:
-    """Run base-file compactions that a process left behind when it died, which keep writers away."""
-    store = TimelineStore(state.storage, load_config(state.storage), state.clock)
+def _chosen(appended: Appended, partitions: Sequence[str]) -> list[FileSlice]:
+    if not partitions:
+        return []
+    lookup = SliceLookup(appended.state.storage.spec, appended.config, appended.timeline)
+    view = lookup.view()
+    taken = {*view.pending_clusterings(), *view.pending_compactions(), *view.pending_log_compactions()}
+    chosen: list[FileSlice] = []
+    for partition in partitions:
+        free = [each for each in lookup.slices(partition) if (partition, each.file_id) not in taken]
+        if worth_merging(free, appended.options):
+            in_order = _in_order(appended, {each.base_instant for each in free})
+            unsorted = [each for each in free if each.base_instant not in in_order]
+            chosen += worth_merging(unsorted, appended.options)
+    return chosen
+
+
+def _in_order(appended: Appended, times: set[str]) -> set[str]:
+    """Return the clusterings among some instants that sorted the rows of their files."""
+    store, found = appended.store, set()
+    for time in times:
+        instant = appended.timeline.write_at(time)
+        if instant is None or instant.action is not Action.REPLACE_COMMIT:
+            continue
+        if store.commit_metadata(instant).operation == WriteOperation.CLUSTER:
+            plan = decode_clustering_plan(store.read_requested(instant))
+            if plan.parameters.get(SORT_COLUMNS):
+                found.add(time)
+    return found
+
+
+def _run_left(appended: Appended) -> None:
+    """Run the merges that a process left behind when it died."""
+    pending = appended.timeline.pending_of(Action.CLUSTERING)
+    if not pending:
+        return
+    store = appended.store
     for instant in store.load().pending_of(Action.CLUSTERING):
-        if base_files_of(decode_clustering_plan(store.read_requested(instant))) is None:
+        if not gives_way(decode_clustering_plan(store.read_requested(instant))):
             continue
         try:
-            run_clustering(state, instant.requested, options)
+            _run(appended.state, instant.requested, appended.options)
         except ConflictError as error:
-            _log.info("the pending base-file compaction %s is left alone: %s", instant.requested, error)
+            _log.info("the pending merge %s is left alone: %s", instant.requested, error)
+
+
+def _run(state: TableState, requested: str, options: WriteOptions) -> None:
+    """Run a merge; one that fails is withdrawn, so that it does not fail every append after this one."""
+    try:
+        run_clustering(state, requested, options)
+    except ConflictError:  # another process has it, or wrote to its files, or holds the table
+        raise
+    except Exception:
+        try:
+            roll_back(state, options, requested)
+        except (DrawstringError, OSError) as error:
+            _log.info("the merge %s stays for now: %s", requested, error)
+        raise

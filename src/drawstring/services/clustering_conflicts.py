@@ -1,5 +1,7 @@
 """Writes to file groups in a pending clustering: refused, or let through at the cost of the clustering.
 
+A clustering that nobody asked for, the merge of what appends left, always makes way.
+
 Buckets that are being resized are a case of their own: `write.twice`.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 from drawstring.config.options import WriteOptions
 from drawstring.filegroups.lookup import SliceLookup
+from drawstring.formats.base_file_compaction import gives_way
 from drawstring.formats.clustering_plan import decode_clustering_plan
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import Action
@@ -28,25 +31,31 @@ def lookup_of(
         writes_twice: whether its records go where the clustering brings those that it found, too.
     """
     lets_through = writes_twice or options.clustering.allows_updates
-    return SliceLookup(session.state.storage.spec, session.config, timeline, lets_through=lets_through)
+    yielding = frozenset(
+        each.requested
+        for each in timeline.pending_of(Action.CLUSTERING)
+        if gives_way(decode_clustering_plan(session.store.read_requested(each)))
+    )
+    storage = session.state.storage.spec
+    return SliceLookup(storage, session.config, timeline, lets_through=lets_through, yielding=yielding)
 
 
-def make_way(session: Session, options: WriteOptions, metadata: CommitMetadata) -> None:
-    """Take the pending clusterings off the timeline whose file groups a write changed, if it was told to.
+def make_way(session: Session, timeline: Timeline, options: WriteOptions, metadata: CommitMetadata) -> None:
+    """Take the pending clusterings off the timeline whose file groups a write changed, if they give way.
 
-    Otherwise they stay, and whoever runs one here finds out that it is out of date. A resizing of buckets
-    goes in any case: records of this write are in the old buckets only, and another engine would lose them.
+    Others stay, and whoever runs one here finds out that it is out of date. A resizing of buckets that was
+    let through goes: records of this write are in the old buckets only, and another engine would lose them.
 
     Args:
         session: the table, locked.
+        timeline: of it, under this lock.
         options: of the write.
         metadata: what it is about to commit.
     """
     asked = options.clustering
-    if not asked.allows_updates:
-        return
     changed = metadata.touched
-    for instant in session.store.load().pending_of(Action.CLUSTERING):
+    for instant in timeline.pending_of(Action.CLUSTERING):
         plan = decode_clustering_plan(session.store.read_requested(instant))
-        if changed & plan.inputs and (asked.rolls_back_on_conflict or is_resizing(plan)):
+        told = asked.allows_updates and (asked.rolls_back_on_conflict or is_resizing(plan))
+        if changed & plan.inputs and (told or gives_way(plan)):
             cancel_clustering(session.rollback_context(), instant, options.failed_writes)

@@ -89,7 +89,7 @@ def drop_listed(
             extra={**(extra or {}), **({"schema": schema} if schema else {})},
             replaced=replaced,
         )
-        make_way(session, options, metadata)
+        make_way(session, timeline, options, metadata)
         completed = transaction.commit(metadata)
     result = CommitResult.of(completed, DELETE_PARTITION, (), watch.seconds())
     told_commit(session.state, session.config, result, watch.laps)

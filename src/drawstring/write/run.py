@@ -25,7 +25,7 @@ from drawstring.index.protocol import PARTITION, ROUTE
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.services.after_write import look_after
-from drawstring.services.append_merge import merge_when_due
+from drawstring.services.append_merge import Appended, merge_when_due
 from drawstring.services.clustering_conflicts import lookup_of, make_way
 from drawstring.services.events import told_commit
 from drawstring.services.transaction import Session, begin, clear, exclusive
@@ -115,7 +115,7 @@ def write_feed(
             if not (metadata.touched or options.allow_empty_commit):
                 transaction.abandon()
                 return CommitResult("", None, asked.name, seconds=watch.seconds())
-            make_way(session, options, metadata)
+            make_way(session, facts.timeline, options, metadata)
             completed = transaction.commit(metadata)
         watch.lap("commit")
         counted = plan.twice.once(stats) if plan.twice else stats
@@ -131,7 +131,7 @@ def _look_after(
 ) -> None:
     look_after(session.state, session.config, options, timeline, stats)
     if asked.merges_files:
-        merge_when_due(session.state, options, timeline, stats)
+        merge_when_due(Appended(session.state, session.config, options, timeline), stats)
     expire_inline(session.state, options)
 
 
