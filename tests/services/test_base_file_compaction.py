@@ -211,6 +211,7 @@ def test_a_plan_that_names_other_files_than_its_clustering_is_refused() -> None:
     fewer = replace(plan, groups=plan.groups[:1])
     table.rollback(planned)
     store.request(Action.CLUSTERING, planned, encode_clustering_plan(fewer, table.uri))
-    with pytest.raises(CorruptTableError, match="withdraw it"):
-        table.compact_base_files(instant=planned)
+    for run in (table.compact_base_files, table.cluster):
+        with pytest.raises(CorruptTableError, match=f"withdraw it .rollback, of {planned}"):
+            run(instant=planned)
     assert groups(table) == 10

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.base.errors import InvalidError
 from drawstring.config.clustering_keys import BASE_FILES
 from drawstring.config.options import WriteOptions
 from drawstring.formats.base_file_compaction import base_files_of
 from drawstring.formats.clustering_plan import decode_clustering_plan
-from drawstring.model.files import join_path
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
 from drawstring.services.clustering import run_clustering, schedule_clustering
@@ -87,19 +86,8 @@ def _check_plan(state: TableState, requested: str) -> None:
     instant = store.load().find(requested)
     if instant is None or instant.action.completed_action is not Action.REPLACE_COMMIT:
         raise _no_base_file_compaction(requested)
-    plan = decode_clustering_plan(store.read_requested(instant))
-    named = base_files_of(plan)
-    if named is None:
+    if base_files_of(decode_clustering_plan(store.read_requested(instant))) is None:
         raise _no_base_file_compaction(requested)
-    files = [
-        (g.partition, tuple(join_path(g.partition, each.base_file) for each in g.slices)) for g in plan.groups
-    ]
-    if named != files:
-        raise CorruptTableError(
-            "the plan of this base-file compaction names other files than its clustering: withdraw it"
-            " (rollback), and plan anew",
-            instant=requested,
-        )
 
 
 def _no_base_file_compaction(requested: str) -> InvalidError:

@@ -327,7 +327,7 @@ def _check_runnable(plan: ClusteringPlan, instant: Instant) -> None:
     if merged is not None and merged != base_files_in(plan.groups):
         raise CorruptTableError(
             "the plan of a base-file compaction names other files than the clustering that carries it:"
-            " take it back and plan it again",
+            f" withdraw it (rollback, of {instant.requested}), and plan anew",
             instant=instant.requested,
         )
 

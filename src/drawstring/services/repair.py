@@ -86,7 +86,8 @@ def _apply(session: Session, findings: list[Finding]) -> None:
         for finding in table_checks.partition_metadata(inventory):
             _mark_partition(inventory, (finding.path or "").strip("."))
     if Remedy.ORPHAN in asked:
-        storage.delete([each.path for each in table_checks.orphans(inventory) if each.path])
+        found = (each for each in table_checks.unmatched(inventory) if each.remedy is Remedy.ORPHAN)
+        storage.delete([each.path for each in found if each.path])
 
 
 def _mark_partition(inventory: Inventory, partition: str) -> None:

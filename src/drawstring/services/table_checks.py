@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from drawstring.base.errors import DrawstringError
@@ -136,15 +136,27 @@ def _fits(inventory: Inventory, path: str, size: int, stated: int) -> bool:
     return size == stated or (may_grow and size > stated)
 
 
-def orphans(inventory: Inventory) -> Iterator[Finding]:
-    """Data files that no write accounts for: readers pass over them, or would not if they counted."""
+def unmatched(inventory: Inventory) -> Iterator[Finding]:
+    """Base files that log files need and that do not count, and data files that nobody needs."""
+    needed = list(base_files_under_logs(inventory))
+    yield from needed
+    yield from _orphans(inventory, {finding.path for finding in needed if finding.path})
+
+
+def _orphans(inventory: Inventory, needed: Collection[str]) -> Iterator[Finding]:
+    """Data files that no write accounts for: readers pass over them, or would not if they counted.
+
+    Args:
+        inventory: the table.
+        needed: paths of those that log files were written onto all the same.
+    """
     timeline = inventory.timeline
     pending = {instant.requested for instant in timeline.pending()}
     commits = {instant.requested: commit for instant, commit in inventory.commits.items()}
     named = {
         path for commit in commits.values() for stat in commit.stats for path in (stat.path, *stat.cdc_files)
     }
-    named |= {finding.path for finding in base_files_under_logs(inventory) if finding.path}
+    named.update(needed)
     unreadable = {finding.instant for finding in inventory.unreadable}
     for status in inventory.data_files():
         file = BaseFile.parse(status) or LogFile.parse(status)
@@ -187,7 +199,7 @@ def _counts(inventory: Inventory, status: FileStatus) -> bool:
     return file is not None and inventory.timeline.completion_of(file.instant) is not None
 
 
-ALL: Final = (pending_actions, times, named_files, base_files_under_logs, orphans, partition_metadata)
+ALL: Final = (pending_actions, times, named_files, unmatched, partition_metadata)
 """In the order in which a reader of findings wants them."""
 
 
