@@ -21,6 +21,7 @@ from tests.write.test_operations import APART, COW, MOR, create, held, rides
 versions = pytest.mark.parametrize("version", (6, 9))
 OSLO = ("x", "oslo", 1, 1.0)
 CLEAN = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": 1}
+MERGED_SOON = {"drawstring.append.merge.min.files": 3}
 INLINE = {**UNTENDED, "hoodie.compact.inline": "true"}
 
 
@@ -38,8 +39,8 @@ def made(service: str, version: int) -> tuple[Table, Instant]:
         result = table.cluster()
         assert result is not None
     else:
-        for number in range(10):
-            table.append(rides((f"a{number}", "rome", 1, 1.0)), **UNTENDED)
+        for number in range(3):
+            table.append(rides((f"a{number}", "rome", 1, 1.0)), **UNTENDED, **MERGED_SOON)
     completed = Action.COMMIT if service == "compact" else Action.REPLACE_COMMIT
     (instant,) = (each for each in table.timeline.writes() if each.action is completed)
     return table, instant
