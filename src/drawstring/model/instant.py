@@ -40,6 +40,15 @@ _COMPLETED_AS = {
 WRITE_ACTIONS = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
 """Completed actions that add, change or replace data files."""
 
+COMPACTION_ACTIONS = frozenset({Action.COMPACTION, Action.LOG_COMPACTION})
+"""Pending compactions, of log files into base files or into log files."""
+
+PLANNED_ACTIONS = COMPACTION_ACTIONS | {Action.CLUSTERING}
+"""Pending actions with a plan, which somebody can run again."""
+
+FILE_ACTIONS = WRITE_ACTIONS | PLANNED_ACTIONS
+"""Actions that make data files, pending or completed."""
+
 
 class State(IntEnum):
     """How far an instant is; ordered."""

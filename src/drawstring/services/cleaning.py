@@ -23,12 +23,9 @@ from drawstring.config.clean_keys import Cleaning
 from drawstring.model.clean import CleanMetadata, CleanPolicy
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import PARTITION_METADATA, BaseFile, FileGroup, FileSlice, FileStatus
-from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
+from drawstring.model.instant import FILE_ACTIONS, Instant
 from drawstring.model.savepoint import Savepoint
 from drawstring.timeline.timeline import Timeline
-
-PENDING_MATTERS = WRITE_ACTIONS | {Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING}
-"""Pending actions that may come to need files of the time before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +86,8 @@ def earliest_retained(
         needed: requested time of the first write that readers need.
     """
     writes = timeline.writes()
-    pending = next(iter(timeline.pending_of(*PENDING_MATTERS)), None)
+    # What is pending may come to need files of the time before it.
+    pending = next(iter(timeline.pending_of(*FILE_ACTIONS)), None)
     if cleaning.policy == CleanPolicy.COMMITS:
         older = len(writes) - cleaning.commits_retained
         earliest = writes[older] if older > 0 else None

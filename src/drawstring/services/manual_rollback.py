@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final
 
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.config.failed_writes_keys import FailedWrites, FailedWritesPolicy
 from drawstring.config.options import WriteOptions
 from drawstring.model.files import LogFile
-from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
+from drawstring.model.instant import COMPACTION_ACTIONS, FILE_ACTIONS, PLANNED_ACTIONS, Action, Instant
 from drawstring.model.result import PlannedRollback, RollbackResult
 from drawstring.services.built_on import refuse_built_on
 from drawstring.services.heartbeats import refuse_live_writers
@@ -40,10 +39,6 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.service_lease import is_leased, service_lease
 from drawstring.txn.state import TableState
-
-_COMPACTIONS: Final = frozenset({Action.COMPACTION, Action.LOG_COMPACTION})
-_PLANS: Final = _COMPACTIONS | {Action.CLUSTERING}
-_UNDONE: Final = WRITE_ACTIONS | _PLANS
 
 
 def roll_back(state: TableState, options: WriteOptions, instant: str | None) -> RollbackResult | None:
@@ -91,7 +86,9 @@ def planned_rollback(state: TableState, options: WriteOptions, instant: str | No
     planned = _preview(context, target)
     failed = _left(options)
     refuse_live_writers(state.storage, state.clock, (target, *timeline.pending_writes()), failed)
-    if target.action in _PLANS and is_leased(state.storage, state.clock, state.ids, target.requested):
+    if target.action in PLANNED_ACTIONS and is_leased(
+        state.storage, state.clock, state.ids, target.requested
+    ):
         raise _running(target)
     return planned
 
@@ -106,7 +103,7 @@ def _preview(context: RollbackContext, target: Instant) -> PlannedRollback:
     _check_unused(context, target)
     refuse_built_on(context.store, context.store.load(), target)
     files = files_of(context, target)
-    if files and target.action in _PLANS:
+    if files and target.action in PLANNED_ACTIONS:
         refuse_inputs_gone(context.storage, context.config, context.store, target)
     return PlannedRollback(target.requested, str(target.action), tuple(files))
 
@@ -124,7 +121,7 @@ def _target(timeline: Timeline, instant: str | None) -> Instant | None:
 
 def undoable(timeline: Timeline) -> list[Instant]:
     """Return the pending actions that can be rolled back."""
-    return [each for each in timeline.pending() if each.action in _UNDONE]
+    return [each for each in timeline.pending() if each.action in FILE_ACTIONS]
 
 
 def _refusal(timeline: Timeline, instant: str, pending: list[str]) -> InvalidError:
@@ -174,7 +171,7 @@ def _free(found: Session, target: Instant, failed: FailedWrites) -> Iterator[Non
     """
     state = found.state
     refuse_live_writers(state.storage, state.clock, (target,), failed)
-    if target.action not in _PLANS:
+    if target.action not in PLANNED_ACTIONS:
         yield
         return
     with service_lease(state.storage, state.clock, state.ids, target.requested) as lease:
@@ -198,7 +195,7 @@ def _is_same(known: Instant, target: Instant) -> bool:
 def _undo(context: RollbackContext, target: Instant, failed: FailedWrites) -> None:
     if target.action is Action.CLUSTERING:
         cancel_clustering(context, target, failed)
-    elif target.action in _COMPACTIONS:
+    elif target.action in COMPACTION_ACTIONS:
         remove_compaction(context, target)
     else:
         rollback_instant(context, target)

@@ -22,7 +22,7 @@ from drawstring.filegroups.markers import Markers
 from drawstring.formats.savepoint_metadata import decode_restore_plan, encode_restore
 from drawstring.index.rings import FOLDERS
 from drawstring.model.files import FileStatus, LogFile
-from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, State
+from drawstring.model.instant import FILE_ACTIONS, Action, Instant, State
 from drawstring.model.plans import RollbackMetadata
 from drawstring.model.savepoint import RestoreMetadata, RestorePlan
 from drawstring.services.heartbeats import HEARTBEAT_FOLDER
@@ -39,7 +39,6 @@ from drawstring.services.written_copies import copies_of
 from drawstring.timeline.archive_writer import StateFile, state_files
 from drawstring.timeline.timeline import Timeline
 
-_UNDONE = WRITE_ACTIONS | {Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING}
 _log = logging.getLogger("drawstring")
 
 
@@ -49,7 +48,7 @@ def plan_restore(timeline: Timeline, target: Instant) -> RestorePlan:
     after = [
         each
         for each in timeline.instants
-        if each.action in _UNDONE
+        if each.action in FILE_ACTIONS
         and (
             (each.completed or each.requested) > completed
             if each.is_completed

@@ -24,7 +24,14 @@ from drawstring.formats.log_inline.blocks import scan_blocks
 from drawstring.formats.rollback_metadata import decode_rollback_plan, encode_rollback, encode_rollback_plan
 from drawstring.index.rings import drop_rings
 from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile
-from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, State
+from drawstring.model.instant import (
+    COMPACTION_ACTIONS,
+    PLANNED_ACTIONS,
+    WRITE_ACTIONS,
+    Action,
+    Instant,
+    State,
+)
 from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
 from drawstring.services.built_on import refuse_built_on
 from drawstring.services.command_blocks import append_command
@@ -36,7 +43,6 @@ from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 
-_TABLE_SERVICES = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING})
 _FIRST_TOKEN = "1-0-1"
 _log = logging.getLogger("drawstring")
 
@@ -89,7 +95,7 @@ def rollback_instant(context: RollbackContext, instant: Instant) -> None:
     if instant.is_completed:
         raise InvalidError("A completed write is not rolled back.", instant=instant.requested)
     refuse_built_on(context.store, context.store.load(), instant)
-    if instant.action in (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING):
+    if instant.action in PLANNED_ACTIONS:
         _clear_attempt(context, instant)
     elif instant.action in WRITE_ACTIONS:
         _roll_back(context, instant)
@@ -148,7 +154,7 @@ def remove_compaction(context: RollbackContext, instant: Instant) -> None:
 
 def files_of(context: RollbackContext, instant: Instant) -> list[str]:
     """Return the paths of the files that rolling a pending action back deletes, or adds a command to."""
-    if instant.action in (Action.COMPACTION, Action.LOG_COMPACTION):
+    if instant.action in COMPACTION_ACTIONS:
         listed, marked = data_files(context.storage), _marked(context, instant)
         return files_of_attempt(context.storage, instant.requested, listed, marked)
     requests = plan_rollback(_gather(context, instant)).requests
@@ -344,7 +350,7 @@ def _forget(context: RollbackContext, requested: str, target: Instant | None) ->
     Markers(context.storage, requested).remove()
     if target is None:
         return
-    if target.action in _TABLE_SERVICES and not _is_given_up(target):
+    if target.action in PLANNED_ACTIONS and not _is_given_up(target):
         context.store.stop(target)
     else:
         context.store.remove_pending(target)
