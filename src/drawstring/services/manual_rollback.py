@@ -60,13 +60,14 @@ def roll_back(state: TableState, options: WriteOptions, instant: str | None) -> 
     """
     watch = Stopwatch()
     with exclusive(state, options.lock_wait_ms) as found:
-        target = _target(found.store.load(), instant)
+        timeline = found.store.load()
+        target = _target(timeline, instant)
         if target is None:
             return None
-        planned = _preview(found.rollback_context(), target)
+        planned = _preview(found.rollback_context(), timeline, target)
         left = _left(options)
         with _free(found, target, left):
-            session, timeline = cleared(found, left)
+            session, timeline = cleared(found, left, timeline)
             current = next((each for each in timeline.pending() if _is_same(each, target)), None)
             if current is not None:
                 _undo(session.rollback_context(), current, left)
@@ -83,7 +84,7 @@ def planned_rollback(state: TableState, options: WriteOptions, instant: str | No
     target = _target(timeline, instant)
     if target is None:
         return None
-    planned = _preview(context, target)
+    planned = _preview(context, timeline, target)
     failed = _left(options)
     refuse_live_writers(state.storage, state.clock, (target, *timeline.pending_writes()), failed)
     if target.action in PLANNED_ACTIONS and is_leased(
@@ -98,13 +99,13 @@ def _left(options: WriteOptions) -> FailedWrites:
     return replace(options.failed_writes, policy=FailedWritesPolicy.NEVER.value)
 
 
-def _preview(context: RollbackContext, target: Instant) -> PlannedRollback:
+def _preview(context: RollbackContext, timeline: Timeline, target: Instant) -> PlannedRollback:
     """Return what goes with a pending action, if nobody needs it."""
     _check_unused(context, target)
-    refuse_built_on(context.store, context.store.load(), target)
+    refuse_built_on(context.store, timeline, target)
     files = files_of(context, target)
     if files and target.action in PLANNED_ACTIONS:
-        refuse_inputs_gone(context.storage, context.config, context.store, target)
+        refuse_inputs_gone(context.storage, context.config, context.store, timeline, target)
     return PlannedRollback(target.requested, str(target.action), tuple(files))
 
 

@@ -22,19 +22,21 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 
 
-def refuse_inputs_gone(storage: Storage, config: TableConfig, store: TimelineStore, pending: Instant) -> None:
+def refuse_inputs_gone(
+    storage: Storage, config: TableConfig, store: TimelineStore, timeline: Timeline, pending: Instant
+) -> None:
     """Refuse to delete what a plan made when what it was made of is gone.
 
     Args:
         storage: the table's files.
         config: its settings.
-        store: its timeline.
+        store: reads plans and commits.
+        timeline: as it is.
         pending: a compaction, log compaction or clustering with files.
 
     Raises:
         CorruptTableError: a file that it reads is gone.
     """
-    timeline = store.load()
     view = FileGroupView(timeline, config, StorageListing(storage), store)
     gone = gone_input(view, timeline, pending, store.read_requested(pending))
     if gone is not None:

@@ -94,9 +94,10 @@ def rollback_instant(context: RollbackContext, instant: Instant) -> None:
     """
     if instant.is_completed:
         raise InvalidError("A completed write is not rolled back.", instant=instant.requested)
-    refuse_built_on(context.store, context.store.load(), instant)
+    timeline = context.store.load()
+    refuse_built_on(context.store, timeline, instant)
     if instant.action in PLANNED_ACTIONS:
-        _clear_attempt(context, instant)
+        _clear_attempt(context, timeline, instant)
     elif instant.action in WRITE_ACTIONS:
         _roll_back(context, instant)
     else:
@@ -133,9 +134,10 @@ def cancel_clustering(context: RollbackContext, instant: Instant, failed: Failed
         ConflictError: another engine is running it.
         CorruptTableError: it had been completed, and its files are needed.
     """
-    refuse_built_on(context.store, context.store.load(), instant)
+    timeline = context.store.load()
+    refuse_built_on(context.store, timeline, instant)
     refuse_live_writers(context.storage, context.clock, (instant,), failed)
-    _clear_attempt(context, instant)
+    _clear_attempt(context, timeline, instant)
     _roll_back(context, Instant(instant.requested, Action.CLUSTERING, State.REQUESTED))
 
 
@@ -147,7 +149,7 @@ def remove_compaction(context: RollbackContext, instant: Instant) -> None:
     Raises:
         CorruptTableError: it had been completed, and its files are all that there is.
     """
-    _clear_attempt(context, instant)
+    _clear_attempt(context, context.store.load(), instant)
     _forget(context, instant.requested, None)
     context.store.remove_pending(instant)
 
@@ -260,11 +262,11 @@ def _read_plan(context: RollbackContext, rollback: Instant) -> RollbackPlan | No
         return None
 
 
-def _clear_attempt(context: RollbackContext, instant: Instant) -> None:
+def _clear_attempt(context: RollbackContext, timeline: Timeline, instant: Instant) -> None:
     marked = _marked(context, instant)
     doomed = files_of_attempt(context.storage, instant.requested, data_files(context.storage), marked)
     if doomed:
-        refuse_inputs_gone(context.storage, context.config, context.store, instant)
+        refuse_inputs_gone(context.storage, context.config, context.store, timeline, instant)
     context.storage.delete(doomed)
     if instant.action is Action.CLUSTERING:
         drop_rings(context.storage, instant.requested)
