@@ -158,6 +158,10 @@ class FileGroupView:
             self._clusterings = self._planned(Action.CLUSTERING, clustering_groups)
         return self._clusterings
 
+    def in_services(self) -> set[tuple[str, str]]:
+        """Return the file groups, as partition and file id, that a pending service is about."""
+        return {*self.pending_clusterings(), *self.pending_compactions(), *self.pending_log_compactions()}
+
     def _slices_of(
         self, partition: str, file_id: str, files: GroupFiles, visible: Visibility
     ) -> list[FileSlice]:

@@ -29,10 +29,10 @@ from drawstring.filegroups.lookup import SliceLookup
 from drawstring.formats.base_file_compaction import GIVES_WAY, gives_way
 from drawstring.formats.clustering_plan import decode_clustering_plan
 from drawstring.model.clustering import ClusteringPlan
-from drawstring.model.commit import WriteOperation, WriteStat
+from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
-from drawstring.services.clustering import run_clustering, schedule_clustering
+from drawstring.services.clustering import clusterings_among, run_clustering, schedule_clustering
 from drawstring.services.clustering_plan import SORT_COLUMNS, plan_base_files
 from drawstring.services.committed import write_stands
 from drawstring.services.manual_rollback import roll_back
@@ -163,30 +163,16 @@ def _chosen(appended: Appended, partitions: Sequence[str]) -> list[FileSlice]:
     if not partitions:
         return []
     lookup = SliceLookup(appended.state.storage.spec, appended.config, appended.timeline)
-    view = lookup.view()
-    taken = {*view.pending_clusterings(), *view.pending_compactions(), *view.pending_log_compactions()}
+    taken = lookup.view().in_services()
     chosen: list[FileSlice] = []
     for partition in partitions:
         free = [each for each in lookup.slices(partition) if (partition, each.file_id) not in taken]
         if worth_merging(free, appended.options):
-            in_order = _in_order(appended, {each.base_instant for each in free})
+            plans = clusterings_among(appended.store, appended.timeline, {each.base_instant for each in free})
+            in_order = {time for time, plan in plans if plan.parameters.get(SORT_COLUMNS)}
             unsorted = [each for each in free if each.base_instant not in in_order]
             chosen += worth_merging(unsorted, appended.options)
     return chosen
-
-
-def _in_order(appended: Appended, times: set[str]) -> set[str]:
-    """Return the clusterings among some instants that sorted the rows of their files."""
-    store, found = appended.store, set()
-    for time in times:
-        instant = appended.timeline.write_at(time)
-        if instant is None or instant.action is not Action.REPLACE_COMMIT:
-            continue
-        if store.commit_metadata(instant).operation == WriteOperation.CLUSTER:
-            plan = decode_clustering_plan(store.read_requested(instant))
-            if plan.parameters.get(SORT_COLUMNS):
-                found.add(time)
-    return found
 
 
 def _run_left(appended: Appended) -> None:

@@ -11,7 +11,7 @@ taken off the timeline: its rows are old.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -59,6 +59,7 @@ from drawstring.services.row_order import RowOrder
 from drawstring.services.service_files import file_settings
 from drawstring.services.transaction import Session, check_marked, cleared, exclusive
 from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.state import TableState
 
@@ -198,10 +199,9 @@ def _planned(
 ) -> ClusteringPlan | None:
     asked = options.clustering
     lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
-    view = lookup.view()
-    taken = {**view.pending_clusterings(), **view.pending_compactions(), **view.pending_log_compactions()}
     if has_rings(session.state.storage):
         return plan_rings(session, lookup, timeline, lookup.partitions(), options)
+    taken = lookup.view().in_services()
     hour = datetime.fromtimestamp(session.state.clock.now_ms() / 1000, UTC).hour
     slices = {
         partition: [each for each in lookup.slices(partition) if (partition, each.file_id) not in taken]
@@ -217,16 +217,26 @@ def _settled(
 ) -> frozenset[str]:
     """Return the clusterings among those that made a slice which put rows in the same order."""
     made = {each.base_instant for partition in slices.values() for each in partition if not each.logs}
-    found = set()
-    for time in made:
+    plans = clusterings_among(session.store, timeline, made)
+    return frozenset(time for time, plan in plans if dict(plan.parameters) == order)
+
+
+def clusterings_among(
+    store: TimelineStore, timeline: Timeline, times: Iterable[str]
+) -> Iterator[tuple[str, ClusteringPlan]]:
+    """Yield the requested times of completed clusterings among some times, with their plans.
+
+    Args:
+        store: reads commits and plans.
+        timeline: what is completed.
+        times: requested times of writes; others are passed over.
+    """
+    for time in times:
         instant = timeline.write_at(time)
-        if instant is not None and instant.action is Action.REPLACE_COMMIT:
-            metadata = session.store.commit_metadata(instant)
-            if metadata.operation == WriteOperation.CLUSTER:
-                plan = decode_clustering_plan(session.store.read_requested(instant))
-                if dict(plan.parameters) == order:
-                    found.add(time)
-    return frozenset(found)
+        if instant is None or instant.action is not Action.REPLACE_COMMIT:
+            continue
+        if store.commit_metadata(instant).operation == WriteOperation.CLUSTER:
+            yield time, decode_clustering_plan(store.read_requested(instant))
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,8 +120,7 @@ def _free_slices(
 ) -> list[FileSlice]:
     """Return the latest slices that no pending plan is about."""
     lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
-    view = lookup.view()
-    taken = {*view.pending_clusterings(), *view.pending_compactions(), *view.pending_log_compactions()}
+    taken = lookup.view().in_services()
     partitions = partitions_to_plan(lookup.partitions(), settings, day_of(time))
     return [s for each in partitions for s in lookup.slices(each) if (s.partition, s.file_id) not in taken]
 
