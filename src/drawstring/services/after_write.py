@@ -14,59 +14,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from drawstring.config.options import WriteOptions
-from drawstring.config.table import TableConfig
-from drawstring.model.commit import WriteStat
 from drawstring.services.background import run_in_background
-from drawstring.services.committed import write_stands
+from drawstring.services.committed import Committed, write_stands
 from drawstring.services.compaction import log_compact, run_pending, schedule_compaction
 from drawstring.services.compaction_strategies import is_due, is_to_be_planned
 from drawstring.services.inline_clustering import cluster_when_due
 from drawstring.timeline.instants import instant_time
-from drawstring.timeline.timeline import Timeline
-from drawstring.txn.state import TableState
 
 
-def look_after(
-    state: TableState,
-    config: TableConfig,
-    options: WriteOptions,
-    timeline: Timeline,
-    stats: Sequence[WriteStat],
-) -> None:
-    """Do what is due after a write; the write stands whatever becomes of it.
-
-    Args:
-        state: the table; its lock is free.
-        config: of the table.
-        options: of the write.
-        timeline: with the write on it.
-        stats: of the write.
-    """
-    if config.is_merge_on_read:
+def look_after(written: Committed) -> None:
+    """Do what is due after a write; the write stands whatever becomes of it."""
+    if written.config.is_merge_on_read:
         with write_stands("the compaction", "run it again"):
-            _compact(state, config, options, timeline, stats)
-    cluster_when_due(state, config, options)
+            _compact(written)
+    cluster_when_due(written.state, written.config, written.options)
 
 
-def _compact(
-    state: TableState,
-    config: TableConfig,
-    options: WriteOptions,
-    timeline: Timeline,
-    stats: Sequence[WriteStat],
-) -> None:
+def _compact(written: Committed) -> None:
+    state, options, timeline = written.state, written.options, written.timeline
     asked = options.compaction
     if asked.log_inline:
         log_compact(state, options)
     if not (asked.inline or asked.background or asked.schedule_inline):
         return
     # A write of base files only, one of very many perhaps, need not look through the table for log files.
-    if asked.by_default and all(stat.log_version is None for stat in stats):
+    if asked.by_default and all(stat.log_version is None for stat in written.stats):
         return
-    now = instant_time(state.clock.now_ms(), config.timezone)
+    now = instant_time(state.clock.now_ms(), written.config.timezone)
     planned = is_to_be_planned(timeline, asked, now)
     scheduled = schedule_compaction(state, options, when_due=True) if planned else None
     if asked.inline and (not asked.by_default or is_due(timeline, asked, now)):

@@ -24,7 +24,6 @@ from typing import Final
 from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.config.clustering_keys import BASE_FILES, PartitionFilter
 from drawstring.config.options import WriteOptions
-from drawstring.config.table import TableConfig
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.formats.base_file_compaction import GIVES_WAY, gives_way
 from drawstring.formats.clustering_plan import decode_clustering_plan
@@ -34,10 +33,8 @@ from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.services.clustering import clusterings_among, run_clustering, schedule_clustering
 from drawstring.services.clustering_plan import SORT_COLUMNS, plan_base_files
-from drawstring.services.committed import write_stands
+from drawstring.services.committed import Committed, write_stands
 from drawstring.services.manual_rollback import roll_back
-from drawstring.timeline.store import TimelineStore
-from drawstring.timeline.timeline import Timeline
 from drawstring.txn.state import TableState
 
 _LOOKS: Final = 3
@@ -46,35 +43,8 @@ _LOOKS: Final = 3
 _log: Final = logging.getLogger("drawstring")
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
-    """A table that an append was just committed to.
-
-    Attributes:
-        state: the table; its lock is free.
-        config: of the table.
-        options: of the append.
-        timeline: with the append on it.
-    """
-
-    state: TableState
-    config: TableConfig
-    options: WriteOptions
-    timeline: Timeline
-
-    @property
-    def store(self) -> TimelineStore:
-        """A fresh look at its timeline."""
-        return TimelineStore(self.state.storage, self.config, self.state.clock)
-
-
-def merge_when_due(appended: Appended, stats: Sequence[WriteStat]) -> None:
-    """Merge small files after an append, when that is due; the append stands whatever becomes of it.
-
-    Args:
-        appended: the table.
-        stats: of the append.
-    """
+def merge_when_due(appended: Committed) -> None:
+    """Merge small files after an append, when that is due; the append stands whatever becomes of it."""
     options, clustering = appended.options, appended.options.clustering
     if not options.appending.merges_appended or (
         clustering.inline or clustering.background or clustering.schedule_inline
@@ -82,7 +52,7 @@ def merge_when_due(appended: Appended, stats: Sequence[WriteStat]) -> None:
         return
     with write_stands("merging small files", "a later append does it"):
         _run_left(appended)
-        chosen = _chosen(appended, partitions_to_look_at(stats, options))
+        chosen = _chosen(appended, partitions_to_look_at(appended.stats, options))
         if not chosen:
             return
         asked = replace(
@@ -159,7 +129,7 @@ class _PlanOf:
         return None if plan is None else replace(plan, extra={**plan.extra, **GIVES_WAY})
 
 
-def _chosen(appended: Appended, partitions: Sequence[str]) -> list[FileSlice]:
+def _chosen(appended: Committed, partitions: Sequence[str]) -> list[FileSlice]:
     if not partitions:
         return []
     lookup = SliceLookup(appended.state.storage.spec, appended.config, appended.timeline)
@@ -175,7 +145,7 @@ def _chosen(appended: Appended, partitions: Sequence[str]) -> list[FileSlice]:
     return chosen
 
 
-def _run_left(appended: Appended) -> None:
+def _run_left(appended: Committed) -> None:
     """Run the merges that a process left behind when it died."""
     pending = appended.timeline.pending_of(Action.CLUSTERING)
     if not pending:

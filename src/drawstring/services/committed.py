@@ -3,13 +3,44 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.errors import DrawstringError
+from drawstring.config.options import WriteOptions
+from drawstring.config.table import TableConfig
+from drawstring.model.commit import WriteStat
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.state import TableState
 
 _log: Final = logging.getLogger("drawstring")
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A write that was just committed.
+
+    Attributes:
+        state: the table; its lock is free.
+        config: of the table.
+        options: of the write.
+        timeline: with the write on it.
+        stats: of its files.
+    """
+
+    state: TableState
+    config: TableConfig
+    options: WriteOptions
+    timeline: Timeline
+    stats: Sequence[WriteStat]
+
+    @property
+    def store(self) -> TimelineStore:
+        """A fresh look at the table's timeline."""
+        return TimelineStore(self.state.storage, self.config, self.state.clock)
 
 
 @contextmanager

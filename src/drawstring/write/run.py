@@ -25,8 +25,9 @@ from drawstring.index.protocol import PARTITION, ROUTE
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.services.after_write import look_after
-from drawstring.services.append_merge import Appended, merge_when_due
+from drawstring.services.append_merge import merge_when_due
 from drawstring.services.clustering_conflicts import lookup_of, make_way
+from drawstring.services.committed import Committed
 from drawstring.services.events import told_commit
 from drawstring.services.transaction import Session, begin, clear, exclusive
 from drawstring.services.upkeep import tidy
@@ -122,17 +123,16 @@ def write_feed(
         done = CommitResult.of(completed, asked.name, counted, watch.seconds())
         result = told_commit(state, session.config, done, watch.laps)
         tidy(session, options)
-    _look_after(session, options, Timeline.of((*facts.timeline.instants, completed)), stats, asked)
+    timeline = Timeline.of((*facts.timeline.instants, completed))
+    _look_after(Committed(state, session.config, options, timeline, stats), asked)
     return result
 
 
-def _look_after(
-    session: Session, options: WriteOptions, timeline: Timeline, stats: list[WriteStat], asked: Verb
-) -> None:
-    look_after(session.state, session.config, options, timeline, stats)
+def _look_after(written: Committed, asked: Verb) -> None:
+    look_after(written)
     if asked.merges_files:
-        merge_when_due(Appended(session.state, session.config, options, timeline), stats)
-    expire_inline(session.state, options)
+        merge_when_due(written)
+    expire_inline(written.state, written.options)
 
 
 def placed(feed: BoundFeed, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
