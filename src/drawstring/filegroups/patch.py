@@ -42,6 +42,16 @@ class PatchingOverlay:
         self.updates = 0
         self.deletes = 0
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether a change took effect on a base row."""
+        return self.updates + self.deletes > 0
+
+    @property
+    def has_new(self) -> bool:
+        """Whether there are records that the base lacks; ask once the base is through."""
+        return bool(self._is_new.any())
+
     def lay_over(self, base: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the base rows that no change touches."""
         for batch in base:

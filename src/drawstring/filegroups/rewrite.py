@@ -4,19 +4,25 @@ r"""Copy on write: stream a base file into its successor, laying the changes of 
                \-- a change wins over it --------------> dropped (the change follows at the end)
                 \- its ordering value is the greater --> kept, the change is dropped
 
-The base file passes through batch by batch; only the changes are held in memory.
+The base file passes through batch by batch; only the changes are held in memory. A file group in which every
+change is dropped, late records or deletes of keys that it lacks, stays as it is:
+
+    first batches ── a change takes effect ──> begin the successor
+                 \-- none so far: look through keys and ordering values ── none at all ──> no file
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeAlias
+from itertools import chain, islice
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError
+from drawstring.config.table import TableConfig
 from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.base_writer import BaseFileWriter
 from drawstring.filegroups.change_log import ChangeLog, taken
@@ -27,10 +33,10 @@ from drawstring.filegroups.stamp import Stamp
 from drawstring.filegroups.stitched import base_rows_of
 from drawstring.filegroups.virtual_keys import as_stored, keyed
 from drawstring.formats.base_files import Selection
-from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows
+from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows, stored_summary
 from drawstring.merge.choose import WholeMerger, merger_of
 from drawstring.merge.order import wins_over
-from drawstring.merge.versions import comparable, ordering_of
+from drawstring.merge.versions import comparable, ordering_fields, ordering_of
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
 from drawstring.schema.evolve import conform
@@ -38,6 +44,12 @@ from drawstring.schema.meta import FILE_NAME, RECORD_KEY
 from drawstring.storage.protocol import Storage
 
 Flags: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+
+_BATCHES_HELD: Final = 2
+"""Base batches that are held back while no change takes effect; most rewrites know by the first one."""
+
+_KEYS_ASKED: Final = 1024
+"""Keys of changes that a bloom filter is asked about: one that it lacks is a new record."""
 
 
 def rewrite_slice(
@@ -47,8 +59,8 @@ def rewrite_slice(
     changes: Changes,
     stamp: Stamp,
     context: TaskContext,
-) -> WriteStat:
-    """Write the next base file of a file group.
+) -> WriteStat | None:
+    """Write the next base file of a file group; None where the changes change nothing, and no file is made.
 
     Args:
         settings: of the write.
@@ -61,11 +73,17 @@ def rewrite_slice(
     Raises:
         CorruptTableError: the base file is missing or damaged.
     """
+    overlay = _overlay(changes, settings)
+    log = overlay.change_log if isinstance(overlay, Overlay) else None
+    kept = overlay.lay_over(_base_rows(storage, target, settings))
+    held = _until_a_change(kept, overlay)
+    if not overlay.has_changed:
+        is_through = len(held) < _BATCHES_HELD
+        if not overlay.has_new if is_through else _changes_nothing(settings, storage, target, changes):
+            return None
     writer = _successor(settings, storage, target, context)
     try:
-        overlay = _overlay(changes, settings)
-        log = overlay.change_log if isinstance(overlay, Overlay) else None
-        for batch in overlay.lay_over(_base_rows(storage, target, settings)):
+        for batch in chain(held, kept):
             writer.write(as_stored(batch, writer.name, settings.config), is_known=True)
         written = 0
         for records, is_known in overlay.surviving_records():
@@ -134,13 +152,18 @@ def _successor(
     )
 
 
-def _base_rows(storage: Storage, target: FileSlice, settings: FileSettings) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a slice's base file, its own name left out, what repeats as dictionaries."""
+def _base_rows(
+    storage: Storage, target: FileSlice, settings: FileSettings, schema: pa.Schema | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a slice's base file, its own name left out, what repeats as dictionaries.
+
+    With a schema they have its columns only.
+    """
     if target.base is None:
         raise CorruptTableError(
             "a copy-on-write file group has no base file: restore it from a backup", path=target.partition
         )
-    schema = physical(settings.full_schema)
+    schema = schema or physical(settings.full_schema)
     columns = [name for name in schema.names if name != FILE_NAME]
     if target.base.source is None:
         batches = read_parquet_rows(storage, target.base.status.path, columns, tuple(REPEATING))
@@ -151,11 +174,55 @@ def _base_rows(storage: Storage, target: FileSlice, settings: FileSettings) -> I
         yield keyed(conform(batch, schema), settings.config)
 
 
-def _overlay(changes: Changes, settings: FileSettings) -> Overlay | PatchingOverlay:
+def _overlay(
+    changes: Changes, settings: FileSettings, *, logs_changes: bool = True
+) -> Overlay | PatchingOverlay:
     merger = merger_of(settings.config, schema_json=settings.avro_schema)
     if isinstance(merger, WholeMerger):
-        return Overlay(changes, settings)
+        logs_changes = logs_changes and settings.config.cdc_enabled
+        return Overlay(changes, settings.config, ChangeLog(settings) if logs_changes else None)
     return PatchingOverlay(changes, settings, merger)
+
+
+def _until_a_change(
+    kept: Iterator[pa.RecordBatch], overlay: Overlay | PatchingOverlay
+) -> list[pa.RecordBatch]:
+    """Return the first batches; fewer than are held back if a change takes effect, or the base is through."""
+    held = []
+    for batch in islice(kept, _BATCHES_HELD):
+        held.append(batch)
+        if overlay.has_changed:
+            break
+    return held
+
+
+def _changes_nothing(settings: FileSettings, storage: Storage, target: FileSlice, changes: Changes) -> bool:
+    """Look through a base file for a row that the changes change, by the columns that tell."""
+    if _has_new_for_sure(storage, target, changes):
+        return False
+    overlay = _overlay(changes, settings, logs_changes=False)
+    told_by = _telling(settings) if isinstance(overlay, Overlay) else None
+    for _ in overlay.lay_over(_base_rows(storage, target, settings, told_by)):
+        if overlay.has_changed:
+            return False
+    return not overlay.has_new
+
+
+def _telling(settings: FileSettings) -> pa.Schema:
+    """Return the columns that tell whether a row stays where records are kept whole."""
+    config, full = settings.config, settings.full_schema
+    keys = () if config.populate_meta_fields else config.record_key_fields
+    names = dict.fromkeys((RECORD_KEY, *keys, *ordering_fields(config)))
+    return pa.schema([full.field(name) for name in names if name in full.names])
+
+
+def _has_new_for_sure(storage: Storage, target: FileSlice, changes: Changes) -> bool:
+    """Ask the filter of a base file whether it lacks one of the first keys, so that nobody need look."""
+    keys = changes.records.column(RECORD_KEY).slice(0, _KEYS_ASKED).combine_chunks()
+    if target.base is None or target.base.source is not None or not len(keys):
+        return False
+    bloom = stored_summary(storage, target.base.status.path).bloom_filter()
+    return bloom is not None and not bloom.contains(keys).all()
 
 
 class Overlay:
@@ -163,22 +230,32 @@ class Overlay:
 
     Args:
         changes: one record or delete per key.
-        settings: merge mode and ordering of the table.
+        config: merge mode and ordering of the table.
+        change_log: takes down what changes; None where nobody wants to know.
     """
 
-    def __init__(self, changes: Changes, settings: FileSettings) -> None:
+    def __init__(self, changes: Changes, config: TableConfig, change_log: ChangeLog | None) -> None:
         self._changes = changes
-        self._config = settings.config
+        self._config = config
         self._record_keys = changes.records.column(RECORD_KEY).combine_chunks()
         self._lost = np.zeros(changes.records.num_rows, dtype=bool)
         self._met = np.zeros(changes.records.num_rows, dtype=bool)
-        config = settings.config
         self._ordering = comparable(ordering_columns(changes.records, config) or (), config)
         self._delete_ordering = comparable(changes.delete_ordering or (), config)
         self._always_delete = changes.always_delete
-        self.change_log = ChangeLog(settings) if config.cdc_enabled else None
+        self.change_log = change_log
         self.updates = 0
         self.deletes = 0
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether a change took the place of a base row."""
+        return self.updates + self.deletes > 0
+
+    @property
+    def has_new(self) -> bool:
+        """Whether there are records that the base lacks; ask once the base is through."""
+        return not self._met.all()
 
     def lay_over(self, base: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the base rows that no change takes the place of."""

@@ -131,7 +131,9 @@ class _GroupWork:
     def _rewrite(self, target: FileSlice, changes: Changes) -> Iterator[WriteStat]:
         if not changes.is_nothing:
             settings = self._task.settings
-            yield rewrite_slice(settings, self._storage, target, changes, self._stamp, self._context)
+            stat = rewrite_slice(settings, self._storage, target, changes, self._stamp, self._context)
+            if stat is not None:
+                yield stat
 
     def _target(self, partition: str, route: str | None) -> FileSlice | None:
         lookup = self._task.lookup
