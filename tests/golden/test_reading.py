@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from drawstring.base.clock import SteppingClock
@@ -17,7 +18,9 @@ from drawstring.query.incremental import incremental_scan
 from drawstring.query.ranges import RangeSpec
 from drawstring.query.scan import Scan
 from drawstring.query.snapshot import snapshot_scan
+from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage import open_storage
+from tests.golden.cases import NAMES
 from tests.golden.compare import in_order, rows_of
 
 FactsOf = Callable[[str], TableFacts]
@@ -44,6 +47,20 @@ def test_each_column_alone_is_the_same_as_among_all(name: str, facts_of: FactsOf
     for column in everything.column_names:
         alone = snapshot_scan(facts_of(name), columns=[column]).to_arrow()
         assert in_order(rows_of(alone)) == in_order(rows_of(everything, [column]))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "_cow_" in name])
+def test_rows_are_found_by_their_keys(name: str, facts_of: FactsOf) -> None:
+    facts = facts_of(name)
+    everything = snapshot_scan(facts).to_arrow()
+    told_by = [
+        each for each in (RECORD_KEY, *facts.config.record_key_fields) if each in everything.column_names
+    ]
+    for column in told_by:
+        for value in everything[column].drop_null().to_pylist()[::7]:
+            alone = pc.field(column) == value
+            found = snapshot_scan(facts, where=alone).to_arrow()
+            assert in_order(rows_of(found)) == in_order(rows_of(everything.filter(alone)))
 
 
 @pytest.mark.parametrize("name", [LOGGED, "v9_cow_ops"])

@@ -77,6 +77,7 @@ def _read_base(storage: Storage, task: ReadTask) -> Iterator[pa.RecordBatch]:
         task.condition,
         task.schema,
         typed(task.partition_values, task.schema),
+        task.keys,
     )
     for batch in base_rows_of(storage, base, selection, task.schema, task.config):
         yield conform(with_values(batch, task.partition_values, output), output)

@@ -81,7 +81,7 @@ class _Stitched:
         stored = [each for each in needed if each not in values]
         own = [each for each in stored if each not in META_COLUMNS]
         constants = {**self.selection.constants, **typed(values, self.types)}
-        selection = replace(self.selection, constants=constants)
+        selection = replace(self.selection, constants=constants, keys=None)
         if not own:
             batches = read_base(self.storage, self.base.status.path, selection)
         elif len(own) == len(stored):

@@ -61,6 +61,8 @@ class ReadTask:
         commit_times: yield only records of these commits (incremental queries); None for all.
         partition_values: value by partition column, as the path tells; these are not read.
         history: versions of the schema, for a table that evolved it on read.
+        keys: record keys that rows of `where` can have at most, which a base file's footer may know that it
+            lacks; None for any.
     """
 
     storage: StorageSpec
@@ -73,6 +75,7 @@ class ReadTask:
     commit_times: tuple[str, ...] | None = None
     partition_values: Mapping[str, Any] = field(default_factory=dict)
     history: SchemaHistory | None = None
+    keys: tuple[str, ...] | None = None
 
     @property
     def base_renames(self) -> Renames | None:

@@ -40,12 +40,14 @@ class Selection:
         types: the table's columns: `where` sees its columns with these types, and what a file other
             than Parquet holds is turned into them.
         constants: columns whose value is known: `where` sees it in every row, whatever the file says.
+        keys: record keys that rows of `where` can have at most; None for any.
     """
 
     columns: Sequence[str]
     where: pc.Expression | None = None
     types: pa.Schema | None = None
     constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
+    keys: Sequence[str] | None = None
 
 
 def read_base(storage: Storage, path: str, selection: Selection) -> Iterator[pa.RecordBatch]:
@@ -63,7 +65,11 @@ def read_base(storage: Storage, path: str, selection: Selection) -> Iterator[pa.
     """
     if is_parquet(path):
         asked = ParquetQuery(
-            selection.columns, selection.where, types=selection.types, constants=selection.constants
+            selection.columns,
+            selection.where,
+            types=selection.types,
+            constants=selection.constants,
+            keys=selection.keys,
         )
         yield from read_parquet(storage, path, asked)
         return

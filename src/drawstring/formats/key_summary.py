@@ -7,7 +7,7 @@ a filter may say yes for a key that is not there, and Hudi looks into the file t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,6 +57,15 @@ class StoredSummary:
             return BloomFilter.decode(self.filter_text, self.filter_type) if self.filter_text else None
         except DrawstringError:
             return None
+
+    def may_hold(self, keys: Sequence[str]) -> bool:
+        """Tell whether a file may have one of a few keys; a no is certain.
+
+        Args:
+            keys: record keys.
+        """
+        bloom = self.bloom_filter() if keys else None
+        return bool(keys) and (bloom is None or bloom.contains_any(pa.array(keys, pa.string())))
 
 
 class KeySummary:

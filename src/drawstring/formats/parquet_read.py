@@ -1,6 +1,7 @@
-"""Read base files and Parquet log blocks as a stream of record batches.
+r"""Read base files and Parquet log blocks as a stream of record batches.
 
     footer -> row groups that `where` cannot rule out -> batches -> rows that `where` keeps
+          \-> nothing, where `where` is about record keys that the footer's bloom filter lacks
 
 One row group is in memory at a time (several small ones together); of a large one, a piece of each
 column. Pages that have a checksum, as parquet-mr writes it, are held to it: but for GZIP, a flipped bit is
@@ -60,6 +61,7 @@ class ParquetQuery:
         constants: columns whose value is known: `where` sees it in every row, whatever the file
             says. They are not among the columns yielded unless the file has them.
         dictionaries: text columns to yield dictionary-encoded.
+        keys: record keys that rows of `where` can have at most; None for any.
     """
 
     columns: Sequence[str] | None = None
@@ -68,6 +70,7 @@ class ParquetQuery:
     types: pa.Schema | None = None
     constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
     dictionaries: Sequence[str] = ()
+    keys: Sequence[str] | None = None
 
 
 _EVERYTHING: Final = ParquetQuery()
@@ -225,11 +228,7 @@ def stored_summary(storage: Storage, path: str) -> StoredSummary:
         CorruptTableError: the file is missing or damaged.
     """
     with about_file(path), storage.open(path) as file:
-        metadata = pq.read_metadata(file)
-        entries: Mapping[bytes, bytes] = metadata.metadata or {}
-        wanted = (FILTER, FILTER_TYPE, SMALLEST_KEY, LARGEST_KEY)
-        texts = {name: entries[name.encode()].decode() for name in wanted if name.encode() in entries}
-        return StoredSummary.of(texts, metadata.num_rows)
+        return _summary(pq.read_metadata(file))
 
 
 def former_filter(storage: Storage, path: str) -> BloomFilter | None:
@@ -243,6 +242,13 @@ def former_filter(storage: Storage, path: str) -> BloomFilter | None:
         entries: Mapping[bytes, bytes] = metadata.metadata or {}
         texts = {name: entries.get(name.encode(), b"").decode() for name in (FILTER, FILTER_TYPE)}
         return reusable_filter(texts, metadata.num_rows)
+
+
+def _summary(metadata: pq.FileMetaData) -> StoredSummary:
+    entries: Mapping[bytes, bytes] = metadata.metadata or {}
+    wanted = (FILTER, FILTER_TYPE, SMALLEST_KEY, LARGEST_KEY)
+    texts = {name: entries[name.encode()].decode() for name in wanted if name.encode() in entries}
+    return StoredSummary.of(texts, metadata.num_rows)
 
 
 def _open(
@@ -288,6 +294,8 @@ def _matching(file: pa.NativeFile, query: ParquetQuery, where: pc.Expression) ->
     looks_at = [name for name in bound.names if name in present.names and name not in query.constants]
     needed = [*wanted, *(name for name in looks_at if name not in wanted)]
     groups = groups_that_may_match(fragment, where, bound, with_table_types(present, known))
+    if groups and query.keys is not None and not _summary(parquet.metadata).may_hold(query.keys):
+        return
     for batch in _rows(file, parquet, groups, needed, query):
         kept = keep_rows(batch, where, bound, query.constants)
         if kept.num_rows:

@@ -20,6 +20,7 @@ from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action, Instant
 from drawstring.query.buckets import BucketFacts, bucket_pruning
 from drawstring.query.facts import TableFacts
+from drawstring.query.key_conditions import stored_keys
 from drawstring.query.names import check_columns
 from drawstring.query.predicate import Where, parse_where
 from drawstring.query.pruning import Partition, partitions_to_read
@@ -83,6 +84,7 @@ class Query:
         where: the condition.
         instants: which log blocks count.
         history: versions of the schema, for a table that evolved it on read.
+        keys: record keys that rows of the condition can have at most; None for any.
     """
 
     facts: TableFacts
@@ -91,6 +93,7 @@ class Query:
     where: pc.Expression | None
     instants: InstantRange
     history: SchemaHistory | None
+    keys: tuple[str, ...] | None = None
 
     @property
     def output(self) -> pa.Schema:
@@ -135,6 +138,7 @@ def snapshot_tasks(query: Query, *, read_optimized: bool = False) -> list[ReadTa
     facts = query.facts
     table = BucketFacts(facts.storage, facts.config, query.instants)
     buckets = bucket_pruning(query.where, query.schema, table)
+    query = replace(query, keys=stored_keys(query.where, facts.config, query.schema))
     found = []
     for partition in partitions_to_read(facts.view.partitions(), facts.config, query.schema, query.where):
         for file_slice in facts.view.slices(partition.path, query.instants.as_of):
@@ -164,6 +168,7 @@ def task_of(query: Query, partition: Partition, file_slice: FileSlice) -> ReadTa
         None,
         partition.values,
         query.history,
+        query.keys,
     )
 
 

@@ -1,0 +1,117 @@
+"""Reads by record key pass base files by whose bloom filter lacks the keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import drawstring
+from drawstring.base.errors import CorruptTableError
+from drawstring.table import Table
+from tests.histories import UNTENDED
+
+CITIES = ("rome", "oslo", "lima")
+TEXT = pa.string()
+SCHEMA = pa.schema([("id", TEXT), ("n", pa.int64()), ("city", pa.string())])
+COMPLEX = {
+    "properties": {"hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator"}
+}
+WITH_FILTER = {"hoodie.parquet.bloom.filter.enabled": "true", **UNTENDED}
+
+
+def rides(numbers: range, key: pa.DataType = TEXT) -> pa.Table:
+    """Return rows whose keys do not stand in order, so that row groups do not tell them apart."""
+    mixed = [number * 7919 % 1000 for number in numbers]
+    texts = mixed if pa.types.is_integer(key) else [f"{number:03}" for number in mixed]
+    cities = [CITIES[number % 3] for number in numbers]
+    return pa.table([pa.array(texts, key), pa.array(mixed), pa.array(cities)], names=SCHEMA.names)
+
+
+def table(path: Path, key: pa.DataType = TEXT, **how: Any) -> Table:
+    schema = SCHEMA.set(0, pa.field("id", key))
+    given = {"record_key": "id", "partition_by": "city", "table_type": "COPY_ON_WRITE", **how}
+    made = drawstring.create(path, schema, **given)
+    made.upsert(rides(range(300), key), **WITH_FILTER)
+    made.upsert(rides(range(100, 200), key), **WITH_FILTER)
+    return made
+
+
+def spoil_rows(made: Table, besides: str) -> None:
+    """Damage the rows of all files but those of a partition, and leave the footers as they are."""
+    for piece in made.file_slices():
+        if piece.partition != besides and piece.base:
+            path = Path(made.uri) / piece.base.status.path
+            data = bytearray(path.read_bytes())
+            footer = int.from_bytes(data[-8:-4], "little") + 8
+            data[4 : len(data) - footer] = b"\0" * (len(data) - footer - 4)
+            path.write_bytes(data)
+
+
+KEY = rides(range(300))["id"][150].as_py()
+"""In a file of the first city."""
+
+TOLD = [
+    f"id = '{KEY}'",
+    f"id = '{KEY}' AND n >= 0",
+    f"id IN ('{KEY}', 'unknown')",
+    f"_hoodie_record_key = '{KEY}'",
+    f"(id = '{KEY}' OR id = 'unknown') AND n < 1000",
+]
+
+
+@pytest.mark.parametrize("where", TOLD)
+def test_the_rows_of_files_without_the_key_are_not_looked_at(tmp_path: Path, where: str) -> None:
+    made = table(tmp_path / "t")
+    spoil_rows(made, besides=CITIES[0])
+    assert made.scan(columns=["id"], where=where).to_arrow()["id"].to_pylist() == [KEY]
+
+
+@pytest.mark.parametrize("where", [f"id = '{KEY}' OR n = 5", "id LIKE '5%'", "n = 5", f"id > '{KEY}'"])
+def test_other_conditions_look_at_all_rows(tmp_path: Path, where: str) -> None:
+    made = table(tmp_path / "t")
+    spoil_rows(made, besides=CITIES[0])
+    with pytest.raises(CorruptTableError):
+        made.scan(columns=["id"], where=where).to_arrow()
+
+
+@pytest.mark.parametrize("key", [pa.string(), pa.int32(), pa.int64()], ids=str)
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        COMPLEX,
+        {**COMPLEX, "version": 8},
+        {"partition_by": ()},
+        {"table_type": "MERGE_ON_READ"},
+    ],
+    ids=["simple", "complex", "complex in version 8", "without partitions", "merge on read"],
+)
+def test_every_key_is_found(tmp_path: Path, key: pa.DataType, how: dict[str, Any]) -> None:
+    made = table(tmp_path / "t", key, **how)
+    for value in made.scan(columns=["id"]).to_arrow()["id"].to_pylist()[::17]:
+        text = f"'{value}'" if pa.types.is_string(key) else value
+        assert made.scan(columns=["id"], where=f"id = {text}").to_arrow()["id"].to_pylist() == [value]
+
+
+def test_keys_that_another_generator_made_are_found(tmp_path: Path) -> None:
+    """A table that does not say what makes its keys, as old ones do not, may have any."""
+    made = table(tmp_path / "t", **COMPLEX, version=6)
+    stored = tmp_path / "t/.hoodie/hoodie.properties"
+    kept = [line for line in stored.read_text().splitlines() if "keygenerator" not in line]
+    stored.write_text("\n".join(kept) + "\n")
+    reopened = drawstring.open(made.uri)
+    assert reopened.scan(where=f"id = '{KEY}'").to_arrow().num_rows == 1
+
+
+def test_files_without_a_filter_are_read(tmp_path: Path) -> None:
+    made = table(tmp_path / "t")
+    for piece in made.file_slices():
+        assert piece.base
+        path = tmp_path / "t" / piece.base.status.path
+        rows = pq.ParquetFile(path).read()
+        pq.write_table(rows.replace_schema_metadata(None), path)
+    assert made.scan(where=f"id = '{KEY}'").to_arrow().num_rows == 1
