@@ -107,7 +107,27 @@ def test_a_commit_that_completed_before_an_earlier_one_is_not_lost_by_the_upgrad
     ]
     keys, position = followed(table, position)
     assert keys == ["k2"]
+    assert "requested" in json.loads(position or ""), "the first completed after the second"
     assert followed(table, position)[0] == []
+    write(table, 3)
+    keys, position = followed(table, position)
+    assert (keys, "requested" in json.loads(position or "")) == (["k3"], False)
+
+
+def test_after_the_first_batch_of_the_new_version_a_position_is_as_any_other() -> None:
+    table = create(version=6)
+    write(table, 0, 1)
+    _, before = followed(table, None)
+    table.upgrade(9)
+    write(table, 2, 3)
+    keys, position = followed(table, before, 1)
+    last = table.timeline.writes()[-2].completed
+    assert (keys, json.loads(position or "")) == (["k2"], {"version": 1, "time": last})
+    assert followed(table, position)[0] == ["k3"]
+    facts = load_facts(table.state.storage, table.state.clock)
+    ends = [position_from(facts, each) for each in (before, position)]
+    again = batch_scan(facts, ends[0], ends[1], FollowSpec()).to_arrow()
+    assert again.column("id").to_pylist() == ["k2"], "planned again from what was stored"
 
 
 @pytest.mark.parametrize("is_old", [False, True], ids=["new-position", "old-position"])

@@ -53,8 +53,15 @@ class Position:
         return by_request or time_of(write) <= self.time
 
     def moved(self, facts: TableFacts, time: str) -> Position:
-        """Return the position at a later time of the table."""
-        return Position(time, self.requested if _has_completion_times(facts) else time)
+        """Return the position at a later time of the table.
+
+        What was requested up to some time is forgotten once all of that is known by its completion, too.
+        """
+        if not _has_completion_times(facts):
+            return Position(time, time)
+        if self.requested is None or _has_later(facts, time, self.requested):
+            return Position(time, self.requested)
+        return Position(time)
 
     def fields(self) -> dict[str, Any]:
         """Return what the stored position consists of."""
@@ -105,6 +112,14 @@ def position_from(facts: TableFacts, stored: Any) -> Position:
 
 def _has_completion_times(facts: TableFacts) -> bool:
     return facts.config.layout >= LAYOUT_WITH_COMPLETION_TIMES
+
+
+def _has_later(facts: TableFacts, time: str, requested: str) -> bool:
+    """Tell whether anything that was requested up to one time completed after another, or may do so."""
+    found = find_range(facts, RangeSpec(time, None, holes=Holes.BLOCK))
+    return any(
+        each.requested <= requested for each in (*found.writes, *found.archived, *facts.timeline.pending())
+    )
 
 
 def _names_a_request(facts: TableFacts, time: str) -> bool:
