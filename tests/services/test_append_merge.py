@@ -27,6 +27,11 @@ from tests.write.test_operations import COW, MOR, create, held, rides
 
 FILES = "drawstring.append.merge.min.files"
 OFF = {"drawstring.append.merge": "false"}
+SHORT = {
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+}
 
 kinds = pytest.mark.parametrize("table_type", [COW, MOR])
 
@@ -111,6 +116,19 @@ def test_an_append_looks_where_it_wrote_small_files_and_nowhere_else() -> None:
     assert partitions_to_look_at(written("oslo", 99, 1 << 30), ten) == []
     drawn = [path for number in range(999) for path in partitions_to_look_at(written(f"c{number}-", 1), ten)]
     assert 250 <= len(drawn) <= 420
+
+
+@pytest.mark.parametrize("version", (6, 9))
+def test_an_append_that_archives_merges_as_well(version: int, caplog: pytest.LogCaptureFixture) -> None:
+    table, archived = create(version=version), 0
+    for number in range(14):
+        before = table.timeline.start
+        table.append(rides((f"k{number}", "oslo", number, 1.0)), **{FILES: 2}, **SHORT)
+        archived += table.timeline.start != before
+    assert archived > 3
+    assert "merging small files" not in caplog.text
+    assert groups(table) <= 4
+    assert len(held(table)) == 14
 
 
 def test_a_switch_turns_it_off() -> None:

@@ -132,13 +132,15 @@ class _PlanOf:
 def _chosen(appended: Committed, partitions: Sequence[str]) -> list[FileSlice]:
     if not partitions:
         return []
-    lookup = SliceLookup(appended.state.storage.spec, appended.config, appended.timeline)
+    store = appended.store
+    timeline = store.load()  # as it is by now: the append may have archived some of what it knew
+    lookup = SliceLookup(appended.state.storage.spec, appended.config, timeline)
     taken = lookup.view().in_services()
     chosen: list[FileSlice] = []
     for partition in partitions:
         free = [each for each in lookup.slices(partition) if (partition, each.file_id) not in taken]
         if worth_merging(free, appended.options):
-            plans = clusterings_among(appended.store, appended.timeline, {each.base_instant for each in free})
+            plans = clusterings_among(store, timeline, {each.base_instant for each in free})
             in_order = {time for time, plan in plans if plan.parameters.get(SORT_COLUMNS)}
             unsorted = [each for each in free if each.base_instant not in in_order]
             chosen += worth_merging(unsorted, appended.options)
