@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from drawstring.model.instant import Action
+from tests.sim.steps import take
 from tests.sim.world import Moment, Step, World
+
+ALLOWED = ("pending", "keys")
+"""What validate may find at any time: plans that wait."""
 
 KEPT = 3
 """Commits that queries may go back by; what is older a clean may have taken."""
@@ -39,14 +44,17 @@ def check_recovery(world: World, finished: World | None, where: str) -> None:
         where: the death was.
     """
     probe = Step("upsert", (99,))
-    world.take(probe)
+    take(world, probe)
     if finished is not None and world.held() != world.rows:
         world.rows, world.moments = dict(finished.rows), list(finished.moments)
         world.apply(probe.keys)
     assert world.held() == world.rows, f"{where}, and a write after it"
-    pending = [str(each) for each in world.table().timeline.pending_writes()]
+    timeline = world.table().timeline
+    pending = [*timeline.pending_writes(), *timeline.pending_of(Action.ROLLBACK, Action.RESTORE)]
     assert pending == [], f"{where}: {pending} are pending still"
-    waiting = {each.requested for each in world.table().timeline.pending()}
+    waiting = {each.requested for each in timeline.pending()}
     markers = [status.path for status in world.storage.list_tree(".hoodie/.temp")]
     left = [path for path in markers if path.split("/")[2] not in waiting]
     assert left == [], f"{where}: markers stay"
+    bad = [found for found in world.table().validate().findings if found.check not in ALLOWED]
+    assert bad == [], where

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from drawstring.model.validation import Severity
 from tests.sim.checks import KEPT, check_queries, check_recovery
-from tests.sim.world import CHANGES_MAX, Kind, Step, World, die_everywhere
+from tests.sim.steps import CHANGES_MAX, die_everywhere, take
+from tests.sim.world import Kind, Step, World
 
 DIES = 0.3
 """How often a step dies in the life of a table itself."""
@@ -44,6 +45,16 @@ LIFE = (
     Step("insert_overwrite", C),
     Step("delete_partition", city="oslo"),
     Step("upsert", A),
+    Step("append", B),
+    Step("leave_merge", B),
+    Step("update", (1,)),
+    Step("leave_merge", (2, 4)),
+    Step("append", B),
+    Step("append", B),
+    Step("leave_merge", B),
+    Step("rollback", B),
+    Step("die", B),
+    Step("rollback", B),
     Step("clean"),
     Step("archive"),
     Step("upsert", C),
@@ -76,7 +87,7 @@ def live(kind: Kind, steps: Sequence[Step], seed: int | None = None, every: int 
         if seed is not None and draw.random() < DIES:
             world = draw.choice(deaths)
         else:
-            world.take(step)
+            take(world, step)
         check_queries(world, f"{kind}, step {number}: {step}")
     findings = world.table().validate().findings
     assert [found for found in findings if found.severity is Severity.ERROR] == []

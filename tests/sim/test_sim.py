@@ -7,7 +7,8 @@ import os
 import pytest
 
 from tests.sim.life import CHOSEN, KINDS, LIFE, live
-from tests.sim.world import Kind, random_steps
+from tests.sim.steps import random_steps
+from tests.sim.world import Kind
 
 FIRST = int(os.environ.get("SIM_SEED", "0"))
 SEEDS = int(os.environ.get("SIM_SEEDS", "3"))
