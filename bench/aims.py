@@ -37,12 +37,21 @@ def aims() -> Iterator[Aim]:
     yield Aim(peers.LOCAL_MOR, "bulk_insert", ("pyarrow-mor",), 1 / 1.5)
     yield Aim(peers.LOCAL_COW, "bulk_insert", ("pyarrow-cow",), 1 / 1.5)
     yield Aim(peers.LOCAL_MOR, "upsert", ("delta-rs",), 3.0)
-    yield Aim(peers.LOCAL_COW, "upsert", ("delta-rs",), 1.0)
+    for step in STEPS:
+        yield Aim(peers.LOCAL_COW, step, ("delta-rs",), 1.0)
     for step in ("bulk_insert", "scan_base", "upsert", "late", "snapshot"):
         yield Aim(peers.LOCAL_MOR, step, ("hudi-rs-rc-mor",), 1.0)
         yield Aim(peers.LOCAL_COW, step, ("hudi-rs-rc-cow",), 1.0)
     for step in ("snapshot", "snapshot_all", "incremental"):
         yield Aim(peers.LOCAL_MOR, step, (READ_ONLY,), 1.0)
+    for ours, hudi in ((peers.SCALING_MOR, "hudi-bucket-mor"), ("drawstring-bloom-cow", "hudi-bloom-cow")):
+        for step in STEPS:
+            yield Aim(ours, step, (hudi,), 5.0)
+    for step in STEPS:
+        yield Aim(peers.SCALING_COW, step, ("delta-rs-merge",), 1.0)
+    for index, kind in peers.HUDI_INDEXES:
+        for step in ("bulk_insert", "upsert", "new_rows", "delete"):
+            yield Aim(peers.on_spark(index, kind), step, (peers.of_hudi(index, kind),), 5.0)
     for step, peak in (("compact", 4.0), ("cluster", 1.0)):
         yield Aim(peers.SERVICES, step, ("services-hudi",), 5.0)
         yield Aim(peers.SERVICES, f"peak memory of {step}", ("services-hudi",), peak)

@@ -34,6 +34,7 @@ class Peer:
         jars: Maven coordinates; a peer with jars runs on PySpark 3.5.
         module: package that it needs.
         task: text in the command lines of processes whose largest is watched, rather than all together.
+        beside: the peer that its seconds are compared with, if not the first of its table.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Peer:
     jars: tuple[str, ...] = ()
     module: str = "pyarrow"
     task: str = ""
+    beside: str = ""
 
 
 LOCAL_MOR, LOCAL_COW = "drawstring-mor", "drawstring-cow"
@@ -53,9 +55,23 @@ WITH_LOGS = "-with-logs"
 LARGE_SLICE = "large-slice"
 SCALING_MOR, SCALING_COW = "drawstring-bucket-mor", "drawstring-simple-cow"
 INDEXES, INDEXES_SPARK = "bucket-mor", "spark-bucket-mor"
+HUDI_INDEXES = (("bucket", "mor"), ("bloom", "mor"), ("bucket", "cow"), ("bloom", "cow"), ("simple", "cow"))
+"""Each index and kind of table that Hudi takes part with."""
+INDEXES_SCRIPT = "indexes_drawstring.py"
 MEMORY, MEMORY_SPARK = "memory", "memory-spark"
 SOAK, TIMELINE = "soak", "timeline"
 SERVICES, FILES, LARGE_GROUP = "services", "small-files", "large-group"
+
+
+def on_spark(index: str, kind: str) -> str:
+    """Return the name of the peer that is drawstring on Spark with an index."""
+    return f"spark-{index}-{kind}"
+
+
+def of_hudi(index: str, kind: str) -> str:
+    """Return the name of the peer that is Hudi with an index."""
+    return f"indexes-hudi-{index}-{kind}"
+
 
 PEERS = (
     Peer(LOCAL_MOR, "embedded", "mor", "drawstring_local.py", ("mor",)),
@@ -82,7 +98,7 @@ PEERS = (
     Peer("hudi-bucket-mor", "scaling", "mor", "scaling_hudi_jvm.py", ("mor", "bucket"), jars=HUDI),
     Peer("hudi-bloom-cow", "scaling", "cow", "scaling_hudi_jvm.py", ("cow", "bloom"), jars=HUDI),
     *(
-        Peer(f"{index}-{kind}", "indexes", kind, "indexes.py", ("local", kind, index))
+        Peer(f"{index}-{kind}", "indexes", kind, INDEXES_SCRIPT, ("local", kind, index))
         for kind, indexes in (
             ("mor", ("bucket", "log", "bloom", "simple")),
             ("cow", ("bucket", "bloom", "simple")),
@@ -91,15 +107,26 @@ PEERS = (
     ),
     *(
         Peer(
-            f"spark-{index}-{kind}",
+            on_spark(index, kind),
             "indexes-spark",
             kind,
-            "indexes.py",
+            INDEXES_SCRIPT,
             ("spark", kind, index),
             module="pyspark",
         )
-        for kind, indexes in (("mor", ("bucket", "log", "bloom")), ("cow", ("bucket", "bloom")))
-        for index in indexes
+        for index, kind in (*HUDI_INDEXES, ("log", "mor"))
+    ),
+    *(
+        Peer(
+            of_hudi(index, kind),
+            "indexes-hudi",
+            kind,
+            "indexes_hudi_jvm.py",
+            (kind, index),
+            jars=HUDI,
+            beside=on_spark(index, kind),
+        )
+        for index, kind in HUDI_INDEXES
     ),
     Peer(MEMORY, "memory", "cow", "memory.py", ("local",)),
     Peer(MEMORY_SPARK, "memory", "cow", "memory.py", ("spark",), module="pyspark", task="pyspark.daemon"),
@@ -118,6 +145,7 @@ _SUITE_OF = {
     "scaling": "scaling",
     "indexes": "indexes",
     "indexes-spark": "indexes",
+    "indexes-hudi": "indexes",
     "memory": "memory",
     "soak": "soak",
     "timeline": "timeline",

@@ -41,6 +41,7 @@ HEADS = {
     "scaling": "Upsert of 1,000 rows",
     "indexes": "Indexes, embedded",
     "indexes-spark": "Indexes, on Spark",
+    "indexes-hudi": "Apache Hudi, on Spark",
     "memory": "Large writes",
     "timeline": "10,000 instants",
     "services": "Services, on Spark",
@@ -63,6 +64,7 @@ NOTES = {
     "scaling": "Seconds of one upsert, the median of three.",
     "indexes": _INDEXES_NOTE,
     "indexes-spark": _INDEXES_NOTE,
+    "indexes-hudi": "Hudi's in parentheses: how many times drawstring's with the same index.",
     "services": _SERVICES_NOTE,
     "files": _SERVICES_NOTE,
     "group": _SERVICES_NOTE,
@@ -128,7 +130,7 @@ def _cell(results: Results, peer: str, step: str) -> str:
     if seconds is None:
         return ""
     known = peers.BY_NAME[peer]
-    ours = OURS[known.engine, known.kind]
+    ours = known.beside or OURS[known.engine, known.kind]
     base = results.seconds(ours, step)
     ratio = f" ({seconds / base:.1f}x)" if base and peer != ours else ""
     return f"{seconds:.2f}{ratio}"

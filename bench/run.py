@@ -35,7 +35,7 @@ def main(words: list[str] | None = None) -> int:
     if options.list:
         for peer in PEERS:
             able = command(peer, Path("DATA"), Path("TABLES"))
-            print(f"{peer.name:22} {able.why if isinstance(able, Missing) else 'ready'}")
+            print(f"{peer.name:24} {able.why if isinstance(able, Missing) else 'ready'}")
         return 0
     if options.work is not None:
         options.work.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def _data(peers: tuple[Peer, ...], size: data.Size, folder: Path) -> dict[str, A
         return {}
     _say(f"making {size.rows:,} rows and {size.batches} batches of {size.updates + size.inserts:,}")
     expected: dict[str, Any] = data.make(folder, size)["expected"]
-    if engines & {"indexes", "indexes-spark"}:
+    if engines & {"indexes", "indexes-spark", "indexes-hudi"}:
         data.make_new_rides(folder, size)
     return expected
 
@@ -95,7 +95,7 @@ def _run_peer(peer: Peer, able: Command, work: Path, results: Results) -> bool:
             for measured in _steps(peer.name, process, watch):
                 results.steps.append(measured)
                 told = f"{measured.seconds:8.2f} s {measured.peak_mb:7,} MB"
-                _say(f"{peer.name:22} {measured.step:20} {told}")
+                _say(f"{peer.name:24} {measured.step:20} {told}")
             code = process.wait()
         finally:
             watch.stop()

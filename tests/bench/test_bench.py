@@ -197,6 +197,18 @@ def test_indexes_are_compared_on_the_same_writes(tmp_path: Path, capsys: pytest.
     assert "| new_rows " in shown
 
 
+def test_an_index_on_spark_is_compared_with_hudis_of_the_same_kind() -> None:
+    results = results_of(
+        Measured("spark-bucket-mor", "upsert_1", 0.5, 900, None),
+        Measured("spark-bloom-cow", "upsert_1", 2.0, 900, None),
+        Measured("indexes-hudi-bloom-cow", "upsert_1", 13.0, 900, None),
+    )
+    assert "13.00 (6.5x)" in report.text(results)
+    assert "| spark-bloom-cow against indexes-hudi-bloom-cow | upsert |       2.00 | 13.00 |   6.5 |" in (
+        aims.text(results)
+    )
+
+
 @pytest.mark.long
 def test_large_writes_are_told_with_their_peaks_and_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
