@@ -98,7 +98,7 @@ interop-short: setup-interop ## the part of interop that takes some minutes, Hud
 test-spark-oldest: ## the tests on the lowest versions that pyproject.toml allows, PySpark 4.0 among them
 	@scripts/venv.sh .venv-oldest requirements/oldest.lock --project
 	@home="$$(.venv-oldest/bin/python scripts/jdk.py --newest 21)"; [ -n "$$home" ] && export JAVA_HOME="$$home"; \
-	    .venv-oldest/bin/python -m pytest -o filterwarnings=default $(ARGS)
+	    .venv-oldest/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "not long" -o filterwarnings=default $(ARGS)
 
 .PHONY: lock
 lock: setup ## write the lock files anew (ARGS=--upgrade for the newest versions)
