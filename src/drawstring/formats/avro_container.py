@@ -156,10 +156,10 @@ def encode_container(schema: dict[str, Any], record: dict[str, Any]) -> bytes:
         schema: Avro schema of the record.
         record: values by field; a missing field takes its default.
     """
-    stream = io.BytesIO()
-    fastavro.schemaless_writer(stream, fastavro.parse_schema(schema), record)
-    datum = stream.getvalue()
     text = json.dumps(schema, separators=(",", ":")).encode()
+    stream = io.BytesIO()
+    fastavro.schemaless_writer(stream, _parsed(text)[1], record)
+    datum = stream.getvalue()
     sync = hashlib.blake2b(datum, digest_size=_SYNC_BYTES).digest()
     entry = [encode_long(1), *_sized(b"avro.schema"), *_sized(text), encode_long(0)]
     return b"".join([MAGIC, *entry, sync, encode_long(1), *_sized(datum), sync])

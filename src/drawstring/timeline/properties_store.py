@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import CorruptTableError, InvalidError
@@ -37,6 +39,9 @@ _SET_BY_SPARK = ("hoodie.table.cdc.enabled", "hoodie.table.timeline.timezone")
 _LAST_OF_SPARK = "hoodie.table.base.file.format"
 """Hudi's Spark writer sets all three, and the last one comes at the end of its files."""
 
+_FILES_KNOWN: Final = 64
+"""Properties files of which it is remembered what they say."""
+
 _FOLDERS = (".hoodie/.aux", ".hoodie/.temp")
 _TIMELINE_FOLDERS = {1: ".hoodie", 2: ".hoodie/timeline"}
 
@@ -44,7 +49,7 @@ _TIMELINE_FOLDERS = {1: ".hoodie", 2: ".hoodie/timeline"}
 @dataclass(frozen=True, slots=True)
 class _Stored:
     data: bytes
-    properties: Mapping[str, str]
+    config: TableConfig
     from_backup: bool
 
 
@@ -56,7 +61,7 @@ def load_config(storage: Storage) -> TableConfig:
         CorruptTableError: neither the properties nor their backup can be read, or only they are gone.
         UnsupportedError: the table's version is not known.
     """
-    config = table_config(_load(storage).properties)
+    config = _load(storage).config
     if config.key_generator is KeyGeneratorType.USER_PROVIDED:
         config = replace(config, key_function=registered_key_generator(config.key_generator_class))
     if config.merge_mode is MergeMode.CUSTOM:
@@ -93,7 +98,7 @@ def problem_of_properties(storage: Storage) -> str | None:
 
 def restore_properties(storage: Storage, clock: Clock) -> None:
     """Put the properties that count in their place."""
-    save_properties(storage, _load(storage).properties, clock)
+    save_properties(storage, _load(storage).config.properties, clock)
 
 
 def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock) -> TableConfig:
@@ -126,9 +131,10 @@ def _load(storage: Storage) -> _Stored:
             data = storage.read(path)
         except (FileNotFoundError, NotADirectoryError):
             continue
-        problem = _problem(properties := decode_properties(data), data)
-        if problem is None:
-            return _Stored(data, properties, path == BACKUP_PATH)
+        found = _understood(data)
+        if isinstance(found, TableConfig):
+            return _Stored(data, found, path == BACKUP_PATH)
+        problem = found
     if problem is None and _has_timeline(storage):
         raise _lost(storage)
     if problem is None:
@@ -143,20 +149,25 @@ def _load(storage: Storage) -> _Stored:
     )
 
 
-def _problem(properties: Mapping[str, str], data: bytes) -> str | None:
-    """Say what marks a properties file as half-written, None when nothing does."""
+@lru_cache(maxsize=_FILES_KNOWN)
+def _understood(data: bytes) -> TableConfig | str:
+    """Return what a properties file says, or what marks it as half-written.
+
+    It is read at every look at a table, and stays the same for long.
+    """
     if not data.strip():
         return "the file is empty"
     if not data.endswith((b"\n", b"\r")):
         return "its last line has no end"
+    properties = decode_properties(data)
     try:
-        version = table_config(properties).version
+        config = table_config(properties)
     except CorruptTableError as error:
         return error.message.partition(": restore")[0]
-    lost = [key for key in _ALWAYS[version] if not properties.get(key)]
+    lost = [key for key in _ALWAYS[config.version] if not properties.get(key)]
     if all(key in properties for key in _SET_BY_SPARK) and _LAST_OF_SPARK not in properties:
         lost.append(_LAST_OF_SPARK)
-    return f"{', '.join(lost)} is missing: its end was cut off" if lost else None
+    return f"{', '.join(lost)} is missing: its end was cut off" if lost else config
 
 
 def _encode(properties: Mapping[str, str], clock: Clock) -> bytes:
