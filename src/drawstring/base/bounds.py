@@ -11,6 +11,9 @@ BATCH_ROWS: Final = 65_536
 ROW_GROUP_ROWS: Final = 250_000
 """Rows in a row group of a base file."""
 
+LITTLE_BYTES: Final = 256 << 10
+"""Bytes of files on this machine that one thread reads sooner than several begin."""
+
 EXCHANGE_BYTES_MAX: Final = 512 << 20
 """Bytes that an exchange of the local engine keeps in memory before it spills to disk."""
 

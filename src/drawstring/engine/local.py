@@ -11,12 +11,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
+from drawstring.base.threads import at_once
 from drawstring.engine.grouping import GroupKey, split_by
 from drawstring.engine.matching import WantedKeys, left_pairs, with_null_left
 from drawstring.engine.protocol import BatchFunction, TaskContext, TaskFunction
@@ -51,10 +53,7 @@ class LocalEngine:
 
     def map(self, task: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Run a task for each item, results in the items' order."""
-        if len(items) <= 1:
-            return [task(item) for item in items]
-        with ThreadPoolExecutor(min(self.threads, len(items))) as pool:
-            return list(pool.map(task, items))
+        return at_once(task, items, self.threads)
 
     def rows(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> LocalRows:
         """Take in a stream of batches; it is read once."""
@@ -182,7 +181,10 @@ class LocalRows:
 
     def run(self, task: TaskFunction[R]) -> list[R]:
         """Run a task on as many threads as the engine has, all reading from the one stream."""
-        shared = _SharedStream(self._source())
+        batches, is_one = _is_one(self._source())
+        if is_one:
+            return list(task(batches, TaskContext(0, 0, 0)))
+        shared = _SharedStream(batches)
         parts = [TaskContext(number, 0, 0) for number in range(self._engine.threads)]
         found = self._engine.map(lambda context: list(task(shared, context)), parts)
         return [result for results in found for result in results]
@@ -286,6 +288,10 @@ class _SharedStream:
 
 def ordered_map(function: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
     """Apply a function on several threads, yielding results in order, with a bounded read-ahead."""
+    items, is_one = _is_one(items)
+    if is_one:
+        yield from map(function, items)
+        return
     with ThreadPoolExecutor(threads) as pool:
         ahead: deque[Future[R]] = deque()
         try:
@@ -298,6 +304,13 @@ def ordered_map(function: Callable[[T], R], items: Iterable[T], threads: int) ->
         finally:
             for future in ahead:
                 future.cancel()
+
+
+def _is_one(items: Iterable[T]) -> tuple[Iterator[T], bool]:
+    """Tell whether there is one item at most, for which no thread needs to be started."""
+    rest = iter(items)
+    first = list(islice(rest, 2))
+    return chain(first, rest), len(first) < 2
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:

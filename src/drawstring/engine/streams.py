@@ -29,10 +29,11 @@ def stream(
     Args:
         sources: what to read.
         read: reads one.
-        threads: sources at work at once.
+        threads: sources at work at once; with 1 it is whoever takes the batches that reads.
     """
-    if len(sources) == 1:
-        yield from read(sources[0])
+    if threads == 1 or len(sources) == 1:
+        for only in sources:
+            yield from read(only)
         return
     stop = Event()
     running: deque[_Run] = deque()

@@ -11,10 +11,10 @@ whose clique lost its last file in a compaction or a rollback, tells for itself 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
 
+from drawstring.base.threads import at_once
 from drawstring.filegroups.log_records import about_log
 from drawstring.filegroups.log_summary import summarise_log
 from drawstring.formats.key_summary import StoredSummary
@@ -23,9 +23,6 @@ from drawstring.model.files import LogFile
 from drawstring.storage.protocol import Storage
 
 _READS_AT_ONCE: Final = 8
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 def logs_to_read(
@@ -111,7 +108,7 @@ class _Ends:
     def indexes(self, logs: Sequence[LogFile]) -> list[tuple[LogFile, LogIndex]]:
         """Return the log files that have an index."""
         new = [log for log in logs if log not in self._read]
-        self._read.update(zip(new, _at_once(self._index, new), strict=True))
+        self._read.update(zip(new, at_once(self._index, new, _READS_AT_ONCE), strict=True))
         return [(log, index) for log in logs if (index := self._read[log]) is not None]
 
     def member(self, log: LogFile) -> Member:
@@ -123,13 +120,6 @@ class _Ends:
     def _index(self, log: LogFile) -> LogIndex | None:
         with about_log(log):
             return read_log_index(self._storage, log.status.path)
-
-
-def _at_once(task: Callable[[T], R], items: Sequence[T]) -> Iterable[R]:
-    if len(items) <= 1:
-        return [task(item) for item in items]
-    with ThreadPoolExecutor(min(_READS_AT_ONCE, len(items))) as pool:
-        return list(pool.map(task, items))
 
 
 def _members(log: LogFile, index: LogIndex) -> tuple[Member, ...]:

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from typing import Final, Protocol
 
 from drawstring.base.bounds import worker_threads
+from drawstring.base.threads import at_once
 from drawstring.model.files import HOODIE_FOLDER, PARTITION_METADATA, FileStatus
+from drawstring.storage import is_object_store
 from drawstring.storage.protocol import Storage
+
+_FEW: Final = 16
+"""Folders on this machine that one thread lists sooner than several begin."""
 
 
 class Listing(Protocol):
@@ -58,8 +62,8 @@ class StorageListing:
 
     def _list_all(self) -> list[str]:
         folders = [path for path in self._storage.list_folders("") if path != HOODIE_FOLDER]
-        with ThreadPoolExecutor(worker_threads()) as pool:
-            trees = list(pool.map(self._storage.list_tree, folders))
+        is_near = len(folders) <= _FEW and not is_object_store(self._storage.spec.uri)
+        trees = at_once(self._storage.list_tree, folders, 1 if is_near else worker_threads())
         by_folder: dict[str, list[FileStatus]] = defaultdict(list)
         for status in [*self._storage.list_files(""), *(status for tree in trees for status in tree)]:
             by_folder[status.folder].append(status)

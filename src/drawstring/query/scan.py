@@ -1,6 +1,7 @@
 """A query's result, lazy: nothing is read before it is asked for.
 
 plan ── tasks ──> worker threads, each its own task ── bounded queues ──> batches in task order
+          └── few bytes on this machine ── one after the other ──> batches
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from drawstring.base.bounds import worker_threads
+from drawstring.base.bounds import LITTLE_BYTES, worker_threads
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.engine.streams import stream
-from drawstring.filegroups.cdc import ChangeTask, read_task
+from drawstring.filegroups.cdc import ChangeTask, read_task, task_bytes
 from drawstring.filegroups.tasks import ReadTask
+from drawstring.storage import is_object_store
 
 if TYPE_CHECKING:
     import pandas
@@ -31,7 +33,7 @@ class Scan:
     Args:
         schema: the columns of the result.
         plan: makes the tasks, when they are first needed.
-        threads: tasks that run at once; None for as many as the machine is good for.
+        threads: tasks that run at once; None for as many as the tasks and the machine are good for.
         table: root of the table, for errors.
     """
 
@@ -44,7 +46,7 @@ class Scan:
     ) -> None:
         self._schema = schema
         self._plan = plan
-        self._threads = threads or worker_threads()
+        self._threads = threads
         self._table = table
         self._tasks: list[Task] | None = None
 
@@ -64,7 +66,8 @@ class Scan:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows as they are read, file slice by file slice."""
-        return stream(self.tasks(), read_task, self._threads)
+        tasks = self.tasks()
+        return stream(tasks, read_task, self._threads or _threads_for(tasks))
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the rows as a stream that other libraries read."""
@@ -102,6 +105,13 @@ class Scan:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Hand the rows over through the Arrow C stream interface."""
         return self.to_reader().__arrow_c_stream__(requested_schema)
+
+
+def _threads_for(tasks: Sequence[Task]) -> int:
+    """Return 1 for what is read sooner than threads begin; of an object store each file is waited for."""
+    is_near = not any(is_object_store(task.storage.uri) for task in tasks[:1])
+    is_little = sum(task_bytes(task) for task in tasks) <= LITTLE_BYTES
+    return 1 if is_near and is_little else worker_threads()
 
 
 def _check_installed(package: str) -> None:
