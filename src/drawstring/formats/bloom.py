@@ -33,10 +33,10 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 SIMPLE: Final = "SIMPLE"
 DYNAMIC: Final = "DYNAMIC_V0"
 
-_VERSION: Final = -1
-_MURMUR: Final = 1
-_SIMPLE_HEAD: Final = struct.Struct(">iibi")
-_DYNAMIC_HEAD: Final = struct.Struct(">iibiiii")
+VERSION: Final = -1
+MURMUR: Final = 1
+SIMPLE_HEAD: Final = struct.Struct(">iibi")
+DYNAMIC_HEAD: Final = struct.Struct(">iibiiii")
 _BLOCK_KEYS: Final = 16_384
 _FIRST_BITS: Final = 3
 """Bits of a key, from 0, after which keys that miss one are left aside."""
@@ -128,10 +128,10 @@ class BloomFilter:
         """Return the filter as a footer holds it."""
         images = [_encode_row(self.shape, row) for row in self._rows]
         if self.type_code == DYNAMIC:
-            head = _DYNAMIC_HEAD.pack(
-                _VERSION,
+            head = DYNAMIC_HEAD.pack(
+                VERSION,
                 self.shape.hashes,
-                _MURMUR,
+                MURMUR,
                 self.shape.bits,
                 self.capacity,
                 self._count,
@@ -202,7 +202,7 @@ class BloomFilter:
 
 
 def _encode_row(shape: BloomShape, bits: Array) -> bytes:
-    head = _SIMPLE_HEAD.pack(_VERSION, shape.hashes, _MURMUR, shape.bits)
+    head = SIMPLE_HEAD.pack(VERSION, shape.hashes, MURMUR, shape.bits)
     return head + np.packbits(bits, bitorder="little").tobytes()
 
 
@@ -212,12 +212,12 @@ def _decode_simple(data: bytes) -> BloomFilter:
 
 
 def _decode_dynamic(data: bytes) -> BloomFilter:
-    _, hashes, _, bits, capacity, count, rows = _DYNAMIC_HEAD.unpack_from(data)
+    _, hashes, _, bits, capacity, count, rows = DYNAMIC_HEAD.unpack_from(data)
     shape = BloomShape(bits, hashes)
-    row_bytes = _SIMPLE_HEAD.size + (bits + 7) // 8
-    if capacity < 1 or rows * row_bytes != len(data) - _DYNAMIC_HEAD.size:
+    row_bytes = SIMPLE_HEAD.size + (bits + 7) // 8
+    if capacity < 1 or rows * row_bytes != len(data) - DYNAMIC_HEAD.size:
         raise ValueError(f"{rows} rows of {bits} bits do not fill {len(data)} bytes")
-    images = [_decode_row(data, _DYNAMIC_HEAD.size + row * row_bytes) for row in range(rows)]
+    images = [_decode_row(data, DYNAMIC_HEAD.size + row * row_bytes) for row in range(rows)]
     if any(other != shape for other, _ in images):
         raise ValueError("its rows differ in shape")
     keys_max = rows * capacity
@@ -227,12 +227,18 @@ def _decode_dynamic(data: bytes) -> BloomFilter:
 
 
 def _decode_row(data: bytes, start: int) -> tuple[BloomShape, Array]:
-    version, hashes, kind, bits = _SIMPLE_HEAD.unpack_from(data, start)
-    start += _SIMPLE_HEAD.size
+    version, hashes, kind, bits = SIMPLE_HEAD.unpack_from(data, start)
+    start += SIMPLE_HEAD.size
     image = np.frombuffer(data[start : start + (bits + 7) // 8], np.uint8)
-    if (version, kind) != (_VERSION, _MURMUR) or bits < 1 or len(image) * 8 < bits:
+    if (version, kind) != (VERSION, MURMUR) or bits < 1 or len(image) * 8 < bits:
         raise ValueError(f"version {version}, hash type {kind}, {bits} bits")
     return BloomShape(bits, hashes), np.unpackbits(image, count=bits, bitorder="little").view(np.bool_)
+
+
+def key_positions(key: pa.Array, shape: BloomShape) -> Iterator[int]:
+    """Yield the bits that one key, an array of its own, sets."""
+    ((_, text),) = same_length(key)
+    return (int(position[0]) for position in _positions(text, shape))
 
 
 def _blocks(keys: pa.Array) -> Iterator[tuple[Array, Array]]:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from drawstring.base.errors import DrawstringError
 from drawstring.base.javahash import java_min_max
 from drawstring.formats.bloom import DYNAMIC, SIMPLE, BloomFilter
+from drawstring.formats.bloom_probe import may_have_any
 
 FILTER: Final = "org.apache.hudi.bloomfilter"
 FILTER_TYPE: Final = "hoodie_bloom_filter_type_code"
@@ -58,14 +59,27 @@ class StoredSummary:
         except DrawstringError:
             return None
 
-    def may_hold(self, keys: Sequence[str]) -> bool:
-        """Tell whether a file may have one of a few keys; a no is certain.
 
-        Args:
-            keys: record keys.
-        """
-        bloom = self.bloom_filter() if keys else None
-        return bool(keys) and (bloom is None or bloom.contains_any(pa.array(keys, pa.string())))
+def may_hold_any(footer: Mapping[bytes, bytes], keys: Sequence[str]) -> bool:
+    """Tell whether a file may have one of a few keys; a no is certain.
+
+    Args:
+        footer: entries of its footer.
+        keys: record keys.
+    """
+    smallest, largest = (footer.get(name.encode(), b"").decode() for name in (SMALLEST_KEY, LARGEST_KEY))
+    if smallest and largest:
+        low, high = _in_java(smallest), _in_java(largest)
+        keys = [key for key in keys if low <= _in_java(key) <= high]
+    text = footer.get(FILTER.encode())
+    if not (keys and text):
+        return bool(keys)
+    return may_have_any(text, footer.get(FILTER_TYPE.encode(), SIMPLE.encode()).decode(), keys)
+
+
+def _in_java(text: str) -> bytes:
+    """Return what texts compare by as Java's strings do."""
+    return text.encode("utf-16-be")
 
 
 class KeySummary:

@@ -29,6 +29,7 @@ from drawstring.formats.key_summary import (
     LARGEST_KEY,
     SMALLEST_KEY,
     StoredSummary,
+    may_hold_any,
     reusable_filter,
 )
 from drawstring.formats.partition_match import guarantee
@@ -228,7 +229,11 @@ def stored_summary(storage: Storage, path: str) -> StoredSummary:
         CorruptTableError: the file is missing or damaged.
     """
     with about_file(path), storage.open(path) as file:
-        return _summary(pq.read_metadata(file))
+        metadata = pq.read_metadata(file)
+        entries: Mapping[bytes, bytes] = metadata.metadata or {}
+        wanted = (FILTER, FILTER_TYPE, SMALLEST_KEY, LARGEST_KEY)
+        texts = {name: entries[name.encode()].decode() for name in wanted if name.encode() in entries}
+        return StoredSummary.of(texts, metadata.num_rows)
 
 
 def former_filter(storage: Storage, path: str) -> BloomFilter | None:
@@ -242,13 +247,6 @@ def former_filter(storage: Storage, path: str) -> BloomFilter | None:
         entries: Mapping[bytes, bytes] = metadata.metadata or {}
         texts = {name: entries.get(name.encode(), b"").decode() for name in (FILTER, FILTER_TYPE)}
         return reusable_filter(texts, metadata.num_rows)
-
-
-def _summary(metadata: pq.FileMetaData) -> StoredSummary:
-    entries: Mapping[bytes, bytes] = metadata.metadata or {}
-    wanted = (FILTER, FILTER_TYPE, SMALLEST_KEY, LARGEST_KEY)
-    texts = {name: entries[name.encode()].decode() for name in wanted if name.encode() in entries}
-    return StoredSummary.of(texts, metadata.num_rows)
 
 
 def _open(
@@ -286,6 +284,8 @@ def _batches(file: pa.NativeFile, query: ParquetQuery) -> Iterator[pa.RecordBatc
 def _matching(file: pa.NativeFile, query: ParquetQuery, where: pc.Expression) -> Iterator[pa.RecordBatch]:
     files = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
     fragment = files.make_fragment(file, partition_expression=guarantee(query.constants))
+    if query.keys is not None and not may_hold_any(fragment.metadata.metadata or {}, query.keys):
+        return
     parquet = _open(file, fragment.metadata, query.dictionaries)
     present = _columns_of(parquet)
     known = pa.schema([(name, value.type) for name, value in query.constants.items()])
@@ -294,8 +294,6 @@ def _matching(file: pa.NativeFile, query: ParquetQuery, where: pc.Expression) ->
     looks_at = [name for name in bound.names if name in present.names and name not in query.constants]
     needed = [*wanted, *(name for name in looks_at if name not in wanted)]
     groups = groups_that_may_match(fragment, where, bound, with_table_types(present, known))
-    if groups and query.keys is not None and not _summary(parquet.metadata).may_hold(query.keys):
-        return
     for batch in _rows(file, parquet, groups, needed, query):
         kept = keep_rows(batch, where, bound, query.constants)
         if kept.num_rows:
