@@ -6,15 +6,23 @@ from typing import Any
 
 import pytest
 
-from drawstring.base.errors import CorruptTableError
+from drawstring.base.clock import SystemClock
+from drawstring.base.errors import CorruptTableError, UnsupportedError
+from drawstring.formats.rollback_metadata import encode_rollback_plan
 from drawstring.model.files import BaseFile
 from drawstring.model.instant import Action, Instant
+from drawstring.model.plans import RollbackPlan, RollbackRequest
 from drawstring.table import Table
 from drawstring.timeline.layout import parse_instant
+from drawstring.timeline.store import TimelineStore
 from tests.write.test_faults import data_files
 from tests.write.test_operations import COW, MOR, create, held, rides
 
 A1, A2, B1 = ("a", "rome", 1, 1.0), ("a", "rome", 2, 2.0), ("b", "oslo", 1, 1.0)
+ONE_VERSION = {
+    "hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS",
+    "hoodie.clean.fileversions.retained": 1,
+}
 NEVER = {"hoodie.clean.failed.writes.policy": "NEVER"}
 table_types = pytest.mark.parametrize("table_type", [COW, MOR])
 versions = pytest.mark.parametrize("version", [6, 9])
@@ -77,6 +85,38 @@ def test_where_no_backup_has_it_the_table_goes_back_to_a_write_before(table_type
     lose(table, second)
     assert table.restore(first.requested, **NEVER) is not None
     assert (held(table), table.validate().findings) == ([("z", "bern", 1, 1.0)], ())
+
+
+@versions
+@pytest.mark.parametrize("what", ["write", "clustering"])
+def test_a_rollback_that_was_begun_is_not_gone_on_with_once_its_files_are_needed(
+    version: int, what: str
+) -> None:
+    table = create(table_type=COW, version=version)
+    table.insert(rides(A1, B1))
+    if what == "clustering":
+        assert table.cluster() is not None
+        table.clean(**ONE_VERSION)
+    else:
+        table.upsert(rides(A2))
+        table.upsert(rides(("a", "rome", 3, 3.0)))
+    target = table.timeline.writes()[1]
+    storage, store = table.state.storage, TimelineStore(table.state.storage, table.config, SystemClock())
+    made = [path for path in data_files(storage) if f"_{target.requested}." in path]
+    requests = [RollbackRequest(path.partition("/")[0], files_to_delete=(path,)) for path in made]
+    plan = encode_rollback_plan(RollbackPlan(target.requested, target.action, tuple(requests)), "/rides")
+    rollback = store.start(store.request(Action.ROLLBACK, store.new_time(store.load()), plan))
+    before, files, lost = held(table), data_files(storage), lose(table, target)
+    with pytest.raises(CorruptTableError, match="had been completed"):
+        table.upsert(rides(("new", "rome", 1, 1.0)))
+    assert made and data_files(storage) == files
+    for path, data in lost.items():
+        storage.put(path, data)
+    with pytest.raises(UnsupportedError, match="delete this rollback's files"):
+        table.upsert(rides(("new", "rome", 1, 1.0)))
+    storage.delete(list(states(table, rollback)))
+    table.upsert(rides(("new", "bern", 1, 1.0)))
+    assert held(table) == sorted([*before, ("new", "bern", 1, 1.0)])
 
 
 @versions

@@ -246,12 +246,26 @@ def resume_rollback(context: RollbackContext, timeline: Timeline, rollback: Inst
     target = timeline.find(plan.instant)
     if target is not None and target.is_completed:
         raise UnsupportedError(
-            f"Another engine began to roll back the completed write {plan.instant}; finish it there.",
+            f"Another engine began to roll back the completed write {plan.instant}; finish it there, or keep"
+            " the write and delete this rollback's files from the timeline.",
             instant=rollback.requested,
         )
+    if target is not None:
+        _refuse_needed(context, timeline, plan, target)
     context.store.stop(rollback)
     run_rollback(context, context.store.start(rollback), plan, target)
     return plan.instant
+
+
+def _refuse_needed(context: RollbackContext, timeline: Timeline, plan: RollbackPlan, target: Instant) -> None:
+    """Refuse to go on deleting what turns out to be needed: between two attempts a completed file may go."""
+    if not any(
+        each.log_blocks or any(map(context.storage.exists, each.files_to_delete)) for each in plan.requests
+    ):
+        return
+    refuse_built_on(context.store, timeline, target)
+    if target.action in PLANNED_ACTIONS:
+        refuse_inputs_gone(context.storage, context.config, context.store, timeline, target)
 
 
 def _read_plan(context: RollbackContext, rollback: Instant) -> RollbackPlan | None:
