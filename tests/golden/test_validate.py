@@ -16,4 +16,7 @@ from tests.timeline.support import golden
 def test_a_table_of_real_hudi_is_sound(name: str, tmp_path: Path) -> None:
     storage, _ = golden(name, tmp_path)
     result = drawstring.open(storage.spec.uri).validate()
-    assert [each for each in result.findings if each.severity is not Severity.NOTE] == []
+    assert result.is_sound
+    warnings = [each.check for each in result.findings if each.severity is not Severity.NOTE]
+    # Three have a write that died in a manner of speaking: its completed file was deleted.
+    assert warnings == (["timeline"] if name.endswith("_mor_inflight") else [])

@@ -11,6 +11,7 @@ import pytest
 import drawstring
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError, InvalidError
+from drawstring.filegroups.markers import Markers
 from drawstring.model.instant import Action, Instant
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
@@ -33,7 +34,9 @@ def dead_write(table: Table) -> Instant:
     store = TimelineStore(table.state.storage, table.config, SystemClock())
     action = Action.DELTA_COMMIT if table.config.is_merge_on_read else Action.COMMIT
     instant = store.start(store.request(action, store.new_time(store.load())))
-    table.state.storage.put(f"rome/f9-0_0-1-0_{instant.requested}.parquet", b"half")
+    path = f"rome/f9-0_0-1-0_{instant.requested}.parquet"
+    Markers(table.state.storage, instant.requested).create(path, "CREATE")
+    table.state.storage.put(path, b"half")
     return instant
 
 

@@ -70,6 +70,10 @@ class Markers:
             found.update(self._named_by(status))
         return sorted(found)
 
+    def are_there(self) -> bool:
+        """Tell whether anything is left of them."""
+        return bool(self._storage.list_tree(self._folder))
+
     def remove(self) -> None:
         """Delete all markers of the instant."""
         self._storage.delete_tree(self._folder)

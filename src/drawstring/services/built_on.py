@@ -3,10 +3,10 @@
 The file that says so was lost. To roll such a write back, as one that never took effect, would delete files
 that the writes after it need.
 
-A lost write that nothing builds on looks like a dead one, and is rolled back as such: an append, an insert
-into new file groups that nobody wrote to since, log files that no later write names. Apache Hudi refuses more
-where dead writes are rolled back at once (EAGER): any write with commits after it and no heartbeat. Here that
-would refuse dead writes, too: where a policy left them (NEVER), they lie beneath later commits without one.
+A lost write that nothing builds on is told by its markers, and kept aside (`unmarked`). Apache Hudi refuses
+more where dead writes are rolled back at once (EAGER): any write with commits after it and no heartbeat. Here
+that would refuse dead writes, too: where a policy left them (NEVER), they lie beneath later commits without
+one.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def roll_back(state: TableState, options: WriteOptions, instant: str | None) -> 
             session, timeline = cleared(found, left, timeline)
             current = next((each for each in timeline.pending() if _is_same(each, target)), None)
             if current is not None:
-                _undo(session.rollback_context(), current, left)
+                _undo(session.rollback_context(), current, left, is_named=instant is not None)
         return RollbackResult(planned.instant, planned.action, len(planned.files), round(watch.seconds(), 3))
 
 
@@ -193,10 +193,10 @@ def _is_same(known: Instant, target: Instant) -> bool:
     return (known.requested, known.action) == (target.requested, target.action)
 
 
-def _undo(context: RollbackContext, target: Instant, failed: FailedWrites) -> None:
+def _undo(context: RollbackContext, target: Instant, failed: FailedWrites, *, is_named: bool) -> None:
     if target.action is Action.CLUSTERING:
         cancel_clustering(context, target, failed)
     elif target.action in COMPACTION_ACTIONS:
         remove_compaction(context, target)
     else:
-        rollback_instant(context, target)
+        rollback_instant(context, target, by_name=is_named)

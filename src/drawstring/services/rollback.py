@@ -38,6 +38,7 @@ from drawstring.services.command_blocks import append_command
 from drawstring.services.dead_attempts import files_of_attempt
 from drawstring.services.heartbeats import HEARTBEAT_FOLDER, refuse_live_writers
 from drawstring.services.plan_inputs import refuse_inputs_gone
+from drawstring.services.unmarked import keep_unmarked
 from drawstring.services.written_copies import copies_of, holds_blocks_of_others
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
@@ -85,8 +86,13 @@ class RollbackFacts:
     copies: tuple[str, ...] = ()
 
 
-def rollback_instant(context: RollbackContext, instant: Instant) -> None:
+def rollback_instant(context: RollbackContext, instant: Instant, *, by_name: bool = False) -> None:
     """Roll one pending write back; a compaction or clustering loses its attempt and stays requested.
+
+    Args:
+        context: the table, locked.
+        instant: the pending action.
+        by_name: somebody said that this one is to go, though its markers are gone: nothing of it is kept.
 
     Raises:
         InvalidError: the instant is completed, or of an action that is not rolled back.
@@ -99,6 +105,9 @@ def rollback_instant(context: RollbackContext, instant: Instant) -> None:
     if instant.action in PLANNED_ACTIONS:
         _clear_attempt(context, timeline, instant)
     elif instant.action in WRITE_ACTIONS:
+        if not by_name:
+            files = data_files(context.storage)
+            keep_unmarked(context.storage, context.store, instant, files, context.config.layout)
         _roll_back(context, instant)
     else:
         raise InvalidError(f"A {instant.action} is not rolled back.", instant=instant.requested)
@@ -299,7 +308,7 @@ def _gather(context: RollbackContext, instant: Instant) -> RollbackFacts:
 
 
 def data_files(storage: Storage) -> Iterator[FileStatus]:
-    """List the table without its `.hoodie` folder: a writer may have died before its marker."""
+    """List the table without its `.hoodie` folder: markers may be missing."""
     yield from storage.list_files("")
     for folder in storage.list_folders(""):
         if folder != HOODIE_FOLDER:
@@ -363,12 +372,11 @@ def _stat(partition: str, plan: RollbackPlan, commands: list[FileStatus]) -> Rol
 def _forget(context: RollbackContext, requested: str, target: Instant | None) -> None:
     """Take the failed instant off the timeline; a table service goes back to requested."""
     context.storage.delete([f"{HEARTBEAT_FOLDER}/{requested}"])
-    Markers(context.storage, requested).remove()
-    if target is None:
-        return
-    if target.action in PLANNED_ACTIONS and not _is_given_up(target):
+    if target is not None:
+        # Before the markers: an inflight write without any may be one that had been completed.
         context.store.stop(target)
-    else:
+    Markers(context.storage, requested).remove()
+    if target is not None and (target.action not in PLANNED_ACTIONS or _is_given_up(target)):
         context.store.remove_pending(target)
 
 

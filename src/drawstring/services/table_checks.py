@@ -13,6 +13,7 @@ from drawstring.model.validation import Finding, Remedy, Severity
 from drawstring.services.built_on import builds_on, what_was_lost
 from drawstring.services.inventory import Inventory
 from drawstring.services.plan_inputs import gone_input, what_is_gone
+from drawstring.services.unmarked import kept_writes, unmarked_files, what_it_lacks
 from drawstring.timeline.layout import parse_instant
 
 _PLANNED: Final = {
@@ -36,6 +37,9 @@ def pending_actions(inventory: Inventory) -> Iterator[Finding]:
         if after is not None:
             text = what_was_lost(instant, after)
             yield Finding(Severity.ERROR, "timeline", text, None, instant.requested)
+        elif _is_unmarked(inventory, instant):
+            text = f"{what_it_lacks(instant)}: put that back; {_NEXT_WRITE}, and keeps its files"
+            yield Finding(Severity.WARNING, "timeline", text, None, instant.requested, Remedy.ROLLBACK)
         elif instant.action in WRITE_ACTIONS:
             text = f"a {instant.action} is pending; if its writer is dead, {_NEXT_WRITE}"
             yield Finding(Severity.NOTE, "pending", text, None, instant.requested, Remedy.ROLLBACK)
@@ -47,6 +51,20 @@ def pending_actions(inventory: Inventory) -> Iterator[Finding]:
             yield Finding(Severity.ERROR, "restore", text, None, instant.requested)
         elif decode := _PLANNED.get(instant.action):
             yield from _planned(inventory, instant, decode)
+
+
+def _is_unmarked(inventory: Inventory, instant: Instant) -> bool:
+    return any(unmarked_files(inventory.storage, instant, inventory.data_files(), inventory.config.layout))
+
+
+def kept(inventory: Inventory) -> Iterator[Finding]:
+    """What was kept of writes that were rolled back though they may have been completed."""
+    for folder in kept_writes(inventory.storage):
+        text = (
+            "a write was rolled back that may have been completed, and its files kept: delete the folder once"
+            " nobody misses their rows"
+        )
+        yield Finding(Severity.NOTE, "kept", text, folder, folder.rpartition("/")[2])
 
 
 def _planned(inventory: Inventory, instant: Instant, decode: object) -> Iterator[Finding]:
@@ -199,7 +217,7 @@ def _counts(inventory: Inventory, status: FileStatus) -> bool:
     return file is not None and inventory.timeline.completion_of(file.instant) is not None
 
 
-ALL: Final = (pending_actions, times, named_files, unmatched, partition_metadata)
+ALL: Final = (pending_actions, kept, times, named_files, unmatched, partition_metadata)
 """In the order in which a reader of findings wants them."""
 
 

@@ -1,0 +1,124 @@
+"""A write with files and no markers may have been completed: it is rolled back, and its files are kept."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pyarrow.parquet as pq
+import pytest
+
+from drawstring.base.errors import DrawstringError
+from drawstring.model.instant import Instant
+from drawstring.services.unmarked import LOST_FOLDER
+from drawstring.storage import open_storage
+from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.protocol import Storage
+from drawstring.table import Table
+from tests.services.test_built_on import lose
+from tests.write.test_faults import HOUR_MS, START_MS, leftovers, opened
+from tests.write.test_operations import COW, MOR, create, held, rides
+
+FIRST, SECOND, NEXT = ("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0), ("c", "oslo", 1, 1.0)
+UPDATED = ("a", "rome", 2, 2.0)
+LAZY = {"hoodie.clean.failed.writes.policy": "LAZY"}
+versions = pytest.mark.parametrize("version", (6, 8, 9))
+kinds = pytest.mark.parametrize(
+    ("table_type", "verb"), ((COW, "append"), (COW, "upsert"), (MOR, "append"), (MOR, "upsert"))
+)
+
+
+def with_lost(table_type: str, version: int, verb: str) -> tuple[Table, Instant, dict[str, bytes]]:
+    """A table whose last write lost its completed file: new base files, rewritten ones, or log files."""
+    table = create(table_type=table_type, version=version)
+    table.insert(rides(FIRST))
+    getattr(table, verb)(rides(UPDATED if verb == "upsert" else SECOND))
+    write = table.timeline.writes()[-1]
+    return table, write, lose(table, write)
+
+
+def files(storage: Storage, folder: str = "") -> dict[str, bytes]:
+    """What lies below a folder, by path in it."""
+    return {
+        status.path.removeprefix(f"{folder}/"): storage.read(status.path)
+        for status in storage.list_tree(folder)
+    }
+
+
+@kinds
+@versions
+def test_until_the_next_write_a_backup_of_the_lost_file_brings_it_back(
+    table_type: str, version: int, verb: str
+) -> None:
+    table, write, lost = with_lost(table_type, version, verb)
+    (finding,) = table.validate().findings
+    assert (finding.severity, finding.check, finding.instant) == ("warning", "timeline", write.requested)
+    assert "put that back" in finding.what
+    for path, data in lost.items():
+        table.state.storage.put(path, data)
+    table.upsert(rides(NEXT))
+    assert held(table) == sorted([*((UPDATED,) if verb == "upsert" else (FIRST, SECOND)), NEXT])
+    assert table.validate().findings == ()
+
+
+@kinds
+@versions
+def test_the_next_write_rolls_it_back_and_keeps_what_it_wrote_though_it_dies_at_any_step(
+    table_type: str, version: int, verb: str
+) -> None:
+    table, write, _ = with_lost(table_type, version, verb)
+    before = files(table.state.storage)
+    for steps in range(60):
+        storage = copied(table.state.storage, f"memory://unmarked-{table_type}-{version}-{verb}-{steps}")
+        faulty = FaultyStorage(storage, steps)
+        with suppress(DrawstringError):
+            opened(faulty, START_MS).upsert(rides(NEXT))
+        again = opened(storage, START_MS + HOUR_MS)
+        assert held(again) in ([FIRST], sorted([FIRST, NEXT]))
+        again.upsert(rides(NEXT))
+        assert (held(again), leftovers(again)) == (sorted([FIRST, NEXT]), []), steps
+        assert [each.check for each in again.validate().findings] == ["kept"]
+        kept = files(storage, f"{LOST_FOLDER}/{write.requested}")
+        assert len(kept) >= 3, "a data file and two files of the timeline"
+        assert kept.items() <= before.items(), "under the paths and with the bytes that they had"
+        if faulty.changes < steps:
+            break
+    else:
+        raise AssertionError("still failing after 60 changes")
+
+
+@versions
+def test_rows_that_were_kept_can_be_written_again(version: int) -> None:
+    table, write, _ = with_lost(COW, version, "append")
+    table.upsert(rides(NEXT))
+    storage, folder = table.state.storage, f"{LOST_FOLDER}/{write.requested}"
+    (path,) = (each.path for each in storage.list_tree(folder) if each.path.endswith(".parquet"))
+    rows = pq.read_table(storage.open(path))
+    table.upsert(rows.drop_columns([name for name in rows.column_names if name.startswith("_hoodie_")]))
+    assert held(table) == sorted([FIRST, SECOND, NEXT])
+    (finding,) = table.validate().findings
+    assert (finding.severity, finding.check, finding.path) == ("note", "kept", folder)
+    storage.delete_tree(folder)
+    assert table.validate().findings == ()
+
+
+@versions
+def test_a_clean_that_takes_dead_writes_back_and_repair_keep_them_too(version: int) -> None:
+    for way in (lambda each: each.clean(**LAZY), lambda each: each.repair(apply=True), Table.rollback):
+        table, write, _ = with_lost(COW, version, "append")
+        way(table)
+        assert table.timeline.pending_writes() == ()
+        assert files(table.state.storage, f"{LOST_FOLDER}/{write.requested}")
+
+
+@versions
+def test_what_is_given_up_by_name_is_not_kept(version: int) -> None:
+    table, write, _ = with_lost(MOR, version, "append")
+    table.rollback(write.requested)
+    assert (held(table), table.validate().findings) == ([FIRST], ())
+
+
+def copied(storage: Storage, uri: str) -> Storage:
+    copy = open_storage(uri)
+    for path, data in files(storage).items():
+        copy.put(path, data)
+    return copy
