@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -150,6 +152,41 @@ def test_keys_made_from_columns_tell_it_too() -> None:
     newer = ("rome33", "rome", 12, 3.0)
     assert table.upsert(rides(*LATE, newer), **UNTENDED).updates == 1
     assert held(table) == sorted([*(each for each in FIRST if each[:2] != newer[:2]), newer])
+
+
+@pytest.mark.usefixtures("batches")
+@pytest.mark.parametrize(
+    ("kind", "early", "late", "later"),
+    [
+        (pa.string(), "b", "a", "c"),
+        (pa.int32(), -5, -6, -4),
+        (pa.float64(), 1.5, 1.0, float("nan")),
+        (pa.date32(), dt.date(2024, 1, 2), dt.date(2024, 1, 1), dt.date(2024, 1, 3)),
+        (pa.decimal128(9, 2), Decimal("1.50"), Decimal("1.49"), Decimal("1.51")),
+        (
+            pa.timestamp("us", "UTC"),
+            dt.datetime(2024, 1, 2),
+            dt.datetime(2024, 1, 1),
+            dt.datetime(2024, 1, 3),
+        ),
+        (pa.timestamp("us"), dt.datetime(2024, 1, 2), dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 3)),
+        (pa.int64(), 5, None, 6),
+    ],
+    ids=str,
+)
+def test_ordering_values_of_all_kinds_come_late(kind: pa.DataType, early: Any, late: Any, later: Any) -> None:
+    def rows(value: Any, fare: float, numbers: range = range(20)) -> pa.Table:
+        columns = [pa.array([f"k{at:02}" for at in numbers]), pa.array([value] * len(numbers), kind)]
+        return pa.table([*columns, pa.array([fare] * len(numbers))], names=["id", "at", "fare"])
+
+    table = create(rows(early, 1.0).schema, partition_by=(), ordering="at")
+    table.upsert(rows(early, 1.0), **UNTENDED)
+    assert table.upsert(rows(late, 2.0), **UNTENDED).files == 0
+    assert table.upsert(rows(late, 2.0, range(21)), **UNTENDED).inserts == 1
+    assert table.upsert(rows(later, 3.0, range(19, 20)), **UNTENDED).updates == 1
+    assert table.upsert(rows(late, 4.0, range(19)), **UNTENDED).files == 0
+    found = table.scan(columns=["id", "fare"]).to_arrow().sort_by("id")["fare"].to_pylist()
+    assert found == [*[1.0] * 19, 3.0, 2.0]
 
 
 def test_a_column_that_late_records_bring_is_there_and_empty() -> None:

@@ -11,7 +11,8 @@ from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.markers import Markers
 from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.stamp import Stamp
-from drawstring.formats.parquet import ParquetSink, former_filter
+from drawstring.formats.base_footer import BaseFooter
+from drawstring.formats.parquet import ParquetSink
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import PARTITION_METADATA, BaseFile, FileSlice, file_id_of, join_path
 from drawstring.storage.protocol import Storage
@@ -27,8 +28,8 @@ class BaseFileWriter:
         file_id: the file group.
         write_token: of the task's attempt.
         previous: the slice that the file takes the place of, None for a new file group.
-        inherits_keys: whether the bloom filter goes on from the previous base file's: `write` is then
-            told which rows have keys of that file.
+        former: footer of the previous base file if the bloom filter goes on from the one there: `write` is
+            then told which rows have keys of that file.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class BaseFileWriter:
         write_token: str,
         previous: FileSlice | None = None,
         *,
-        inherits_keys: bool = False,
+        former: BaseFooter | None = None,
     ) -> None:
         self._watch = Stopwatch()
         self._previous = previous
@@ -49,15 +50,12 @@ class BaseFileWriter:
         self.name = BaseFile.name_of(file_id, write_token, settings.instant)
         self.path = join_path(partition, self.name)
         self.rows = 0
-        former = previous.base if previous is not None else None
         ensure_partition(storage, partition, settings.instant)
         self._markers = Markers(storage, settings.instant)
-        self._io_type = "MERGE" if former else "CREATE"
+        self._io_type = "MERGE" if previous is not None and previous.base else "CREATE"
         self._markers.create(self.path, self._io_type)
-        inherited = None
         bloom = settings.bloom and settings.config.populate_meta_fields
-        if inherits_keys and bloom and former:
-            inherited = former_filter(storage, former.status.path)
+        inherited = former.reusable_filter() if former is not None and bloom else None
         self._sink = ParquetSink(
             storage,
             self.path,

@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.config.table import TableConfig
@@ -33,6 +34,7 @@ from drawstring.filegroups.stamp import Stamp
 from drawstring.filegroups.stitched import base_rows_of
 from drawstring.filegroups.virtual_keys import as_stored, keyed
 from drawstring.formats.base_files import Selection
+from drawstring.formats.base_footer import BaseFooter, base_footer
 from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows, stored_summary
 from drawstring.merge.choose import WholeMerger, merger_of
 from drawstring.merge.order import wins_over
@@ -73,15 +75,19 @@ def rewrite_slice(
     Raises:
         CorruptTableError: the base file is missing or damaged.
     """
+    footer = _footer(storage, target)
     overlay = _overlay(changes, settings)
     log = overlay.change_log if isinstance(overlay, Overlay) else None
     kept = overlay.lay_over(_base_rows(storage, target, settings))
+    looks_late = isinstance(overlay, Overlay) and _looks_late(footer, changes, settings.config)
+    if looks_late and _changes_nothing(settings, storage, target, changes):
+        return None
     held = _until_a_change(kept, overlay)
-    if not overlay.has_changed:
+    if not (overlay.has_changed or looks_late):
         is_through = len(held) < _BATCHES_HELD
         if not overlay.has_new if is_through else _changes_nothing(settings, storage, target, changes):
             return None
-    writer = _successor(settings, storage, target, context)
+    writer = _successor(settings, storage, target, context, footer)
     try:
         for batch in chain(held, kept):
             writer.write(as_stored(batch, writer.name, settings.config), is_known=True)
@@ -121,7 +127,7 @@ def extend_slice(
     Raises:
         CorruptTableError: the base file is missing or damaged.
     """
-    writer = _successor(settings, storage, target, context)
+    writer = _successor(settings, storage, target, context, _footer(storage, target))
     log = ChangeLog(settings) if settings.config.cdc_enabled else None
     try:
         for batch in _base_rows(storage, target, settings):
@@ -138,8 +144,16 @@ def extend_slice(
     return replace(writer.close(inserts=writer.rows - kept), cdc_files=cdc_files)
 
 
+def _footer(storage: Storage, target: FileSlice) -> BaseFooter:
+    if target.base is None:
+        raise CorruptTableError(
+            "a copy-on-write file group has no base file: restore it from a backup", path=target.partition
+        )
+    return base_footer(storage, target.base.status.path)
+
+
 def _successor(
-    settings: FileSettings, storage: Storage, target: FileSlice, context: TaskContext
+    settings: FileSettings, storage: Storage, target: FileSlice, context: TaskContext, former: BaseFooter
 ) -> BaseFileWriter:
     return BaseFileWriter(
         settings,
@@ -148,7 +162,7 @@ def _successor(
         target.file_id,
         context.write_token,
         target,
-        inherits_keys=True,
+        former=former,
     )
 
 
@@ -159,10 +173,7 @@ def _base_rows(
 
     With a schema they have its columns only.
     """
-    if target.base is None:
-        raise CorruptTableError(
-            "a copy-on-write file group has no base file: restore it from a backup", path=target.partition
-        )
+    assert target.base is not None
     schema = schema or physical(settings.full_schema)
     columns = [name for name in schema.names if name != FILE_NAME]
     if target.base.source is None:
@@ -182,6 +193,21 @@ def _overlay(
         logs_changes = logs_changes and settings.config.cdc_enabled
         return Overlay(changes, settings.config, ChangeLog(settings) if logs_changes else None)
     return PatchingOverlay(changes, settings, merger)
+
+
+def _looks_late(footer: BaseFooter, changes: Changes, config: TableConfig) -> bool:
+    """Tell by the ends of ordering values whether it is likely that a file's rows win over all changes.
+
+    Whoever has to look through the file to be sure does so first then, rather than read whole rows.
+    """
+    name = next((each for each in ordering_fields(config) if each in changes.records.column_names), None)
+    if name is None:
+        return False
+    kind = changes.records.schema.field(name).type
+    if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_timestamp(kind)):
+        return False
+    newest, greatest = pc.max(changes.records.column(name)), footer.greatest(name)
+    return greatest is not None and bool(pc.less(newest, pa.scalar(greatest, kind)).as_py())
 
 
 def _until_a_change(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from drawstring.formats.parquet_encoding import REPEATING, physical
 from drawstring.formats.parquet_read import (
     ParquetQuery,
-    former_filter,
     parquet_footer,
     parquet_schema,
     read_parquet,
@@ -25,7 +24,6 @@ __all__ = [
     "ParquetQuery",
     "ParquetSink",
     "encode_parquet_block",
-    "former_filter",
     "parquet_footer",
     "parquet_schema",
     "physical",

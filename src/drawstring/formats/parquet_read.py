@@ -20,7 +20,6 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from drawstring.base.bounds import BATCH_ROWS
-from drawstring.formats.bloom import BloomFilter
 from drawstring.formats.conditions import bound_columns, keep_rows, with_table_types
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.key_summary import (
@@ -30,7 +29,6 @@ from drawstring.formats.key_summary import (
     SMALLEST_KEY,
     StoredSummary,
     may_hold_any,
-    reusable_filter,
 )
 from drawstring.formats.partition_match import guarantee
 from drawstring.formats.row_groups import groups_that_may_match
@@ -234,19 +232,6 @@ def stored_summary(storage: Storage, path: str) -> StoredSummary:
         wanted = (FILTER, FILTER_TYPE, SMALLEST_KEY, LARGEST_KEY)
         texts = {name: entries[name.encode()].decode() for name in wanted if name.encode() in entries}
         return StoredSummary.of(texts, metadata.num_rows)
-
-
-def former_filter(storage: Storage, path: str) -> BloomFilter | None:
-    """Return the bloom filter of a file for the file that takes its place; None when that needs a new one.
-
-    Raises:
-        CorruptTableError: the file is missing or damaged.
-    """
-    with about_file(path), storage.open(path) as file:
-        metadata = pq.read_metadata(file)
-        entries: Mapping[bytes, bytes] = metadata.metadata or {}
-        texts = {name: entries.get(name.encode(), b"").decode() for name in (FILTER, FILTER_TYPE)}
-        return reusable_filter(texts, metadata.num_rows)
 
 
 def _open(

@@ -1,0 +1,54 @@
+"""What the footer of a base file tells whoever writes the file that takes its place, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from drawstring.formats.bloom import BloomFilter
+from drawstring.formats.file_errors import about_file
+from drawstring.formats.key_summary import FILTER, FILTER_TYPE, reusable_filter
+from drawstring.storage.protocol import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFooter:
+    """The footer of a base file.
+
+    Attributes:
+        metadata: the footer as it was read.
+    """
+
+    metadata: pq.FileMetaData
+
+    def reusable_filter(self) -> BloomFilter | None:
+        """Return the bloom filter for the file that takes this one's place; None when it needs a new one."""
+        entries: Mapping[bytes, bytes] = self.metadata.metadata or {}
+        texts = {name: entries.get(name.encode(), b"").decode() for name in (FILTER, FILTER_TYPE)}
+        return reusable_filter(texts, self.metadata.num_rows)
+
+    def greatest(self, column: str) -> Any:
+        """Return the greatest value of a column that is not nested; None where that is not known."""
+        metadata, values = self.metadata, []
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            chunks = (group.column(at) for at in range(group.num_columns))
+            found = next((chunk for chunk in chunks if chunk.path_in_schema == column), None)
+            known = None if found is None else found.statistics
+            if known is None or not known.has_min_max:
+                return None
+            values.append(known.max)
+        return max(values, default=None)
+
+
+def base_footer(storage: Storage, path: str) -> BaseFooter:
+    """Read the footer of a Parquet base file.
+
+    Raises:
+        CorruptTableError: the file is missing or damaged.
+    """
+    with about_file(path), storage.open(path) as file:
+        return BaseFooter(pq.read_metadata(file))
