@@ -46,6 +46,9 @@ PART_WHOLE_BYTES_MAX: Final = 2 << 20
 
 _PIECE_BYTES: Final = 4 << 20
 
+_SMALL_FILE_BYTES: Final = 1 << 20
+"""A file up to which all of it is fetched at once, and decoded without the help of other threads."""
+
 
 @dataclass(frozen=True, slots=True)
 class ParquetQuery:
@@ -258,6 +261,8 @@ def _columns_of(parquet: pq.ParquetFile) -> pa.Schema:
 
 
 def _batches(file: pa.NativeFile, query: ParquetQuery) -> Iterator[pa.RecordBatch]:
+    if not isinstance(file, pa.BufferReader) and file.size() <= _SMALL_FILE_BYTES:
+        file = pa.BufferReader(file.read_buffer())
     if query.where is not None:
         yield from _matching(file, query, query.where)
         return
@@ -298,11 +303,13 @@ def _rows(
     names: Sequence[str],
     query: ParquetQuery,
 ) -> Iterator[pa.RecordBatch]:
+    is_small = isinstance(file, pa.BufferReader) and file.size() <= _SMALL_FILE_BYTES
     for span in _spans(parquet.metadata, groups):
         opened = parquet
         if not isinstance(file, pa.BufferReader) and _stored_bytes(parquet, span, names) > WHOLE_BYTES_MAX:
             opened = _open(file, parquet.metadata, query.dictionaries, in_pieces=True)
-        for batch in opened.iter_batches(query.batch_rows, row_groups=span, columns=names):
+        batches = opened.iter_batches(query.batch_rows, span, columns=names, use_threads=not is_small)
+        for batch in batches:
             yield batch.select(names).replace_schema_metadata(None)
 
 
