@@ -7,7 +7,8 @@ bytes, ignore what they do not know, and take an empty file for empty metadata.
 from __future__ import annotations
 
 import json
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.formats import schemas
@@ -41,6 +42,10 @@ __all__ = [
 COMPACTION_PLAN_VERSION = 2
 LOGS_ONLY_METRIC = "DRAWSTRING_LOGS_ONLY"
 """In a compaction plan: this file group gets a log file. Hudi, which passes over it, makes a base file."""
+
+_RECALLED: Final = 64
+_RECALLED_BYTES_MAX: Final = 32 << 10
+"""Commits, by number and size, whose content is understood once by a process."""
 
 _CLUSTER_OPERATION = "CLUSTER"
 _LOG_COMPACTOR = "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper"
@@ -97,7 +102,15 @@ def decode_commit(data: bytes) -> CommitMetadata:
     """
     if not data:
         return CommitMetadata()
+    return _decoded(data) if len(data) > _RECALLED_BYTES_MAX else _recalled(data)
+
+
+def _decoded(data: bytes) -> CommitMetadata:
     return commit_of(one_record(data) if data[:4] == MAGIC else json_commit(data))
+
+
+_recalled = lru_cache(maxsize=_RECALLED)(_decoded)
+"""What small commits say: every look at a table reads the newest ones, most of them again."""
 
 
 def commit_of(content: dict[str, Any]) -> CommitMetadata:
