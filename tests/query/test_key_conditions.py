@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError
+from drawstring.filegroups.reader import ReadTask, read_slice
+from drawstring.query.narrowing import narrowed
 from drawstring.table import Table
 from tests.histories import UNTENDED
 
@@ -63,9 +66,10 @@ TOLD = [
 ]
 
 
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("where", TOLD)
-def test_the_rows_of_files_without_the_key_are_not_looked_at(tmp_path: Path, where: str) -> None:
-    made = table(tmp_path / "t")
+def test_the_rows_of_files_without_the_key_are_not_looked_at(tmp_path: Path, where: str, kind: str) -> None:
+    made = table(tmp_path / "t", table_type=kind)
     spoil_rows(made, besides=CITIES[0])
     assert made.scan(columns=["id"], where=where).to_arrow()["id"].to_pylist() == [KEY]
 
@@ -115,3 +119,28 @@ def test_files_without_a_filter_are_read(tmp_path: Path) -> None:
         rows = pq.ParquetFile(path).read()
         pq.write_table(rows.replace_schema_metadata(None), path)
     assert made.scan(where=f"id = '{KEY}'").to_arrow().num_rows == 1
+
+
+def test_the_keys_of_what_an_optimizer_adds_are_known(tmp_path: Path) -> None:
+    made = table(tmp_path / "t", table_type="MERGE_ON_READ")
+    spoil_rows(made, besides=CITIES[0])
+    left = narrowed(made.scan(where="n >= 0").tasks(), ["id"], pc.field("id") == KEY)
+    found = [
+        batch["id"].to_pylist() for task in left if isinstance(task, ReadTask) for batch in read_slice(task)
+    ]
+    assert found == [[KEY]]
+
+
+@pytest.mark.parametrize("ordering", [(), "n"], ids=["by commit", "by event"])
+def test_a_record_found_by_its_key_is_merged_like_all(tmp_path: Path, ordering: str | tuple[()]) -> None:
+    made = table(tmp_path / "t", table_type="MERGE_ON_READ", ordering=ordering)
+    changed = rides(range(150, 250))
+    made.upsert(changed.set_column(1, "n", pa.array([number % 3 * 500 for number in range(100)])), **UNTENDED)
+    made.delete(rides(range(160, 170)), **UNTENDED)
+    made.upsert(rides(range(165, 168)), **UNTENDED)
+    made.update(where="id > '900'", set={"n": "n + 1"}, **UNTENDED)
+    rows = {row["id"]: row for row in made.scan().to_arrow().to_pylist()}
+    assert 290 < len(rows) < 300
+    for key in rides(range(145, 172))["id"].to_pylist():
+        found = made.scan(where=f"id = '{key}'").to_arrow().to_pylist()
+        assert found == [rows[each] for each in (key,) if each in rows]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError
@@ -81,6 +82,7 @@ class LogReading:
         schema: columns to read, all nullable: those asked for, key, ordering and delete columns.
         instants: which blocks count.
         history: versions of the schema, for a table that evolved it on read.
+        keys: the only record keys wanted; None for all.
     """
 
     storage: Storage
@@ -88,6 +90,7 @@ class LogReading:
     schema: pa.Schema
     instants: InstantRange
     history: SchemaHistory | None = None
+    keys: tuple[str, ...] | None = None
 
     @property
     def ordering_fields(self) -> tuple[str, ...]:
@@ -103,7 +106,14 @@ def read_log_records(reading: LogReading, file_slice: FileSlice) -> LogRecords:
         UnsupportedError: a block that this release cannot read.
     """
     with open_logs(reading, file_slice) as logs:
-        return merged_records(reading, [logs.read(each) for each in logs.blocks_to_merge(reading.instants)])
+        pieces = [logs.read(each) for each in logs.blocks_to_merge(reading.instants)]
+    return merged_records(reading, pieces if reading.keys is None else _of_keys(pieces, reading.keys))
+
+
+def _of_keys(pieces: Sequence[LogPiece], keys: Sequence[str]) -> list[LogPiece]:
+    wanted = pa.array(keys, pa.string())
+    kept = [pc.is_in(piece.keys, value_set=wanted) for piece in pieces]
+    return [piece.take(np.flatnonzero(rows.to_numpy())) for piece, rows in zip(pieces, kept, strict=True)]
 
 
 def merged_records(

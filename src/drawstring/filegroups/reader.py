@@ -91,7 +91,8 @@ def _base_rows(
     if base is None:
         return
     names = schema.names if renames is None else renames.stored_names(schema.names)
-    for batch in base_rows_of(storage, base, Selection(names, among), task.schema, task.config):
+    selection = Selection(names, among, keys=None if among is None else task.keys)
+    for batch in base_rows_of(storage, base, selection, task.schema, task.config):
         yield conform(batch if renames is None else renames.applied(batch), schema)
 
 
@@ -120,7 +121,7 @@ def log_reading(task: ReadTask) -> LogReading:
     needed = _needed(task)
     more = [name for name in delete_columns(task.config, task.schema) if name not in needed]
     schema = nullable(task.schema, (*needed, *more))
-    return LogReading(open_spec(task.storage), task.config, schema, task.instants, task.history)
+    return LogReading(open_spec(task.storage), task.config, schema, task.instants, task.history, task.keys)
 
 
 def base_schema(task: ReadTask) -> pa.Schema:
@@ -168,7 +169,7 @@ class SliceMerge:
         """Yield the merged rows, with the columns that merging and the result need."""
         versions, names = self._log.versions, _needed(self._task)
         lay_over = _choose if isinstance(self._log.merger, WholeMerger) else _patch
-        for batch in base_rows(self._task, self._task.in_range) if self._base is None else self._base:
+        for batch in base_rows(self._task, self._task.merged_among) if self._base is None else self._base:
             merged, done = lay_over(batch, self._log, self._task)
             self._won[done] = False
             yield from merged

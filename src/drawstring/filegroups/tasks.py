@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +14,7 @@ import pyarrow.compute as pc
 from drawstring.config.table import TableConfig
 from drawstring.model.files import FileSlice
 from drawstring.schema.history import Renames, SchemaHistory
-from drawstring.schema.meta import COMMIT_TIME
+from drawstring.schema.meta import COMMIT_TIME, RECORD_KEY
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
 
@@ -61,8 +63,8 @@ class ReadTask:
         commit_times: yield only records of these commits (incremental queries); None for all.
         partition_values: value by partition column, as the path tells; these are not read.
         history: versions of the schema, for a table that evolved it on read.
-        keys: record keys that rows of `where` can have at most, which a base file's footer may know that it
-            lacks; None for any.
+        keys: record keys that rows of `where` can have at most: others are not merged, and a base file's
+            footer may know that it lacks them; None for any.
     """
 
     storage: StorageSpec
@@ -106,6 +108,18 @@ class ReadTask:
         if self.commit_times is None:
             return None
         return pc.field(COMMIT_TIME).isin(list(self.commit_times))
+
+    @property
+    def merged_among(self) -> pc.Expression | None:
+        """What a base row must fulfil to take part in merging; None when all do.
+
+        Versions of a record have one key, so those of other keys than the query's have no say.
+        """
+        in_range = self.in_range
+        if not self.keys:
+            return in_range
+        of_keys = reduce(or_, [pc.field(RECORD_KEY) == key for key in self.keys])
+        return of_keys if in_range is None else in_range & of_keys
 
 
 def nullable(schema: pa.Schema, columns: tuple[str, ...]) -> pa.Schema:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from drawstring.filegroups.tasks import ReadTask
 from drawstring.formats.partition_match import partitions_that_match
 from drawstring.query.buckets import BucketFacts, bucket_pruning
+from drawstring.query.key_conditions import stored_keys
 from drawstring.query.scan import Task
 from drawstring.storage import open_spec
 
@@ -25,8 +26,13 @@ def narrowed(tasks: Sequence[Task], columns: Sequence[str], where: pc.Expression
     slices = [task for task in tasks if isinstance(task, ReadTask)]
     if not slices or len(slices) < len(tasks):
         return list(tasks)
-    left = slices if where is None else _that_match(slices, where)
-    return [replace(task, columns=tuple(columns), where=_both(task.where, where)) for task in left]
+    if where is None:
+        return [replace(task, columns=tuple(columns)) for task in slices]
+    both = where if slices[0].where is None else slices[0].where & where
+    keys = stored_keys(both, slices[0].config, slices[0].schema)
+    return [
+        replace(task, columns=tuple(columns), where=both, keys=keys) for task in _that_match(slices, where)
+    ]
 
 
 def _that_match(tasks: Sequence[ReadTask], where: pc.Expression) -> list[ReadTask]:
@@ -39,9 +45,3 @@ def _that_match(tasks: Sequence[ReadTask], where: pc.Expression) -> list[ReadTas
         for task, keep in zip(tasks, kept, strict=True)
         if keep and (buckets is None or buckets.may_hold(task.file_slice))
     ]
-
-
-def _both(first: pc.Expression | None, second: pc.Expression | None) -> pc.Expression | None:
-    if first is None or second is None:
-        return first if second is None else second
-    return first & second
