@@ -249,18 +249,26 @@ SERVICES: dict[str, Callable[[World, Table, Step], None]] = {
 STEPS = WRITES | SERVICES
 
 
+SCENES = (
+    *((name,) for name in (*STEPS, "upsert", "upsert", "upsert", "delete")),
+    ("append", "append", "leave_merge"),
+    ("append", "leave_merge", "leave_merge", "rollback"),
+    ("plan_clustering", "die", "rollback", "rollback"),
+    ("plan_compaction", "rollback"),
+    ("die", "rollback"),
+)
+"""What a random life is made of: most steps alone, others when there is something for them to do."""
+
+
 def random_steps(seed: int, count: int) -> list[Step]:
     """Return steps drawn by a seed; more than half of them write."""
     draw = random.Random(seed)
-    names = [*STEPS, "upsert", "upsert", "append", "append", "delete"]
-    return [
-        Step(
-            draw.choice(names),
-            tuple(sorted(draw.sample(range(KEYS), draw.randint(1, 5)))),
-            draw.choice(CITIES),
-        )
-        for _ in range(count)
-    ]
+    steps: list[Step] = []
+    while len(steps) < count:
+        keys = tuple(sorted(draw.sample(range(KEYS), draw.randint(1, 5))))
+        city = draw.choice(CITIES)
+        steps += (Step(name, keys, city) for name in draw.choice(SCENES))
+    return steps[:count]
 
 
 def die_everywhere(
