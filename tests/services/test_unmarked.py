@@ -117,6 +117,39 @@ def test_what_is_given_up_by_name_is_not_kept(version: int) -> None:
     assert (held(table), table.validate().findings) == ([FIRST], ())
 
 
+class DiesAtTheEnd(FaultyStorage):
+    """Dies for good when a write is about to complete."""
+
+    def _change(self, path: str) -> None:
+        if path.endswith(".claim"):
+            self.die(path)
+        super()._change(path)
+
+
+@pytest.mark.parametrize("table_type", (COW, MOR))
+@versions
+def test_what_a_dead_writer_left_is_not_kept_though_its_rollback_dies_at_any_step(
+    table_type: str, version: int
+) -> None:
+    table = create(table_type=table_type, version=version)
+    table.insert(rides(FIRST))
+    with suppress(DrawstringError):
+        opened(DiesAtTheEnd(table.state.storage, 1_000), START_MS).upsert(rides(UPDATED))
+    (dead,) = table.timeline.pending_writes()
+    for steps in range(60):
+        storage = copied(table.state.storage, f"memory://dead-{table_type}-{version}-{steps}")
+        faulty = FaultyStorage(storage, steps)
+        with suppress(DrawstringError):
+            opened(faulty, START_MS + HOUR_MS).rollback(dead.requested)
+        again = opened(storage, START_MS + 2 * HOUR_MS)
+        again.upsert(rides(NEXT))
+        assert (held(again), again.validate().findings) == (sorted([FIRST, NEXT]), ()), steps
+        if faulty.changes < steps:
+            assert steps > 4
+            return
+    raise AssertionError("still failing after 60 changes")
+
+
 def copied(storage: Storage, uri: str) -> Storage:
     copy = open_storage(uri)
     for path, data in files(storage).items():
