@@ -1,4 +1,4 @@
-"""Tables that live through every service, each step dying after every fifth change: see `make sim`."""
+"""Tables that live through every service, each step dying after every seventh change: see `make sim`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.sim.life import CHOSEN, LIFE, live
 from tests.sim.steps import STEPS
 from tests.sim.world import Kind
 
-EVERY = 5
+EVERY = 7
 """Of the changes after which a step may die; `make sim` takes them all."""
 
 
