@@ -146,10 +146,7 @@ class BloomFilter:
         Args:
             keys: record keys, without nulls.
         """
-        places = self._place(len(keys))
-        for row in np.unique(places):
-            members = places == row
-            part = keys if members.all() else keys.filter(pa.array(members))
+        for row, part in self._placed(keys):
             bits = self._rows[row]
             for _, texts in _blocks(part):
                 for positions in _positions(texts, self.shape):
@@ -188,17 +185,21 @@ class BloomFilter:
         self._added = (len(rows) - 1) * self.capacity + count
         return self
 
-    def _place(self, keys: int) -> Array:
-        """Return the row of each of the next keys, and make the rows that they need."""
-        index = np.arange(self._added, self._added + keys)
-        room = self._rows_max * self.capacity
-        self._added += keys
+    def _placed(self, keys: pa.Array) -> Iterator[tuple[int, pa.Array]]:
+        """Yield the rows that the next keys go to, and the keys of each; make the rows that they need."""
+        start, room = self._added, self._rows_max * self.capacity
+        self._added += len(keys)
         wanted = min(self._rows_max, max(1, -(-self._added // self.capacity)))
         self._rows.extend(np.zeros(self.shape.bits, np.bool_) for _ in range(wanted - len(self._rows)))
         self._count = self._added - (wanted - 1) * self.capacity
-        in_turn = np.maximum(index - room - 1, 0) % self._rows_max
-        places: Array = np.where(index < room, index // self.capacity, in_turn)
-        return places
+        for row in range(start // self.capacity, wanted):
+            first = max(start, row * self.capacity)
+            yield row, keys.slice(first - start, max(0, (row + 1) * self.capacity - first))
+        if self._added > room:
+            index = np.arange(max(start, room), self._added)
+            in_turn = np.maximum(index - room - 1, 0) % self._rows_max
+            rest = keys.slice(max(0, room - start))
+            yield from ((row, rest.filter(pa.array(in_turn == row))) for row in np.unique(in_turn).tolist())
 
 
 def _encode_row(shape: BloomShape, bits: Array) -> bytes:
