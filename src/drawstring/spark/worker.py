@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from heapq import heapify, heapreplace
 from typing import Final
 
-import pyarrow as pa
-
+from drawstring.base.allocator import choose_allocator
 from drawstring.spark.failures import carried
 
 OPEN_COST_BYTES: Final = 4 << 20
@@ -23,29 +21,18 @@ _SMALL_BYTES: Final = 32 << 20
 """Bytes of slices for each core up to which it gets one task: a second one costs more than it evens out."""
 
 _TASKS_PER_CORE: Final = 2
-_ALLOCATOR: Final = "jemalloc"
 _settled = False
 
 
 @contextmanager
 def work() -> Iterator[None]:
     """Frame a task: errors get ready to travel to the driver, and the worker for its next task."""
-    _allocate()
+    choose_allocator()
     try:
         with carried():
             yield
     finally:
         settle()
-
-
-def _allocate() -> None:
-    """Allocate columns with what is fastest at those of a task, which come and go, if it is there.
-
-    Takes a tenth off a worker's time in reads, and some of its memory, against pyarrow's own choice.
-    """
-    chosen_by_user = "ARROW_DEFAULT_MEMORY_POOL" in os.environ
-    if not _settled and not chosen_by_user and _ALLOCATOR in pa.supported_memory_backends():
-        pa.set_memory_pool(pa.jemalloc_memory_pool())
 
 
 def settle() -> None:
