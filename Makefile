@@ -24,12 +24,12 @@ setup: ## create .venv from the lock file; quick when nothing changed
 	@scripts/venv.sh .venv requirements/dev.lock --project
 
 .PHONY: test
-test: setup ## run the tests in three processes, two of them with Spark (ARGS="-k name" goes to pytest; WORKERS=0: in one)
+test: setup ## run the tests in three processes, one of them with Spark (ARGS="-k name" goes to pytest; WORKERS=0: in one)
 	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not long" $(ARGS)
 
 .PHONY: test-long
-test-long: setup ## the tests that `make test` leaves out: of the benchmark's suites beside the first
-	@$(PY) -m pytest -n $(WORKERS) -m long $(ARGS)
+test-long: setup ## the tests that `make test` leaves out: all queries on Spark, the benchmark's suites beside the first
+	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m long $(ARGS)
 
 .PHONY: fuzz
 fuzz: setup ## damage many files in new ways: EXAMPLES of them, drawn by SEED

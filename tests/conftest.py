@@ -2,14 +2,12 @@
 
 Property tests draw the same examples on every run; `--hypothesis-profile=search` looks for new ones.
 
-With `-n` the tests run in several processes; those that need Spark share two of them, and so their sessions:
-one asks Spark for the golden tables, the other does the rest.
+With `-n` the tests run in several processes; those that need Spark share one of them, and so its session.
 """
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +19,6 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("same")
 
-_GOLDEN_QUERIES = Path(__file__).parent / "spark" / "test_golden.py"
 _LEFT_OUT = "tests that need Spark"
 _left_out = pytest.StashKey[int]()
 
@@ -35,8 +32,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if home is not None:
         os.environ["JAVA_HOME"] = home
         for item in spark:
-            asks_only = item.path == _GOLDEN_QUERIES
-            item.add_marker(pytest.mark.xdist_group("spark-golden" if asks_only else "spark"))
+            item.add_marker(pytest.mark.xdist_group("spark"))
         return
     items[:] = [item for item in items if not item.get_closest_marker("spark")]
     config.hook.pytest_deselected(items=spark)
