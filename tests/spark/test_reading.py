@@ -143,11 +143,7 @@ def files_read(df: DataFrame) -> int:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("told_max", [0, base_files.TOLD_FILES_MAX])
-def test_partitions_that_cannot_match_are_not_read(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told_max: int
-) -> None:
-    monkeypatch.setattr(base_files, "TOLD_FILES_MAX", told_max)
+def test_partitions_that_cannot_match_are_not_read(spark: SparkSession, tmp_path: Path) -> None:
     table = created(tmp_path / "t", rides())
     table.insert(rides(*range(40), cities=("a", "b", "it's", "d 4")))
     table.upsert(rides(1, ts=7, cities=("b", "b")))
@@ -159,6 +155,33 @@ def test_partitions_that_cannot_match_are_not_read(
     assert files_read(df.where("city in ('a', 'd 4') and id > 3").select("id")) == 2
     assert files_read(df.where("city like '%s'")) == 1
     assert df.where("city = 'nowhere'").count() == 0
+
+
+@pytest.mark.spark
+def test_no_job_lists_many_files_again(spark: SparkSession, tmp_path: Path) -> None:
+    table = created(tmp_path / "t", rides())
+    cities = tuple(f"c{number}" for number in range(40))
+    table.insert(rides(*range(40), cities=cities))
+    spark.sparkContext.setJobGroup("many files", "")
+    try:
+        df = drawstring.spark.read(spark, str(tmp_path / "t"))
+        assert not spark.sparkContext.statusTracker().getJobIdsForGroup("many files")
+        assert files_read(df) == 40
+    finally:
+        spark.sparkContext._jsc.clearJobGroup()
+
+
+@pytest.mark.spark
+def test_a_spark_that_compiles_nothing_reads_files_in_python(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base_files, "_NAME", "OfAnotherSpark")
+    monkeypatch.setattr(base_files, "_SOURCE", "public class OfAnotherSpark { gone.Class none; }")
+    table = created(tmp_path / "t", rides())
+    table.insert(rides(1, 3))
+    df = drawstring.spark.read(spark, str(tmp_path / "t")).select("id", "ts")
+    assert rows_by(df, "MapInArrow")
+    assert sorted(map(tuple, df.collect())) == [(1, 1), (3, 1)]
 
 
 @pytest.mark.spark
@@ -175,11 +198,7 @@ def test_files_are_those_of_the_read_after_a_refresh(spark: SparkSession, tmp_pa
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("cast_max", [0, base_files.CAST_FOLDERS_MAX])
-def test_values_of_all_types_come_from_folders(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cast_max: int
-) -> None:
-    monkeypatch.setattr(base_files, "CAST_FOLDERS_MAX", cast_max)
+def test_values_of_all_types_come_from_folders(spark: SparkSession, tmp_path: Path) -> None:
     columns = {
         "flag": pa.array([True, False]),
         "day": pa.array([date(2024, 1, 2), date(1969, 12, 31)]),

@@ -5,7 +5,7 @@
 
 Spark leaves files out by conditions on partition columns, joins among them, and reads the values of these
 columns from no file. `spark.read.parquet` would guess partitions from the names of folders, and list the
-files again.
+files again. What is done for each file and folder is Java text (`compiled`): one call, whatever their number.
 """
 
 from __future__ import annotations
@@ -19,17 +19,64 @@ from pyspark.sql import types as T
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from drawstring.model.files import FileStatus
-
-TOLD_FILES_MAX: Final = 256
-"""Files up to which Spark is told their sizes, a few calls each; of more it asks the store itself."""
-
-CAST_FOLDERS_MAX: Final = 64
-"""Folders up to which their values are cast one by one, some calls each; of more a query casts all, which
-takes as long as a few dozen of them, and in a new session longer."""
+from drawstring.spark.compiled import compiled
 
 _SOURCES: Final = "org.apache.spark.sql.execution.datasources."
-_EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
-_BLOCK_BYTES: Final = 128 << 20
+_SEPARATOR: Final = "\0"
+"""Between texts that are handed over as one: no path has it."""
+
+_NAME: Final = "DrawstringFiles"
+_SOURCE: Final = f"""
+import java.util.ArrayList;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.api.python.PythonUtils;
+import org.apache.spark.sql.catalyst.expressions.Cast$;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.execution.datasources.FileStatusCache;
+import org.apache.spark.sql.execution.datasources.PartitionPath;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+public class {_NAME} {{
+    /** Tells a cache of files: of each the path, the size and when it was changed. */
+    public Seq paths(String told, FileStatusCache cache) {{
+        ArrayList found = new ArrayList();
+        String[] texts = told.split("\\000", -1);
+        for (int at = 0; at < texts.length; at += 3) {{
+            Path path = new Path(texts[at]);
+            long size = Long.parseLong(texts[at + 1]), changed = Long.parseLong(texts[at + 2]);
+            if (size > 0) {{
+                FileStatus status = new FileStatus(size, false, 1, 128L << 20, changed, path);
+                cache.putLeafFiles(path, new FileStatus[] {{status}});
+            }}
+            found.add(path);
+        }}
+        return PythonUtils.toSeq(found);
+    }}
+
+    /** Gives folders the values of their columns: of each the number of a file in it, and texts. */
+    public Seq folders(Seq paths, String told, StructType columns, Option zone, boolean ansi) {{
+        ArrayList found = new ArrayList();
+        StructField[] fields = columns.fields();
+        String[] texts = told.split("\\000", -1);
+        for (int at = 0; at < texts.length; at += fields.length + 1) {{
+            Object[] values = new Object[fields.length];
+            for (int n = 0; n < fields.length; n++) {{
+                Expression text = Literal$.MODULE$.apply(texts[at + 1 + n]);
+                values[n] = Cast$.MODULE$.apply(text, fields[n].dataType(), zone, ansi).eval(null);
+            }}
+            Path file = (Path) paths.apply(Integer.parseInt(texts[at]));
+            found.add(new PartitionPath(new GenericInternalRow(values), file.getParent()));
+        }}
+        return PythonUtils.toSeq(found);
+    }}
+}}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +94,29 @@ class SparkFile:
     values: Mapping[str, str]
 
 
+def can_list(spark: SparkSession) -> bool:
+    """Tell whether `parquet_files` works in a session.
+
+    Args:
+        spark: a classic session.
+    """
+    return _helper(spark) is not None
+
+
 def parquet_files(spark: SparkSession, files: Sequence[SparkFile], columns: T.StructType) -> DataFrame:
     """Return the rows of files, with the values of partition columns that their folders tell.
 
     Args:
-        spark: the session.
+        spark: the session; see `can_list`.
         files: one or more.
         columns: columns of the result; those that a file lacks are null.
     """
     index = _Index(spark)
-    schema = index.columns(columns)
+    told = index.columns(T.StructType([columns[name] for name in files[0].values]))
     relation = index.of("HadoopFsRelation")(
-        index.files(files, columns),
-        index.columns(_partition_columns(files, columns)),
-        schema,
+        index.files(files, told),
+        told,
+        index.columns(columns),
         index.none,
         index.of("parquet.ParquetFileFormat")(),
         index.no_options,
@@ -69,8 +125,8 @@ def parquet_files(spark: SparkSession, files: Sequence[SparkFile], columns: T.St
     return ClassicDataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
 
 
-def _partition_columns(files: Sequence[SparkFile], columns: T.StructType) -> T.StructType:
-    return T.StructType([columns[name] for name in files[0].values])
+def _helper(spark: SparkSession) -> Any | None:
+    return compiled(spark, _NAME, _SOURCE)
 
 
 class _Index:
@@ -82,15 +138,12 @@ class _Index:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._gateway: Any = spark.sparkContext._gateway
         jvm: Any = spark.sparkContext._jvm
         self._jvm = jvm
+        self._helper: Any = _helper(spark)
         self.none = getattr(jvm, "scala.None$").__getattr__("MODULE$")
-        # By their full names: for a name alone Py4J asks for a class in one package after the other.
-        self._utils = getattr(jvm, "org.apache.spark.api.python.PythonUtils")
-        self._hadoop_path = getattr(jvm, "org.apache.hadoop.fs.Path")
-        self._hadoop_status = getattr(jvm, "org.apache.hadoop.fs.FileStatus")
-        self.no_options = self._utils.toScalaMap({})
+        # By its full name: for a name alone Py4J asks for a class in one package after the other.
+        self.no_options = getattr(jvm, "org.apache.spark.api.python.PythonUtils").toScalaMap({})
 
     def of(self, name: str) -> Any:
         """Return a class of Spark's data sources."""
@@ -100,75 +153,33 @@ class _Index:
         """Return columns as Spark's StructType, all of which may be null."""
         return self._spark._jsparkSession.parseDataType(columns.json()).asNullable()
 
-    def files(self, files: Sequence[SparkFile], columns: T.StructType) -> Any:
-        """Return an index of files by folder."""
-        told = len(files) <= TOLD_FILES_MAX and all(file.status.size_bytes > 0 for file in files)
-        cache = getattr(self._jvm, f"{_SOURCES}FileStatusCache").getOrCreate(self._spark._jsparkSession)
-        paths = [self._path(file, cache if told else None) for file in files]
-        return self.of("InMemoryFileIndex")(
-            self._spark._jsparkSession,
-            self._utils.toSeq(paths),
-            self.no_options,
-            self.none,
-            cache,
-            getattr(self._jvm, "scala.Some")(self._folders(files, paths, columns)),
-            self.none,
-        )
-
-    def _path(self, file: SparkFile, cache: Any) -> Any:
-        """Return a file's path, and tell a cache what is known of the file.
+    def files(self, files: Sequence[SparkFile], told: Any) -> Any:
+        """Return an index of files by folder, which tells some columns.
 
         The index lists a path that is not in the cache, and finds that file and no other.
         """
-        path = self._hadoop_path(file.path)
-        if cache is not None:
-            found = self._gateway.new_array(self._hadoop_status, 1)
-            status = file.status
-            found[0] = self._hadoop_status(
-                status.size_bytes, False, 1, _BLOCK_BYTES, status.modified_ms, path
-            )
-            cache.putLeafFiles(path, found)
-        return path
+        cache = self.of("FileStatusCache").getOrCreate(self._spark._jsparkSession)
+        stated = ((file.path, file.status.size_bytes, file.status.modified_ms) for file in files)
+        paths = self._helper.paths(_SEPARATOR.join(str(each) for one in stated for each in one), cache)
+        return self.of("InMemoryFileIndex")(
+            self._spark._jsparkSession,
+            paths,
+            self.no_options,
+            self.none,
+            cache,
+            self._some(self.of("PartitionSpec")(told, self._folders(files, paths, told))),
+            self.none,
+        )
 
-    def _folders(self, files: Sequence[SparkFile], paths: Sequence[Any], columns: T.StructType) -> Any:
-        """Return which folder has which values, as Spark's PartitionSpec."""
-        names, found = _partition_columns(files, columns), []
-        if names:
-            places = {file.path.rpartition("/")[0]: place for place, file in enumerate(files)}.values()
-            rows = self._rows([files[place].values for place in places], names)
-            folders = [paths[place].getParent() for place in places]
-            found = list(map(self.of("PartitionPath"), rows, folders))
-        return self.of("PartitionSpec")(self.columns(names), self._utils.toSeq(found))
-
-    def _rows(self, values: Sequence[Mapping[str, str]], columns: T.StructType) -> list[Any]:
-        """Return texts as Spark's rows of columns' types."""
-        texts = [[row[name] for name in columns.names] for row in values]
-        return self._cast(texts, columns) if len(texts) <= CAST_FOLDERS_MAX else self._queried(texts, columns)
-
-    def _cast(self, rows: Sequence[Sequence[str]], columns: T.StructType) -> list[Any]:
-        literal, cast, struct = map(self._expression, ("Literal", "Cast", "CreateStruct"))
+    def _folders(self, files: Sequence[SparkFile], paths: Any, told: Any) -> Any:
+        """Return which folder has which values, as Spark's `PartitionPath`s."""
+        places = {file.path.rpartition("/")[0]: place for place, file in enumerate(files)}.values()
+        if not files[0].values:
+            return getattr(self._jvm, "scala.collection.immutable.Nil$").__getattr__("MODULE$")
         conf = self._spark._jsparkSession.sessionState().conf()
-        zone, ansi = getattr(self._jvm, "scala.Some")(conf.sessionLocalTimeZone()), conf.ansiEnabled()
-        types = [field.dataType() for field in self.columns(columns).fields()]
-        found = []
-        for row in rows:
-            pairs = zip(row, types, strict=True)
-            typed = [cast.apply(literal.apply(text), kind, zone, ansi) for text, kind in pairs]
-            found.append(struct.apply(self._utils.toSeq(typed)).eval(None))
-        return found
+        texts = (text for place in places for text in (str(place), *files[place].values.values()))
+        zone = self._some(conf.sessionLocalTimeZone())
+        return self._helper.folders(paths, _SEPARATOR.join(texts), told, zone, conf.ansiEnabled())
 
-    def _queried(self, rows: Sequence[Sequence[str]], columns: T.StructType) -> list[Any]:
-        texts = (", ".join(map(_literal, row)) for row in rows)
-        parsed = self._spark.sql("VALUES " + ", ".join(f"({text})" for text in texts))
-        pairs = zip(parsed.columns, columns.fields, strict=True)
-        typed = parsed.select([parsed[name].cast(field.dataType) for name, field in pairs])
-        return list(typed._jdf.queryExecution().executedPlan().executeCollect())
-
-    def _expression(self, name: str) -> Any:
-        """Return what makes one kind of Spark's expressions."""
-        return getattr(self._jvm, f"{_EXPRESSIONS}{name}$").__getattr__("MODULE$")
-
-
-def _literal(text: str) -> str:
-    """Return a text as SQL that needs no escapes."""
-    return f"CAST(X'{text.encode().hex()}' AS STRING)"
+    def _some(self, value: Any) -> Any:
+        return getattr(self._jvm, "scala.Some")(value)

@@ -25,7 +25,7 @@ from drawstring.model.files import BaseFile
 from drawstring.query.predicate import parse_where
 from drawstring.query.scan import Task
 from drawstring.schema.meta import COMMIT_TIME, PARTITION_PATH
-from drawstring.spark.base_files import SparkFile, parquet_files
+from drawstring.spark.base_files import SparkFile, can_list, parquet_files
 from drawstring.spark.failures import surface_in_actions
 from drawstring.spark.locations import spark_path
 from drawstring.spark.relation import Slices, relation
@@ -187,7 +187,7 @@ def plan_name(root: str) -> str:
 def _native_paths(spark: SparkSession, tasks: Sequence[ReadTask], reading: SliceReading) -> list[str | None]:
     """Return, by task, the file that Spark's own reader gives the same rows for, or None."""
     plain = [task for task in tasks if _is_plain(task)]
-    if not plain or not _says_all(plain[0], reading):
+    if not plain or not _says_all(plain[0], reading) or not can_list(spark):
         return [None] * len(tasks)
     storage = open_spec(plain[0].storage)
     fit = _instants_that_fit(storage, plain, reading)
