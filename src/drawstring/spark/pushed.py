@@ -5,15 +5,18 @@ Spark evaluates every predicate itself too, so one that is not translated costs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import and_, or_
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.query.comparing import FLOAT_COMPARISONS, PLAIN_COMPARISONS
+
+Facts: TypeAlias = Mapping[str, Any]
+"""What an expression of Spark's is, see `planning.described`."""
 
 _SPELLED_OUT_MAX: Final = 64
 _NAMES: Final[dict[pa.DataType, str]] = {
@@ -32,20 +35,20 @@ _NAMES: Final[dict[pa.DataType, str]] = {
 """Types that Spark compares as Arrow does, and what Spark calls those of the literals beside them."""
 
 
-def conditions(predicates: Sequence[Any], schema: pa.Schema) -> pc.Expression | None:
+def conditions(predicates: Sequence[Facts], schema: pa.Schema) -> pc.Expression | None:
     """Return what the rows have to fulfil of which all predicates are true, as far as it is known.
 
     Args:
-        predicates: Spark's, as `SupportsPushDownV2Filters` gets them.
+        predicates: Spark's, as `planning.described` tells them.
         schema: the columns by the core's types.
     """
     known = [found for each in predicates if (found := _condition(each, schema)) is not None]
     return reduce(and_, known) if known else None
 
 
-def _condition(predicate: Any, schema: pa.Schema) -> pc.Expression | None:
+def _condition(predicate: Facts, schema: pa.Schema) -> pc.Expression | None:
     """Translate a predicate, None where it might mean something else."""
-    name, children = str(predicate.name()), list(predicate.children())
+    name, children = predicate.get("name"), predicate.get("of", ())
     if name in ("AND", "OR"):
         sides = [_condition(child, schema) for child in children]
         both = and_ if name == "AND" else or_
@@ -76,26 +79,28 @@ def _is_in(
     return reduce(or_, [equal(column, pc.scalar(value)) for value in values])
 
 
-def _column(expression: Any, schema: pa.Schema) -> pa.Field | None:
+def _column(expression: Facts, schema: pa.Schema) -> pa.Field | None:
     """Return the column that an expression is, None for anything else and for types that differ."""
-    if _kind(expression) != "FieldReference":
-        return None
-    names = list(expression.fieldNames())
+    names = expression.get("column", ())
     field = schema.field(names[0]) if len(names) == 1 and names[0] in schema.names else None
     return field if field is not None and field.type in _NAMES else None
 
 
-def _value(expression: Any, kind: pa.DataType) -> pa.Scalar | None:
+def _value(expression: Facts, kind: pa.DataType) -> pa.Scalar | None:
     """Return the value of a literal of a column's type, None for anything else, null included."""
-    if _kind(expression) != "LiteralValue" or expression.dataType().simpleString() != _NAMES[kind]:
+    text = expression.get("value")
+    if text is None or expression["type"] != _NAMES[kind]:
         return None
-    value = expression.value()
-    if value is None:
-        return None
-    if pa.types.is_string(kind):
-        value = value.toString()
-    return pa.scalar(value, _STORED.get(kind, kind)).cast(kind)
+    return pa.scalar(_READ.get(kind, int)(text), _STORED.get(kind, kind)).cast(kind)
 
+
+_READ: Final[dict[pa.DataType, Callable[[str], Any]]] = {
+    pa.bool_(): "true".__eq__,
+    pa.float32(): float,
+    pa.float64(): float,
+    pa.string(): str,
+}
+"""How values are read from Java's texts of them; where it is not said they are whole numbers."""
 
 _STORED: Final[dict[pa.DataType, pa.DataType]] = {
     pa.date32(): pa.int32(),
@@ -103,7 +108,3 @@ _STORED: Final[dict[pa.DataType, pa.DataType]] = {
     pa.timestamp("us"): pa.int64(),
 }
 """Types whose values Spark holds as whole numbers."""
-
-
-def _kind(expression: Any) -> str:
-    return str(expression.getClass().getSimpleName())

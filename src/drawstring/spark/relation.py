@@ -14,6 +14,7 @@ A proxy has no use of an interface's default methods, so every method that Spark
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -25,7 +26,8 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-from pyspark.sql.udf import _wrap_function
+from pyspark.sql.udf import UserDefinedFunction, _wrap_function
+from pyspark.util import PythonEvalType
 
 from drawstring.filegroups.cdc import task_bytes
 from drawstring.filegroups.tasks import ReadTask
@@ -209,7 +211,7 @@ class SliceScanBuilder(_Proxy):
         self._where: pc.Expression | None = None
 
     def pruneColumns(self, columns: Any) -> None:
-        wanted = set(columns.fieldNames())
+        wanted = {field["name"] for field in json.loads(columns.json())["fields"]}
         # A batch without columns could not say how many rows it has; keys are read anyway.
         cheapest = RECORD_KEY if RECORD_KEY in self._names else self._names[0]
         self._names = [name for name in self._names if name in (wanted or {cheapest})]
@@ -217,7 +219,7 @@ class SliceScanBuilder(_Proxy):
     def pushPredicates(self, predicates: Any) -> Any:
         first = next(iter(self._slices.tasks), None)
         if isinstance(first, ReadTask):
-            self._where = conditions(predicates, first.schema)
+            self._where = conditions(planning.described(self._jvm.spark, predicates), first.schema)
         return predicates  # Spark is to apply all of them
 
     def pushedPredicates(self) -> Any:
@@ -264,12 +266,9 @@ class SliceScan(_Proxy):
         slices, parts = self._slices, self._parts()
         if not parts:
             return None
-        function = ReadSlices(arrow_schema(slices.columns), parts, self.description())
-        numbers = self._jvm.spark.range(0, len(parts), 1, len(parts))
-        node = numbers.mapInArrow(function, slices.columns)._jdf.queryExecution().analyzed()
-        return node.copy(
-            node.functionExpr(), relation.output(), node.child(), node.isBarrier(), node.profile()
-        )
+        read = ReadSlices(arrow_schema(slices.columns), parts, self.description())
+        function = UserDefinedFunction(read, slices.columns, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+        return planning.reading(self._jvm.spark, function._judf, len(parts), relation.output())
 
     def planInputPartitions(self) -> Any:
         partition = self._jvm.of(f"{_V2}python.PythonInputPartition")
