@@ -9,6 +9,7 @@ import pytest
 
 from drawstring.model.instant import Action
 from drawstring.services.heartbeats import HEARTBEAT_FOLDER
+from drawstring.services.unmarked import LOST_FOLDER
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
@@ -93,6 +94,8 @@ def test_drawstring_cleans_up_after_a_dead_writer_of_hudi(
 
     table.clean(**LAZY)
     assert table.timeline.pending() == ()
+    # It has no markers: as far as drawstring can tell it may have been completed.
+    assert (Path(history.path) / LOST_FOLDER / dead.requested).is_dir()
     assert_both_read(referee, history)
     hudi_writes(referee, history, "upsert", [row(key, 300) for key in range(7)], **LAZY)
     assert_both_read(referee, history)
