@@ -210,6 +210,17 @@ def test_a_negative_number_of_rows_or_instants(
     assert "Must be >= 0" in complaint(words[0], rides.path, *words[1:])
 
 
+def test_more_rows_than_there_are_is_all_of_them(text: Any, rides: History) -> None:
+    rows = json.loads(text("head", rides.path, "-n", "99999999999999999999", "--json"))
+    assert rows == json.loads(text("head", rides.path, "-n", "1000", "--json"))
+
+
+def test_a_trailing_comma_names_no_column(text: Any, complaint: Any, rides: History) -> None:
+    some = json.loads(text("head", rides.path, "-c", "id", "--json"))
+    assert json.loads(text("head", rides.path, "-c", "id,", "--json")) == some
+    assert "has an empty name" in complaint("head", rides.path, "-c", "id,,fare")
+
+
 def test_no_rows_and_no_instants_are_fine(text: Any, rides: History) -> None:
     assert json.loads(text("head", rides.path, "-n", "0", "--json")) == []
     assert json.loads(text("timeline", rides.path, "--last", "0", "--json")) == []

@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from drawstring.base.errors import InvalidError
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
 from drawstring.query.scan import Scan
@@ -33,7 +34,7 @@ def head(
 ) -> None:
     """Print the first rows of a table."""
     table = open_table(path, option)
-    names = [name.strip() for name in columns.split(",")] if columns else table.schema.names
+    names = _named(columns) if columns else table.schema.names
     scan = table.scan(columns=names, where=where, as_of=as_of, read_optimized=read_optimized)
     shown = _first_rows(scan, rows)
     if as_json:
@@ -42,10 +43,18 @@ def head(
         output.print_grid(names, ([row[name] for name in names] for row in shown))
 
 
+def _named(columns: str) -> list[str]:
+    """Return column names that have commas between, and perhaps one behind."""
+    names = [name.strip() for name in columns.removesuffix(",").split(",")]
+    if not all(names):
+        raise InvalidError(f"--columns {columns!r} has an empty name: put one comma between two columns")
+    return names
+
+
 def _first_rows(scan: Scan, count: int) -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
     for batch in scan.to_batches():
-        found += batch.slice(0, count - len(found)).to_pylist(maps_as_pydicts="lossy")
+        found += batch.slice(0, min(count - len(found), batch.num_rows)).to_pylist(maps_as_pydicts="lossy")
         if len(found) >= count:
             break
     return found
