@@ -111,6 +111,12 @@ class Table(TableServices):
             ConflictError: another writer was there first.
             InvalidError: the condition, a column or a type does not fit; nothing was written.
         """
+        if not isinstance(set, Mapping):
+            raise InvalidError(
+                f"update sets values by column, and {type(set).__name__} has none: hand over"
+                ' a dictionary such as {"fare": "fare * 2"}',
+                table=self.uri,
+            )
         return self._change(Found(where, dict(set)), UPDATE, options)
 
     def bulk_insert(self, data: Any, **options: Any) -> CommitResult:
@@ -175,14 +181,20 @@ class Table(TableServices):
 
         Args:
             *partitions: partition paths, as in `"lima"`, `"city=lima"` or `"2024/01"`; `*` stands for any
-                text. A path that is not there is passed over.
+                text. A path that is not there is passed over, with a warning.
             **options: Hudi's write options.
 
         Raises:
             ConflictError: another writer was there first.
-            InvalidError: no partition is named.
+            InvalidError: no partition is named, or the table has none.
         """
         with self._about():
+            for each in partitions:
+                if not isinstance(each, str):
+                    raise InvalidError(
+                        f"a partition is a path, not {type(each).__name__}: hand over each as an argument of"
+                        " its own, a list as delete_partition(*paths)"
+                    )
             check_call(options, DELETE_PARTITION)
             parsed = WriteOptions.parse({**options, OPERATION_KEY: DELETE_PARTITION})
             named = replace(parsed, partitions_to_delete=(*partitions, *parsed.partitions_to_delete))

@@ -83,3 +83,11 @@ def test_a_frame_without_its_package_says_what_to_install(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(InvalidError, match=f"pip install {package}"):
         getattr(scan, f"to_{package}")()
+
+
+@pytest.mark.parametrize("given", [["fare"], "fare = 2", None, {"fare"}], ids=str)
+def test_what_is_set_without_columns_is_refused(tmp_path: Path, given: Any) -> None:
+    table = table_at(tmp_path)
+    with pytest.raises(InvalidError, match="hand over a dictionary"):
+        table.update("id = 'a'", given)
+    assert held(table) == OLD

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from typing import Any
 
 import pytest
@@ -29,6 +30,8 @@ def test_a_partition_goes_with_all_its_file_groups(table_type: str, version: int
     assert held(table) == [PISA, OSLO]
     assert held(table, as_of=before.requested)[0] == ("a", "rome", 2, 2.0)
     assert (result.operation, result.files) == ("delete_partition", 0)
+    assert result.partitions_dropped == 1
+    assert result.groups_dropped == (2 if index == "BUCKET" else 1)
     table.upsert(rides(("a", "rome", 0, 9.0)))
     assert held(table)[0] == ("a", "rome", 0, 9.0)
 
@@ -73,3 +76,46 @@ def test_wrong_calls_are_refused_and_leave_no_trace() -> None:
     with pytest.raises(InvalidError, match="the call is delete_partition"):
         table.delete_partition("rome", **{OPERATION: "upsert"})
     assert len(table.timeline.instants) == 1
+
+
+@pytest.mark.parametrize("path", ["", "  ", "/", "*", "rome"])
+def test_a_table_without_partitions_says_what_empties_it(path: str) -> None:
+    table = create(partition_by=())
+    table.upsert(rides(ROME))
+    with pytest.raises(InvalidError, match=r"names no partition|delete\(where=.*insert_overwrite_table"):
+        table.delete_partition(path)
+    rows = table.state.engine.rows(*_stream(rides(ROME)))
+    with pytest.raises(InvalidError, match="no partitions"):
+        table.write("delete_partition", rows, {})
+    assert held(table) == [ROME]
+
+
+def test_an_empty_path_among_others_drops_nothing() -> None:
+    table = create()
+    table.upsert(rides(ROME, PISA))
+    with pytest.raises(InvalidError, match="empty path names no partition"):
+        table.delete_partition("rome", "")
+    assert held(table) == [ROME, PISA]
+
+
+@pytest.mark.parametrize(("typed", "near"), [("roma", "'rome'"), ("ROME", "'rome'"), ("x", "'oslo', 'pisa'")])
+def test_a_path_that_drops_nothing_is_told_with_those_that_are_there(
+    typed: str, near: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = create()
+    table.upsert(rides(ROME, PISA, OSLO))
+    with caplog.at_level(logging.WARNING, "drawstring.write.drop"):
+        result = table.delete_partition(typed, "none*")
+        assert (result.partitions_dropped, result.groups_dropped) == (0, 0)
+        table.delete_partition("oslo")
+    (message,) = [each.getMessage() for each in caplog.records if each.name == "drawstring.write.drop"]
+    assert repr(typed) in message
+    assert f"there are {near}" in message
+
+
+def test_a_list_of_paths_is_refused_and_told_how_to_hand_it_over() -> None:
+    table = create()
+    table.upsert(rides(ROME))
+    with pytest.raises(InvalidError, match=r"not list.*delete_partition\(\*paths\)"):
+        table.delete_partition(["rome"])  # type: ignore[arg-type] # what is refused
+    assert held(table) == [ROME]

@@ -23,6 +23,7 @@ class CommitResult:
         files: files written.
         bytes_written: bytes of them.
         seconds: from begin to completion.
+        partitions_dropped, groups_dropped: partitions that went away, and the file groups that were in them.
     """
 
     instant: str
@@ -35,6 +36,8 @@ class CommitResult:
     files: int = 0
     bytes_written: int = 0
     seconds: float = 0.0
+    partitions_dropped: int = 0
+    groups_dropped: int = 0
 
     @property
     def copied(self) -> int:

@@ -5,8 +5,11 @@ names and patterns, or the partitions of some rows ──> partitions that are t
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
 from typing import Final
 
 from drawstring.base.clock import Stopwatch
@@ -32,6 +35,8 @@ from drawstring.write.verbs import VERBS
 
 DELETE_PARTITION: Final = "delete_partition"
 _ANY: Final = re.compile(r"\*|%2A")
+_SHOWN: Final = 5
+_log: Final = logging.getLogger(__name__)
 
 
 def delete_partitions(
@@ -47,17 +52,28 @@ def delete_partitions(
 
     Raises:
         ConflictError: another writer was there first, or a pending clustering has a file group.
-        InvalidError: nothing says which partitions; nothing was written.
+        InvalidError: nothing says which partitions, or the table has none; nothing was written.
     """
     asked = options.partitions_to_delete
     if not asked and rows is None:
         raise InvalidError("there is no partition to delete: name one, or a pattern such as '2024/*'")
+    if not all(map(_bare, asked)):
+        raise InvalidError(
+            "an empty path names no partition: leave it out, or use '*' to drop all partitions"
+        )
     with exclusive(state, options.lock_wait_ms) as found:
+        if not found.config.partition_fields:
+            raise InvalidError(
+                'the table has no partitions that could be dropped: delete(where="true") deletes all rows,'
+                " insert_overwrite_table replaces them"
+            )
         if not asked and rows is not None:
             asked = _partitions_of(found, rows, options)
         session, timeline = cleared(found, options.failed_writes)
         lookup = lookup_of(session, timeline, options)
-        return drop_listed(session, matching(asked, lookup.partitions()), lookup, options, extra)
+        partitions = lookup.partitions()
+        _warn_of_strays(session, asked, partitions)
+        return drop_listed(session, matching(asked, partitions), lookup, options, extra)
 
 
 def drop_listed(
@@ -91,7 +107,11 @@ def drop_listed(
         )
         make_way(session, timeline, options, metadata)
         completed = transaction.commit(metadata)
-    result = CommitResult.of(completed, DELETE_PARTITION, (), watch.seconds())
+    result = replace(
+        CommitResult.of(completed, DELETE_PARTITION, (), watch.seconds()),
+        partitions_dropped=len(replaced),
+        groups_dropped=sum(map(len, replaced.values())),
+    )
     told_commit(session.state, session.config, result, watch.laps)
     tidy(session, options)
     return result
@@ -110,8 +130,30 @@ def matching(asked: Iterable[str], partitions: Sequence[str]) -> list[str]:
 
 
 def _pattern(asked: str) -> re.Pattern[str]:
-    parts = _ANY.split(asked.strip().strip("/"))
-    return re.compile(".*".join(re.escape(part) for part in parts), re.DOTALL)
+    return re.compile(".*".join(re.escape(part) for part in _ANY.split(_bare(asked))), re.DOTALL)
+
+
+def _bare(path: str) -> str:
+    """Return a path without what its spelling adds at the ends."""
+    return path.strip().strip("/")
+
+
+def _warn_of_strays(session: Session, asked: Iterable[str], partitions: Sequence[str]) -> None:
+    """Tell of paths that name no partition; Hudi passes them over as well."""
+    by_folded = {path.casefold(): path for path in partitions}
+    for path in {_bare(each): None for each in asked if not _ANY.search(each)}:
+        if path in partitions:
+            continue
+        near = get_close_matches(path.casefold(), by_folded, _SHOWN)
+        shown = [by_folded[each] for each in near] or partitions[:_SHOWN]
+        _log.warning(
+            "%s has no partition %r, so none was dropped for it: %s",
+            session.state.storage.spec.uri,
+            path,
+            f"there are {', '.join(map(repr, shown))}" + (", ..." if len(shown) < len(partitions) else "")
+            if shown
+            else "it has none yet",
+        )
 
 
 def _partitions_of(session: Session, rows: Rows, options: WriteOptions) -> tuple[str, ...]:
