@@ -1,4 +1,4 @@
-"""A standalone Spark cluster of real processes on this machine: one master, two workers."""
+"""A standalone Spark cluster of real processes on this machine: a master, and a worker for two executors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def environment(**more: str) -> dict[str, str]:
 
 @contextmanager
 def cluster(folder: Path, variables: dict[str, str]) -> Iterator[str]:
-    """Start master and workers, yield the master's address, and stop them."""
+    """Start master and worker, yield the master's address, and stop them."""
     processes: list[subprocess.Popen[bytes]] = []
 
     def start(name: str, *arguments: str) -> Path:
@@ -54,10 +54,9 @@ def cluster(folder: Path, variables: dict[str, str]) -> Iterator[str]:
         here = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
         log = start("master", f"{DEPLOY}.master.Master", *here)
         address = said(log, r"Starting Spark master at (spark://\S+)")
-        for number in (1, 2):
-            size = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work{number}"))
-            worker = start(f"worker{number}", f"{DEPLOY}.worker.Worker", *here, *size, address)
-            said(worker, r"(Successfully registered with master)")
+        size = ("--cores", "2", "--memory", "2g", "--work-dir", str(folder / "work"))
+        worker = start("worker", f"{DEPLOY}.worker.Worker", *here, *size, address)
+        said(worker, r"(Successfully registered with master)")
         yield address
     finally:
         for process in reversed(processes):
