@@ -85,7 +85,15 @@ def test_every_key_is_found_where_it_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "properties", [{"hoodie.index.type": "SIMPLE"}, {"hoodie.bucket.index.hash.field": "n"}]
+    "properties",
+    [
+        {"hoodie.index.type": "SIMPLE"},
+        {
+            "hoodie.index.type": "BUCKET",
+            "hoodie.bucket.index.num.buckets": "2",
+            "hoodie.bucket.index.hash.field": "n",
+        },
+    ],
 )
 def test_other_indexes_leave_nothing_out(tmp_path: Path, properties: dict[str, Any]) -> None:
     made = drawstring.create(

@@ -44,6 +44,70 @@ def test_a_table_that_no_write_would_take_is_not_created(
     assert not (tmp_path / "t").exists()
 
 
+@pytest.mark.parametrize(
+    ("properties", "says"),
+    [
+        ({"hoodie.bucket.index.num.buckets": "4"}, r"num\.buckets needs .* set hoodie\.index\.type=BUCKET"),
+        ({"hoodie.index.bucket.engine": "CONSISTENT_HASHING"}, r"engine needs .*index\.type=BUCKET"),
+        ({"hoodie.bucket.index.hash.field": "id"}, r"hash\.field needs .*index\.type=BUCKET"),
+        (
+            {"hoodie.index.type": "BLOOM", "hoodie.bucket.index.num.buckets": "4"},
+            r"index\.type=BLOOM: set .*=BUCKET",
+        ),
+        (
+            {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.hash.field": "id,fare"},
+            r"hash\.field has fare, which is no column of the record key \(id\)",
+        ),
+    ],
+    ids=str,
+)
+def test_settings_of_an_index_that_would_say_nothing_make_no_table(
+    tmp_path: Path, properties: dict[str, str], says: str
+) -> None:
+    with pytest.raises(InvalidError, match=says):
+        drawstring.create(tmp_path / "t", SCHEMA, record_key="id", properties=properties)
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_table_that_has_settings_of_buckets_and_no_type_goes_on(tmp_path: Path) -> None:
+    table_at(tmp_path)
+    with (tmp_path / ".hoodie/hoodie.properties").open("a") as stored:
+        stored.write("hoodie.bucket.index.num.buckets=4\nhoodie.bucket.index.hash.field=fare\n")
+    again = drawstring.open(tmp_path)
+    again.upsert(rides(("c", "rome", 1, 1.0)))
+    assert held(again) == [*OLD, ("c", "rome", 1, 1.0)]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.int8(), pa.float64()], ids=str)
+def test_a_mark_of_deleted_rows_that_is_not_boolean_is_refused(tmp_path: Path, kind: pa.DataType) -> None:
+    mark = pa.field("_hoodie_is_deleted", kind)
+    with pytest.raises(InvalidError, match=r"_hoodie_is_deleted.*has to be boolean"):
+        drawstring.create(tmp_path / "t", SCHEMA.append(mark), record_key="id")
+    assert not (tmp_path / "t").exists()
+    table = table_at(tmp_path)
+    marked = rides(OLD[0]).append_column(mark, pa.array([1]).cast(kind))
+    for call in (table.upsert, table.bulk_insert, table.insert_overwrite):
+        with pytest.raises(InvalidError, match=r"_hoodie_is_deleted.*has to be boolean"):
+            call(marked)
+    table.upsert(rides(OLD[0]).append_column("_hoodie_is_deleted", pa.array([True])))
+    assert held(table) == OLD[1:]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.struct([]), pa.list_(pa.struct([])), pa.struct([("inner", pa.struct([]))])], ids=str
+)
+def test_a_struct_without_fields_is_refused_before_there_is_a_table(
+    tmp_path: Path, kind: pa.DataType
+) -> None:
+    with pytest.raises(InvalidError, match=r"Column 'e.*' is a struct without fields"):
+        drawstring.create(tmp_path / "t", SCHEMA.append(pa.field("e", kind)), record_key="id")
+    assert not (tmp_path / "t").exists()
+    table = table_at(tmp_path)
+    with pytest.raises(InvalidError, match=r"Column 'e.*' is a struct without fields"):
+        table.upsert(rides(OLD[0]).append_column("e", pa.nulls(1, kind)))
+    assert held(table) == OLD
+
+
 def test_a_table_below_a_file_cannot_be_created(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(InvalidError, match="choose another path") as caught:

@@ -28,6 +28,7 @@ from drawstring.config.merging import (
     MergeMode,
     asked_mode,
 )
+from drawstring.config.new_index import check_index
 from drawstring.config.new_keys import KEY_PROPERTIES, key_properties
 from drawstring.config.properties import table_checksum
 
@@ -80,6 +81,7 @@ def new_table_properties(
     if version not in LAYOUT_OF_VERSION:
         raise UnsupportedError(f"cannot create a table of version {version}: choose 6, 8 or 9")
     mode = _merge_mode(extra, bool(ordering))
+    check_index(extra, record_key)
     keys = key_properties(tuple(record_key), tuple(partition_by), version, extra)
     properties = _identity(name, TableType(table_type), version, extra)
     properties |= _columns(tuple(record_key), tuple(ordering), version)

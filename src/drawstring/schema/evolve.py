@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
+from drawstring.schema.meta import IS_DELETED_COLUMN
 from drawstring.schema.nested import null_mask, own_items, settle, settle_batch
 from drawstring.schema.normal import normalise
 
@@ -44,9 +45,28 @@ def evolve(table: pa.Schema, incoming: pa.Schema, fixed: Collection[str] = ()) -
 
     Raises:
         InvalidError: a column that cannot hold what comes in, or a missing one that is not nullable,
-            naming the column and both types; a new column that differs from another by case only.
+            naming the column and both types; a new column that differs from another by case only, or that
+            marks deleted rows and is not boolean.
     """
+    if IS_DELETED_COLUMN not in table.names:
+        check_deletion_mark(incoming)
     return pa.schema(_merge_fields(list(table), list(normalise(incoming)), _Place("", frozenset(fixed))))
+
+
+def check_deletion_mark(schema: pa.Schema) -> None:
+    """Refuse columns whose mark of deleted rows would delete none.
+
+    Raises:
+        InvalidError: the mark is not boolean.
+    """
+    if IS_DELETED_COLUMN not in schema.names:
+        return
+    kind = schema.field(IS_DELETED_COLUMN).type
+    if not (pt.is_boolean(kind) or pt.is_null(kind)):
+        raise InvalidError(
+            f"Column {IS_DELETED_COLUMN!r} marks the rows to delete and is {kind}: it has to be boolean; cast"
+            " it, or rename the column."
+        )
 
 
 @dataclass(frozen=True, slots=True)

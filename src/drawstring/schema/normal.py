@@ -93,6 +93,11 @@ def _map(kind: pa.DataType, column: str) -> pa.DataType:
 
 
 def _struct(kind: pa.DataType, column: str) -> pa.DataType:
+    if not kind.num_fields:
+        raise InvalidError(
+            f"Column {column!r} is a struct without fields, which Parquet files cannot hold; give it a field,"
+            " or leave the column out."
+        )
     return pa.struct([_field(field, f"{column}.{field.name}") for field in kind.fields])
 
 

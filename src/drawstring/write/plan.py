@@ -18,7 +18,7 @@ from drawstring.index.protocol import Index
 from drawstring.merge.choose import takes_partial_blocks
 from drawstring.model.commit import WriteOperation
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
-from drawstring.schema.evolve import evolve
+from drawstring.schema.evolve import check_deletion_mark, evolve
 from drawstring.schema.meta import IS_DELETED_COLUMN, RECORD_KEY, with_meta_fields, without_meta
 from drawstring.schema.names import record_name
 from drawstring.schema.normal import normalise
@@ -198,6 +198,7 @@ def _schema_after(
     if current_json is None:
         if verb.is_delete:
             raise InvalidError("the table has no data yet: there is nothing to delete")
+        check_deletion_mark(incoming)
         return arrow_to_avro(incoming, name, namespace), incoming
     current = without_meta(avro_to_arrow(current_json))
     if verb.is_delete:
