@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from drawstring.base.errors import CorruptTableError
+from drawstring.model.result import CommitResult
 from drawstring.table import Table
+from tests.pairs import pairwise
 from tests.write.test_bad_input import OLD, table_at
 from tests.write.test_operations import COW, MOR, held, rides
 
@@ -89,7 +93,6 @@ def test_a_missing_base_file_of_a_copy_on_write_table_is_named(tmp_path: Path, v
         lambda: planned.to_arrow(),
         lambda: table.scan().to_arrow(),
         lambda: table.upsert(rides(*OLD)),
-        lambda: table.insert_overwrite(rides(*OLD)),
     ):
         with pytest.raises(CorruptTableError, match="missing") as caught:
             call()
@@ -97,6 +100,44 @@ def test_a_missing_base_file_of_a_copy_on_write_table_is_named(tmp_path: Path, v
     assert held(table, as_of=first.requested) == [("a", "rome", 0, 0.0), OLD[1]]
     shutil.move(tmp_path / "kept", path)
     assert held(table) == OLD
+
+
+NEW, OSLO = ("n", "rome", 5, 5.0), ("c", "oslo", 1, 1.0)
+REPAIRS: dict[str, tuple[Callable[[Table], CommitResult], list[tuple[Any, ...]]]] = {
+    "insert_overwrite": (lambda table: table.insert_overwrite(rides(NEW)), [OSLO, NEW]),
+    "insert_overwrite_table": (lambda table: table.insert_overwrite_table(rides(NEW)), [NEW]),
+    "insert_overwrite_table elsewhere": (
+        lambda table: table.insert_overwrite_table(rides(("o", "oslo", 1, 1.0))), [("o", "oslo", 1, 1.0)],
+    ),
+    "delete_partition": (lambda table: table.delete_partition("rome"), [OSLO]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lost", ["newest base file", "all files", "folder"])
+@pytest.mark.parametrize(
+    ("table_type", "version", "repair"),
+    pairwise(list(itertools.product((COW, MOR), (6, 9), REPAIRS))),
+)
+def test_a_partition_with_missing_files_can_be_replaced(
+    tmp_path: Path, table_type: str, version: int, repair: str, lost: str
+) -> None:
+    table = table_at(tmp_path / "rides", table_type, version)
+    table.upsert(rides(OSLO))
+    rome = tmp_path / "rides/rome"
+    bases = sorted(rome.glob("*.parquet"), key=lambda path: path.name.rpartition("_")[2])
+    if lost == "folder":
+        shutil.rmtree(rome)
+    for path in bases[-1:] if lost == "newest base file" else rome.glob("*.*"):
+        path.unlink()
+    with pytest.raises(CorruptTableError, match=r"from a backup, or .* with insert_overwrite"):
+        held(table)
+    call, left = REPAIRS[repair]
+    result = call(table)
+    assert held(table) == left
+    if repair == "delete_partition":
+        assert (result.partitions_dropped, result.groups_dropped) == (1, 1)
+    table.upsert(rides(("z", "rome", 1, 1.0)))
+    assert held(table) == [*left, ("z", "rome", 1, 1.0)]
 
 
 @pytest.mark.parametrize("table_type", [COW, MOR])

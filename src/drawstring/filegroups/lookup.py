@@ -78,22 +78,34 @@ class SliceLookup:
             self._known[partition] = found
         return self._known[partition]
 
-    def check_free(self, target: FileSlice) -> None:
+    def replaceable_partitions(self) -> list[str]:
+        """Return all partition paths, sorted, those too of which nothing is left that ought to be there."""
+        return self.view().replaceable_partitions()
+
+    def replaceable(self, partition: str) -> list[str]:
+        """Return the ids of the file groups that readers see, those too whose files are missing."""
+        return self.view().replaceable(partition)
+
+    def check_free(self, partition: str, file_id: str) -> None:
         """Refuse to write to a file group that a pending clustering is going to replace, unless it may be.
+
+        Args:
+            partition: partition path.
+            file_id: the file group.
 
         Raises:
             ConflictError: naming the clustering.
         """
         if self._lets_through:
             return
-        clustering = self.view().pending_clusterings().get((target.partition, target.file_id))
+        clustering = self.view().pending_clusterings().get((partition, file_id))
         if clustering is not None and clustering not in self._yielding:
             raise ConflictError(
-                f"file group {target.file_id} is part of a pending clustering: run that clustering"
+                f"file group {file_id} is part of a pending clustering: run that clustering"
                 f" (cluster), withdraw it (rollback, of {clustering}), or let writes through with"
                 " hoodie.clustering.updates.strategy=SparkAllowUpdateStrategy, then write again",
                 instant=clustering,
-                path=target.partition,
+                path=partition,
             )
 
     def view(self) -> FileGroupView:

@@ -12,11 +12,11 @@ would be missing, or old ones come back. The newest writes, a bounded number of 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from threading import Lock
 from typing import Final, Protocol
 
-from drawstring.base.errors import CorruptTableError
+from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.filegroups.copies import needed
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import BASE_EXTENSIONS, PARTITION_METADATA, FileSlice, FileStatus, join_path
@@ -98,16 +98,61 @@ class Presence:
         Raises:
             CorruptTableError: naming a file that is gone.
         """
-        named = {partition for instant in self._newest for partition in self._stats_by_partition(instant)}
-        for partition in sorted(named.difference(listed)):
-            settled = {file_id for place, file_id in replaced if place == partition}
+        for partition, settled in self._unlisted(listed, replaced):
             is_live = self._check_newest(partition, {status.path for status in files(partition)}, settled)
             if is_live:
-                raise CorruptTableError(
-                    "the metadata file of a partition is missing, so readers would pass over its rows:"
-                    " restore it from a backup, or put a copy of another partition's there",
-                    path=join_path(partition, PARTITION_METADATA),
-                )
+                raise _without_metadata(partition)
+
+    def lost_partitions(
+        self,
+        listed: Collection[str],
+        files: Callable[[str], Iterable[FileStatus]],
+        replaced: Iterable[tuple[str, str]],
+    ) -> list[str]:
+        """Return the partitions that the newest writes name, and of which nothing is left.
+
+        Args:
+            listed: partition paths.
+            files: lists a partition.
+            replaced: file groups that were replaced, as partition and file id.
+
+        Raises:
+            CorruptTableError: one is not listed although some of its files are there.
+        """
+        lost = []
+        for partition, settled in self._unlisted(listed, replaced):
+            paths = {status.path for status in files(partition)}
+            live = self._needed(partition, paths, settled)
+            if any(stat.path in paths for stat in live):
+                raise _without_metadata(partition)
+            if live:
+                lost.append(partition)
+        return lost
+
+    def named(self, partition: str, paths: set[str]) -> set[str]:
+        """Return the ids of the file groups that the newest writes name; replaced ones may be among them.
+
+        Args:
+            partition: partition path.
+            paths: its files.
+        """
+        return {stat.file_id for stat in self._needed(partition, paths, ())}
+
+    def _unlisted(
+        self, listed: Collection[str], replaced: Iterable[tuple[str, str]]
+    ) -> Iterator[tuple[str, set[str]]]:
+        """Yield the partitions that only the newest writes name, with the ids of what was replaced there."""
+        named = {partition for instant in self._newest for partition in self._stats_by_partition(instant)}
+        for partition in sorted(named.difference(listed)):
+            yield partition, {file_id for place, file_id in replaced if place == partition}
+
+    def _needed(self, partition: str, paths: set[str], settled: Collection[str]) -> list[WriteStat]:
+        return [
+            stat
+            for instant in self._newest
+            for stat in needed(self._timeline, instant, self._stats_of(instant, partition), paths)
+            if stat.file_id not in settled
+        ]
 
     def _check_newest(self, partition: str, paths: set[str], settled: set[str]) -> bool:
         """Look for the files of the newest writes and tell whether there are any.
@@ -147,10 +192,18 @@ def _base_of(stat: WriteStat) -> str:
     return join_path(stat.partition, stat.base_file) if stat.base_file else ""
 
 
+def _without_metadata(partition: str) -> CorruptTableError:
+    return CorruptTableError(
+        "the metadata file of a partition is missing, so readers would pass over its rows:"
+        " restore it from a backup, or put a copy of another partition's there",
+        path=join_path(partition, PARTITION_METADATA),
+    )
+
+
 def _check(path: str, paths: set[str], instant: Instant) -> None:
     if path and path not in paths:
         raise CorruptTableError(
-            "a data file of a committed write is missing: restore it from a backup",
+            f"a data file of a committed write is missing: {REPAIR}",
             instant=instant.requested,
             path=path,
         )

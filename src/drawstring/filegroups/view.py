@@ -78,6 +78,35 @@ class FileGroupView:
             self._presence.check_partitions(found, self._listing.files, self.replaced_groups())
         return found
 
+    def replaceable_partitions(self) -> list[str]:
+        """Return all partition paths, sorted, those too whose files are all missing.
+
+        Raises:
+            CorruptTableError: a partition is not listed although some of its files are there.
+        """
+        found = self._listing.partitions()
+        if self._presence is None:
+            return found
+        lost = self._presence.lost_partitions(found, self._listing.files, self.replaced_groups())
+        return sorted({*found, *lost})
+
+    def replaceable(self, partition: str) -> list[str]:
+        """Return the ids of the file groups that are not replaced, those too whose files are missing.
+
+        Args:
+            partition: partition path.
+        """
+        visible = Visibility(self._timeline.completion_of)
+        listed = self._listing.files(partition)
+        found = {
+            file_id
+            for file_id, files in group_files(listed).items()
+            if self._slices_of(partition, file_id, files, visible)
+        }
+        if self._presence is not None:
+            found |= self._presence.named(partition, {status.path for status in listed})
+        return sorted(each for each in found if (partition, each) not in self.replaced_groups())
+
     def slices(self, partition: str, as_of: str | None = None) -> list[FileSlice]:
         """Return the latest slice of each file group, by file id.
 

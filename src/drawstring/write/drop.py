@@ -71,7 +71,7 @@ def delete_partitions(
             asked = _partitions_of(found, rows, options)
         session, timeline = cleared(found, options.failed_writes)
         lookup = lookup_of(session, timeline, options)
-        partitions = lookup.partitions()
+        partitions = lookup.replaceable_partitions()
         _warn_of_strays(session, asked, partitions)
         return drop_listed(session, matching(asked, partitions), lookup, options, extra)
 

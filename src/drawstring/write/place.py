@@ -141,7 +141,7 @@ class _GroupWork:
             return None
         target = self._task.index.find(route, lookup.slices(partition))
         if target is not None:
-            lookup.check_free(target)
+            lookup.check_free(target.partition, target.file_id)
         return target
 
     def _extend(self, target: FileSlice, rows: Iterator[pa.RecordBatch]) -> WriteStat:

@@ -239,5 +239,6 @@ def _replaced(verb: Verb, stats: list[WriteStat], lookup: SliceLookup) -> dict[s
     if not verb.replaces:
         return {}
     return replaced_groups(
-        lookup.partitions() if verb.replaces == "table" else sorted({s.partition for s in stats}), lookup
+        lookup.replaceable_partitions() if verb.replaces == "table" else sorted({s.partition for s in stats}),
+        lookup,
     )
