@@ -108,12 +108,6 @@ LEFT_OUT = (
         lambda kind: kind.layout == "none",
         ("delete_partition",),
     ),
-    Refusal(
-        "delete_partition on consistent",
-        "done, but the table takes no write afterwards: the ids of its file groups cannot come again",
-        lambda kind: kind.index == "consistent",
-        ("delete_partition",),
-    ),
 )
 
 

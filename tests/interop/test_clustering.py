@@ -183,3 +183,30 @@ def test_both_split_buckets_and_go_on_with_the_ring(referee: Referee, tmp_path: 
     assert_both_read(referee, history)
     hudi_writes(referee, history, "upsert", [row(number, 400) for number in range(0, 80, 7)], **RING)
     assert_both_read(referee, history)
+
+
+def test_hudi_goes_on_with_the_new_ring_of_a_dropped_partition(referee: Referee, tmp_path: Path) -> None:
+    case, path = Case(9, "MERGE_ON_READ", "avro"), str(tmp_path / "rides")
+    table = drawstring.create(
+        path,
+        table_of([]).schema,
+        name="rides",
+        table_type=case.table_type,
+        record_key="id",
+        partition_by="city",
+        ordering="ts",
+        properties=RING,
+    )
+    history = History(table, path, case, Model("ts"))
+    rows = [row(number, 100) for number in range(60)]
+    history.upsert(rows)
+    city = rows[0]["city"]
+    table.delete_partition(city)
+    history.model.delete([each for each in rows if each["city"] == city])
+    assert_both_read(referee, history)
+    hudi_writes(referee, history, "upsert", [row(number, 200) for number in range(0, 70, 3)], **RING)
+    assert_both_read(referee, history)
+    history.table = drawstring.open(path)
+    history.upsert([row(number, 300) for number in range(0, 75, 5)])
+    history.table.compact()
+    assert_both_read(referee, history)

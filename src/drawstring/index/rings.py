@@ -4,7 +4,8 @@ r"""Hashing metadata of the consistent hashing index: which file group a stretch
 
 A key belongs to the node with the smallest value that is not less than its hash. Each partition has a
 ring, in a file `<instant>.hashing_meta`: the first one, at instant 00000000000000, follows from the
-partition's name and the number of buckets alone; every resizing that completes adds another.
+partition's name and the number of buckets alone; every resizing that completes adds another, and so does
+dropping the partition.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from drawstring.base.clock import Ids
 from drawstring.base.errors import CorruptTableError
 from drawstring.index.xxhash import Hashes
 from drawstring.model.files import join_path
@@ -87,6 +89,10 @@ class Ring:
         pairs = sorted(ring.items())
         values, prefixes = (tuple(each) for each in zip(*pairs, strict=True))
         return Ring(values, prefixes, self.buckets, self.sequence + 1)
+
+    def renewed(self, ids: Ids) -> Ring:
+        """Return the ring of the same stretches with other file groups, after a partition was dropped."""
+        return Ring(self.values, tuple(ids.uuid() for _ in self.values), self.buckets, self.sequence + 1)
 
     def middle(self, prefix: str) -> int | None:
         """Return the hash in the middle of a node's stretch; None for one that cannot be divided."""
@@ -178,13 +184,44 @@ def save_first_ring(storage: Storage, partition: str, buckets: int) -> None:
 
 
 def save_ring(storage: Storage, partition: str, ring: Ring, instant: str) -> None:
-    """Put the ring that a resizing leads to; it counts once the resizing completed."""
+    """Put the ring that a resizing or a drop leads to; it counts once that completed."""
     storage.put(_path(partition, instant + _RING), ring.encode(partition, instant))
 
 
 def confirm_ring(storage: Storage, partition: str, instant: str) -> None:
     """Note that the resizing of a ring completed, for when the timeline does not tell any more."""
     storage.put_if_absent(_path(partition, instant + _COMMIT), b"")
+
+
+def renew_rings(
+    storage: Storage,
+    partitions: Iterable[str],
+    is_completed: Callable[[str], bool],
+    instant: str,
+    ids: Ids,
+) -> list[str]:
+    """Put new rings for partitions that are dropped; they count once that completed.
+
+    The ids of file groups follow from the ring, and those that were replaced cannot come again.
+
+    Args:
+        storage: the table's.
+        partitions: paths of the partitions.
+        is_completed: tells whether the resizing of an instant completed.
+        instant: what drops them.
+        ids: names the file groups.
+
+    Returns:
+        The partitions that have rings; of a table with another index none.
+    """
+    renewed = []
+    if has_rings(storage):
+        for partition in partitions:
+            ring = load_ring(storage, partition, is_completed)
+            if ring is not None:
+                save_ring(storage, partition, ring.renewed(ids), instant)
+                renewed.append(partition)
+    return renewed
 
 
 def sweep_rings(storage: Storage, partition: str, start: str) -> None:
@@ -203,7 +240,7 @@ def sweep_rings(storage: Storage, partition: str, start: str) -> None:
 
 
 def drop_rings(storage: Storage, instant: str) -> None:
-    """Delete the rings of a resizing that did not complete."""
+    """Delete the rings of a resizing or a drop that did not complete."""
     found = (status for folder in FOLDERS for status in storage.list_tree(folder))
     storage.delete([status.path for status in found if status.name == instant + _RING])
 

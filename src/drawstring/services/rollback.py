@@ -376,6 +376,8 @@ def _forget(context: RollbackContext, requested: str, target: Instant | None) ->
         # Before the markers: an inflight write without any may be one that had been completed.
         context.store.stop(target)
     Markers(context.storage, requested).remove()
+    if target is not None and target.action is Action.REPLACE_COMMIT:
+        drop_rings(context.storage, requested)
     if target is not None and (target.action not in PLANNED_ACTIONS or _is_given_up(target)):
         context.store.remove_pending(target)
 

@@ -19,6 +19,7 @@ from drawstring.engine.protocol import Rows
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.formats.metadata import encode_requested_replace
 from drawstring.index.protocol import PARTITION
+from drawstring.index.rings import confirm_ring, renew_rings
 from drawstring.model.commit import CommitMetadata, WriteOperation
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
@@ -106,7 +107,11 @@ def drop_listed(
             replaced=replaced,
         )
         make_way(session, timeline, options, metadata)
+        storage, ids = session.state.storage, session.state.ids
+        renewed = renew_rings(storage, replaced, lambda at: timeline.completion_of(at) is not None, time, ids)
         completed = transaction.commit(metadata)
+    for partition in renewed:
+        confirm_ring(storage, partition, time)
     result = replace(
         CommitResult.of(completed, DELETE_PARTITION, (), watch.seconds()),
         partitions_dropped=len(replaced),

@@ -1,0 +1,103 @@
+"""A partition of a table with consistent hashing goes away, and comes again with other file groups."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from drawstring.base.errors import DrawstringError
+from drawstring.index.rings import FOLDERS, load_ring
+from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.protocol import Storage
+from drawstring.table import Table
+from tests.write.test_faults import HOUR_MS, START_MS, STEPS_MAX, Prepared, leftovers, opened, orphans
+from tests.write.test_operations import MOR, create, held, rides
+
+RING = {
+    "hoodie.index.type": "BUCKET",
+    "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
+    "hoodie.bucket.index.num.buckets": "2",
+}
+ROMANS = [(f"k{number}", "rome", 1, 1.0) for number in range(9)]
+PISA, NEWER_PISA = ("p", "pisa", 1, 1.0), ("p", "pisa", 2, 2.0)
+versions = pytest.mark.parametrize("version", [6, 8, 9])
+
+
+def table_of(version: int) -> Table:
+    table = create(table_type=MOR, version=version, properties=RING)
+    table.upsert(rides(*ROMANS, PISA))
+    return table
+
+
+def prefixes(storage: Storage, table: Table, partition: str) -> tuple[str, ...]:
+    done = table.timeline.completion_of
+    ring = load_ring(storage, partition, lambda time: done(time) is not None)
+    assert ring is not None
+    return ring.prefixes
+
+
+@versions
+def test_the_table_goes_on_and_the_partition_begins_anew(version: int) -> None:
+    table = table_of(version)
+    loaded, before = table.timeline.writes()[-1], prefixes(table.state.storage, table, "rome")
+    table.delete_partition("rome")
+    dropped = table.timeline.writes()[-1]
+    assert held(table) == [PISA]
+    table.upsert(rides(NEWER_PISA))
+    table.upsert(rides(("k1", "rome", 0, 5.0), ("new", "rome", 1, 1.0)))
+    rows = [("k1", "rome", 0, 5.0), ("new", "rome", 1, 1.0), NEWER_PISA]
+    assert held(table) == sorted(rows)
+    table.upsert(rides(("k1", "rome", 3, 3.0)))
+    rows[0] = ("k1", "rome", 3, 3.0)
+    assert held(table) == sorted(rows)
+    table.compact()
+    assert held(table) == sorted(rows)
+    since = table.incremental(dropped.completed or dropped.requested, columns=["id"]).to_arrow()
+    assert sorted(since["id"].to_pylist()) == ["k1", "new", "p"]
+    assert held(table, where="id = 'k1'") == rows[:1]
+    assert held(table, as_of=loaded.requested) == sorted([*ROMANS, PISA])
+    assert held(table, as_of=loaded.requested, where="id = 'k8'") == [ROMANS[8]]
+    after = prefixes(table.state.storage, table, "rome")
+    assert len(after) == len(before) and not set(after) & set(before)
+    assert not table.validate().findings
+
+
+def test_it_can_be_dropped_again_and_restored() -> None:
+    table = table_of(9)
+    table.savepoint()
+    first = prefixes(table.state.storage, table, "rome")
+    for _ in range(2):
+        table.delete_partition("rome")
+        table.upsert(rides(*ROMANS))
+        assert held(table) == sorted([*ROMANS, PISA])
+    table.restore(table.timeline.writes()[0].requested)
+    assert prefixes(table.state.storage, table, "rome") == first
+    table.upsert(rides(("k1", "rome", 3, 3.0)))
+    assert ("k1", "rome", 3, 3.0) in held(table) and len(held(table)) == 10
+
+
+@versions
+def test_a_drop_that_dies_at_any_step_happens_or_does_not(version: int) -> None:
+    table = table_of(version)
+    storage = table.state.storage
+    files = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+    start = Prepared(files, held(table), [PISA])
+    for steps in range(STEPS_MAX):
+        storage, step = start.copy(), f"after {steps} changes"
+        faulty = FaultyStorage(storage, steps)
+        with suppress(DrawstringError):
+            opened(faulty, START_MS).delete_partition("rome")
+        table = opened(storage, START_MS + HOUR_MS)
+        found = held(table)
+        assert found in (start.before, start.after), step
+        table.upsert(rides(("k1", "rome", 7, 7.0), NEWER_PISA))
+        others = [row for row in found if row[0] not in ("k1", "p")]
+        assert held(table) == sorted([*others, ("k1", "rome", 7, 7.0), NEWER_PISA]), step
+        assert (orphans(table), leftovers(table)) == ([], []), step
+        known = {status.name for folder in FOLDERS for status in storage.list_tree(folder)}
+        assert len(known) == (1 if found == start.before else 3), (step, known)
+        if faulty.changes < steps:
+            assert steps > 5
+            return
+    raise AssertionError(f"still failing after {STEPS_MAX} changes")
