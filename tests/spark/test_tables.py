@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -97,6 +98,17 @@ def test_queries_go_back_and_follow_changes(session: SparkSession, tmp_path: Pat
     assert load(session, path, **incremental, **{begin: third}) == []
     read_optimized = load(session, path, **{"hoodie.datasource.query.type": "read_optimized"})
     assert set(read_optimized) < set(load(session, path)) | {(1, 1), (2, 2)}
+
+
+def test_an_increment_of_a_partial_update_has_whole_rows(session: SparkSession, tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("note", pa.string())])
+    table = drawstring.create(
+        tmp_path / "t", schema, record_key="id", ordering="ts", table_type="MERGE_ON_READ"
+    )
+    start = table.upsert(pa.table({"id": [1, 2], "ts": [1, 1], "note": ["n1", "n2"]}, schema)).completed
+    table.upsert(pa.table({"id": [1], "ts": [2]}), **{"drawstring.write.partial_update": "true"})
+    found = drawstring.spark.read(session, table.uri, columns=schema.names, incremental=(start, None))
+    assert [tuple(row) for row in found.collect()] == [(1, 2, "n1")]
 
 
 def test_columns_and_conditions_are_options_too(session: SparkSession, tmp_path: Path) -> None:

@@ -43,10 +43,13 @@ class LogRecords:
     Attributes:
         versions: one for each key.
         merger: what merged them, and lays them over the base records.
+        partial_keys: the keys that blocks with some of the columns touch, maybe repeated; None without
+            such blocks.
     """
 
     versions: Versions
     merger: Merger
+    partial_keys: pa.Array | None
 
     def rows(self, alive: Array, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield some of the records.
@@ -90,7 +93,7 @@ class LogReading:
     schema: pa.Schema
     instants: InstantRange
     history: SchemaHistory | None = None
-    keys: tuple[str, ...] | None = None
+    keys: pa.Array | None = None
 
     @property
     def ordering_fields(self) -> tuple[str, ...]:
@@ -106,14 +109,15 @@ def read_log_records(reading: LogReading, file_slice: FileSlice) -> LogRecords:
         UnsupportedError: a block that this release cannot read.
     """
     with open_logs(reading, file_slice) as logs:
-        pieces = [logs.read(each) for each in logs.blocks_to_merge(reading.instants)]
-    return merged_records(reading, pieces if reading.keys is None else _of_keys(pieces, reading.keys))
+        blocks = logs.blocks_to_merge(reading.instants)
+        pieces = [_of_keys(logs.read(each), reading.keys) for each in blocks]
+    return merged_records(reading, pieces)
 
 
-def _of_keys(pieces: Sequence[LogPiece], keys: Sequence[str]) -> list[LogPiece]:
-    wanted = pa.array(keys, pa.string())
-    kept = [pc.is_in(piece.keys, value_set=wanted) for piece in pieces]
-    return [piece.take(np.flatnonzero(rows.to_numpy())) for piece, rows in zip(pieces, kept, strict=True)]
+def _of_keys(piece: LogPiece, keys: pa.Array | None) -> LogPiece:
+    if keys is None:
+        return piece
+    return piece.take(np.flatnonzero(pc.is_in(piece.keys, value_set=keys).to_numpy()))
 
 
 def merged_records(
@@ -146,7 +150,9 @@ def merged_records(
         is_partial=any(piece.is_partial for piece in among),
         schema_json=schemas[-1] if schemas else None,
     )
-    return LogRecords(merger.merge(versions, codes, distinct), merger)
+    partial_keys = [key for piece in pieces if piece.is_partial for key in piece.keys.chunks]
+    merged = merger.merge(versions, codes, distinct)
+    return LogRecords(merged, merger, pa.concat_arrays(partial_keys) if partial_keys else None)
 
 
 def _silent(pieces: Sequence[LogPiece]) -> dict[str, Array]:

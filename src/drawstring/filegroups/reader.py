@@ -1,15 +1,23 @@
-"""Read one file slice: the base file streamed, the log records laid over it.
+r"""Read one file slice: the base file streamed, the log records laid over it.
 
     log files ──> one record a key, in memory (of large ones the key alone, see `log_stream`)
     base file ──> batch ── rows whose log record wins out ──> yield
                                                    at the end: the log records that won ──> yield
 
 A slice without log files is a plain read of its base file, with `where` handed down to it.
+
+Of the files that a range of commits wrote, those with partial log blocks do not make whole rows. The records
+that such blocks touch are read in the whole slice instead, which only then is opened:
+
+    log files of the range ──> records ── touched by a partial block? ── no ──> yield, if of the range
+                                                                       \─ yes: the key
+    base file, log files up to the range's end ── of these keys ── merged ──> yield
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,14 +64,31 @@ def read_slice(task: ReadTask) -> Iterator[pa.RecordBatch]:
 
 def _read(task: ReadTask) -> Iterator[pa.RecordBatch]:
     if task.file_slice.logs:
-        rows = SliceMerge(task).batches()
-    elif task.base_renames is None:
+        yield from _read_merged(task)
+        return
+    if task.base_renames is None:
         yield from _read_base(open_spec(task.storage), task)
         return
-    else:
-        rows = base_rows(task, task.in_range)
-    for batch in rows:
+    for batch in base_rows(task, task.in_range):
         yield from _finish(batch, task)
+
+
+def _read_merged(task: ReadTask) -> Iterator[pa.RecordBatch]:
+    """Read a slice with log files; what partial blocks of a range touch is read in the whole slice."""
+    merge = SliceMerge(task)
+    touched = None if task.beneath is None else merge.partial_keys
+    for batch in merge.batches():
+        if touched is not None:
+            batch = batch.filter(pc.invert(pc.is_in(batch.column(RECORD_KEY), value_set=touched)))
+        yield from _finish(batch, task)
+    if task.beneath is not None and touched is not None:
+        yield from _rows_of_keys(task.beneath, touched)
+
+
+def _rows_of_keys(task: ReadTask, keys: pa.Array) -> Iterator[pa.RecordBatch]:
+    """Read the rows of a slice that have some record keys."""
+    log = read_log_records(replace(log_reading(task), keys=keys), task.file_slice)
+    yield from laid_over(log, base_rows(task, pc.field(RECORD_KEY).isin(keys)), task)
 
 
 def _read_base(storage: Storage, task: ReadTask) -> Iterator[pa.RecordBatch]:
@@ -121,7 +146,8 @@ def log_reading(task: ReadTask) -> LogReading:
     needed = _needed(task)
     more = [name for name in delete_columns(task.config, task.schema) if name not in needed]
     schema = nullable(task.schema, (*needed, *more))
-    return LogReading(open_spec(task.storage), task.config, schema, task.instants, task.history, task.keys)
+    keys = None if task.keys is None else pa.array(task.keys, pa.string())
+    return LogReading(open_spec(task.storage), task.config, schema, task.instants, task.history, keys)
 
 
 def base_schema(task: ReadTask) -> pa.Schema:
@@ -180,6 +206,11 @@ class SliceMerge:
     def log_keys(self) -> pa.Array:
         """The record keys that the log files write or delete, each once."""
         return self._log.versions.keys
+
+    @property
+    def partial_keys(self) -> pa.Array | None:
+        """The record keys that partial blocks touch, maybe repeated; None without such blocks."""
+        return self._log.partial_keys
 
     def deleted_keys(self) -> pa.Array:
         """Return the record keys that a log file deleted; ask once the batches are through."""

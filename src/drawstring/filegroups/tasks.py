@@ -65,6 +65,9 @@ class ReadTask:
         history: versions of the schema, for a table that evolved it on read.
         keys: record keys that rows of `where` can have at most: others are not merged, and a base file's
             footer may know that it lacks them; None for any.
+        beneath: where the slice has only the files that a range of commits wrote, what reads the whole slice
+            as the range left it: records that partial log blocks touch come from there. None for a whole
+            slice.
     """
 
     storage: StorageSpec
@@ -78,6 +81,7 @@ class ReadTask:
     partition_values: Mapping[str, Any] = field(default_factory=dict)
     history: SchemaHistory | None = None
     keys: tuple[str, ...] | None = None
+    beneath: ReadTask | None = None
 
     @property
     def base_renames(self) -> Renames | None:

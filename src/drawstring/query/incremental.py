@@ -3,6 +3,9 @@
     range (start, end] ──> completed writes in it ──> the files that they wrote
         ──> slices of these files alone, merged ──> records whose commit time is one of theirs
 
+Log blocks with some of the columns say too little alone: the records that they touch are read in the whole
+slice, as the range left it (`query.beneath`).
+
 When commits of the range were archived, or files that they wrote were cleaned away, the records come
 from the whole table, by their commit times: later changes hide earlier ones then.
 """
@@ -22,6 +25,7 @@ from drawstring.filegroups.tasks import InstantRange, ReadTask
 from drawstring.filegroups.view import FileGroupView
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import BaseFile, FileStatus, LogFile
+from drawstring.query.beneath import Beneath
 from drawstring.query.facts import TableFacts
 from drawstring.query.listed import ListedFiles
 from drawstring.query.predicate import Where
@@ -105,8 +109,9 @@ def _tasks(query: Query, asked: CommitRange) -> list[ReadTask]:
     view = FileGroupView(timeline, facts.config, FixedListing(files), facts.store)
     as_of = query.instants.as_of if facts.config.layout < LAYOUT_WITH_COMPLETION_TIMES else None
     partitions = partitions_to_read(view.partitions(), facts.config, query.schema, query.where)
+    beneath = Beneath(query, asked)
     found = [
-        task_of(query, partition, file_slice)
+        beneath.under(task_of(query, partition, file_slice))
         for partition in partitions
         for file_slice in view.slices(partition.path, as_of)
     ]
