@@ -52,6 +52,8 @@ def test_a_damaged_data_file_is_named_and_nothing_is_lost(
         except CorruptTableError as error:
             assert error.path == f"rome/{path.name}"
             assert error.table == table.uri
+            assert error.instant
+            assert error.instant in {each.requested for each in table.timeline.writes()}
         else:
             pytest.fail(f"{name} went on: {result}")
     shutil.copy(tmp_path / "kept", path)

@@ -270,16 +270,17 @@ def _check_whole(reading: LogReading, placed: Sequence[PlacedBlock]) -> None:
 
 @contextmanager
 def about_log(log: LogFile, instant: str | None = None) -> Iterator[None]:
-    """Say which file an error is about."""
+    """Say which file an error is about, and which instant: the one in its name by default."""
     try:
         yield
     except FileNotFoundError as error:
         raise CorruptTableError(
-            "a log file that the table refers to is missing: restore it from a backup",
+            f"a log file that the table refers to is missing: {REPAIR}",
+            instant=log.instant,
             path=log.status.path,
         ) from error
     except DrawstringError as error:
-        raise error.at(instant=instant, path=log.status.path) from error
+        raise error.at(instant=instant or log.instant, path=log.status.path) from error
 
 
 def open_log(storage: Storage, log: LogFile) -> pa.NativeFile:

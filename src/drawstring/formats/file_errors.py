@@ -14,11 +14,12 @@ from drawstring.base.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from drawstring.model.files import BaseFile, FileStatus
 
 
 @contextmanager
 def about_file(path: str | None, kind: str = "Parquet") -> Iterator[None]:
-    """Turn what Arrow and the file system raise into our errors, which name the file.
+    """Turn what Arrow and the file system raise into our errors, which name the file and its write.
 
     Args:
         path: of the file, None for a part of one.
@@ -32,12 +33,12 @@ def about_file(path: str | None, kind: str = "Parquet") -> Iterator[None]:
     try:
         yield
     except DrawstringError as error:
-        raise error.at(path=path) from error.__cause__
+        raise error.at(instant=_instant_of(path), path=path) from error.__cause__
     except FileNotFoundError as error:
         message = (
             "A data file of the table is missing: restore it, or list again if it was cleaned meanwhile."
         )
-        raise CorruptTableError(message, path=path) from error
+        raise CorruptTableError(message, instant=_instant_of(path), path=path) from error
     except pa.ArrowNotImplementedError as error:
         message = f"Arrow cannot read this {kind} file: {_one_line(error)}"
         raise UnsupportedError(message, path=path) from error
@@ -57,7 +58,13 @@ def about_file(path: str | None, kind: str = "Parquet") -> Iterator[None]:
 
 def _damaged(error: Exception, path: str | None, kind: str) -> CorruptTableError:
     message = f"The {kind} file is damaged ({_one_line(error)}); {REPAIR}."
-    return CorruptTableError(message, path=path)
+    return CorruptTableError(message, instant=_instant_of(path), path=path)
+
+
+def _instant_of(path: str | None) -> str | None:
+    """Return the write that made a base file, None for other files."""
+    base = BaseFile.parse(FileStatus(path, 0)) if path else None
+    return base.instant if base else None
 
 
 def _one_line(error: Exception) -> str:
