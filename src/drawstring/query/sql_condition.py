@@ -100,8 +100,7 @@ class _Translator:
             _check_about_columns(node)
         if type(node) in _COMPARISONS:
             left, right = node.this, node.expression
-            first, second = self._operand(left, self._type(right)), self._operand(right, self._type(left))
-            return self._comparison(_COMPARISONS[type(node)], left, right)(first, second)
+            return self._comparison(_COMPARISONS[type(node)], left, right)(*self._operands(left, right))
         translate = self._nodes.get(type(node))
         if translate is not None:
             return translate(node)
@@ -193,6 +192,28 @@ class _Translator:
             return self.of(node)
         return pc.scalar(typed(value, kind))
 
+    def _operands(self, left: sql.Expression, right: sql.Expression) -> tuple[pc.Expression, pc.Expression]:
+        """Translate two values that are compared with each other."""
+        if _literal(left) is not None:
+            second = self._operand(right, self._type(left))
+            return self._operand(left, self._beside(right, second, left)), second
+        first = self._operand(left, self._type(right))
+        return first, self._operand(right, self._beside(left, first, right))
+
+    def _beside(
+        self, node: sql.Expression, translated: pc.Expression, *others: sql.Expression
+    ) -> pa.DataType | None:
+        """Return the type that literals take beside a value: a column's, or that of dates and times."""
+        kind = self._type(node)
+        values = [] if kind is not None or _literal(node) is not None else [_literal(each) for each in others]
+        if not any(isinstance(each, str | pa.Scalar) for each in values):
+            return kind
+        try:
+            found = self.type_of(translated)
+        except pa.ArrowException:
+            return None  # whoever evaluates the condition says why
+        return found if pa.types.is_temporal(found) else None
+
     def _is(self, node: Any) -> pc.Expression:
         if isinstance(node.expression, sql.Null):
             return self.of(node.this).is_null()
@@ -202,7 +223,8 @@ class _Translator:
         raise _unsupported(node)
 
     def _in(self, node: Any) -> pc.Expression:
-        column, kind = self.of(node.this), self._type(node.this)
+        column = self.of(node.this)
+        kind = self._beside(node.this, column, *node.expressions)
         if not node.expressions:
             raise InvalidError("IN needs a list of values; queries inside a condition are not supported")
         if len(node.expressions) > _SPELLED_OUT_MAX and kind is not None:
@@ -217,8 +239,9 @@ class _Translator:
         return result
 
     def _between(self, node: Any) -> pc.Expression:
-        column, kind = self.of(node.this), self._type(node.this)
         low, high = node.args["low"], node.args["high"]
+        column = self.of(node.this)
+        kind = self._beside(node.this, column, low, high)
         at_least, at_most = (self._comparison(each, node.this, low, high) for each in (">=", "<="))
         return at_least(column, self._operand(low, kind)) & at_most(column, self._operand(high, kind))
 
