@@ -133,9 +133,13 @@ def test_a_partition_with_missing_files_can_be_replaced(
         path.unlink()
     with pytest.raises(CorruptTableError, match=r"from a backup, or .* with insert_overwrite"):
         held(table)
+    missing = [each.what for each in table.validate().findings if each.check == "missing"]
+    assert missing
+    assert all("with insert_overwrite" in what for what in missing)
     call, left = REPAIRS[repair]
     result = call(table)
     assert held(table) == left
+    assert table.validate().findings == ()
     if repair == "delete_partition":
         assert (result.partitions_dropped, result.groups_dropped) == (1, 1)
     table.upsert(rides(("z", "rome", 1, 1.0)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-from drawstring.base.errors import DrawstringError
+from drawstring.base.errors import REPAIR, DrawstringError
 from drawstring.formats.metadata import clustering_groups, decode_compaction_plan
 from drawstring.model.files import PARTITION_METADATA, BaseFile, FileStatus, LogFile, join_path
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
@@ -23,7 +23,7 @@ _PLANNED: Final = {
 }
 _NEXT_WRITE: Final = "the next write (LAZY: a clean), or `repair`, takes it back"
 
-_MISSING_BASE: Final = "the base file under log files of this write is missing: restore it from a backup"
+_MISSING_BASE: Final = f"the base file under log files of this write is missing: {REPAIR}"
 _WITHOUT_WRITE: Final = (
     "log files of this write are on a base file whose own write is gone from the timeline: put that back from"
     " a backup"
@@ -120,10 +120,10 @@ def named_files(inventory: Inventory) -> Iterator[Finding]:
     for instant, stat in inventory.live_stats():
         size = sizes.get(stat.path)
         if size is None:
-            text = "a data file of a committed write is missing: restore it from a backup"
+            text = f"a data file of a committed write is missing: {REPAIR}"
             yield Finding(Severity.ERROR, "missing", text, stat.path, instant.requested)
         elif stat.size_bytes and not _fits(inventory, stat.path, size, stat.size_bytes):
-            text = f"it has {size} bytes, and its commit says {stat.size_bytes}: restore it from a backup"
+            text = f"it has {size} bytes, and its commit says {stat.size_bytes}: {REPAIR}"
             yield Finding(Severity.ERROR, "size", text, stat.path, instant.requested)
 
 
