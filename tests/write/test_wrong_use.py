@@ -113,6 +113,11 @@ CALLS: dict[str, tuple[dict[str, str], Call, str]] = {
         verb("upsert", replaced("fare", pa.array(["cheap", "dear"]))),
         "'fare' is double in the table and string",
     ),
+    "a mark of deleted rows that is a text": (
+        SIMPLE,
+        verb("upsert", NEW.append_column("_hoodie_is_deleted", pa.array(["true", "false"]))),
+        "'_hoodie_is_deleted' .* is string: it has to be boolean",
+    ),
     "a key of another type": (
         SIMPLE,
         verb("upsert", replaced("id", pa.array([[b"x"], [b"y"]]))),
