@@ -78,6 +78,10 @@ class Table(TableServices):
     ) -> CommitResult:
         """Delete rows: those with the keys of `data`, or those that fulfil a condition.
 
+        A delete has no ordering value. If a late row follows it in a MERGE_ON_READ table, one ordered before
+        the record that was deleted, that record shows again, to Hudi too, unless `compact` ran in between.
+        Where late rows are to be expected, upsert the records with `_hoodie_is_deleted` set instead.
+
         Args:
             data: rows that need key and partition columns only.
             where: a SQL predicate, or a pyarrow expression, as in `scan`; instead of `data`.

@@ -9,6 +9,10 @@ A record's versions come in log order, oldest first. Each is laid over what the 
 Laying versions over each other one by one comes to the same as: forget what stands before a key's
 last commit-time delete, let that delete have the lowest ordering value, and take the last of those
 with the greatest one. That needs no loop. A null ordering value is lower than any other.
+
+So it is among the versions that are merged at once. Log records are, and their winner is laid over the
+base record then, as in Hudi: a row after a commit-time delete has taken its place, and loses against a
+base record with a greater ordering value, which shows again.
 """
 
 from __future__ import annotations
