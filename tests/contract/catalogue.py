@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.contract.cells import CELLS, LEFT_OUT, NO_OPERATIONS, NO_TABLES, OPERATIONS, Refusal
+from tests.contract.cells import CELLS, NO_OPERATIONS, NO_TABLES, OPERATIONS, Refusal
 from tests.contract.kinds import DIMENSIONS
 from tests.contract.test_on_spark import SPARK_CELLS
 
@@ -53,10 +53,6 @@ def catalogue() -> str:
             "Refused with an error that says so, before anything is written (`test_refusals.py` tries each):",
             "",
             *map(_line, (*NO_TABLES, *NO_OPERATIONS)),
-            "",
-            "Left out of the histories:",
-            "",
-            *map(_line, LEFT_OUT),
             NOT_HERE,
             f"## Cells: {len(CELLS)}, {len(SPARK_CELLS)} of them on Spark too",
             "",

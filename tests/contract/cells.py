@@ -100,11 +100,9 @@ NO_OPERATIONS = (
         lambda kind: kind.is_global,
         ("partial",),
     ),
-)
-LEFT_OUT = (
     Refusal(
         "delete_partition on none",
-        "there are no partitions",
+        "names no partition",
         lambda kind: kind.layout == "none",
         ("delete_partition",),
     ),
@@ -113,7 +111,7 @@ LEFT_OUT = (
 
 def operations_of(kind: Kind) -> list[str]:
     """Return the operations that go with a kind."""
-    never = {name for each in (*NO_OPERATIONS, *LEFT_OUT) if each.holds(kind) for name in each.operations}
+    never = {name for each in NO_OPERATIONS if each.holds(kind) for name in each.operations}
     return [name for name in OPERATIONS if name not in never]
 
 
