@@ -115,7 +115,8 @@ def test_a_stream_goes_on_where_it_was_stopped_or_broke_off(
     write(table, 6)
     batches.clear()
     streamed(spark, table, tmp_path / "c", batches.append, **ONE_EACH)
-    assert batches == [[(4, 1)], [(5, 1)], [(6, 1)]]
+    assert [row for batch in batches for row in batch] == [(4, 1), (5, 1), (6, 1)]
+    assert len(batches) == 3 or not HAS_LIMITS, "there the first one after a restart has no limit"
 
 
 @pytest.mark.spark
