@@ -195,8 +195,8 @@ class LimitedReader(CommitReader, _EndsByItself):  # type: ignore[misc]  # depen
 class RememberingReader(CommitReader):
     """Reads a stream in PySpark 4.0 and 4.1, which do not tell where a micro-batch starts.
 
-    It goes on from the micro-batch that it planned last. After a restart it has planned none yet: the first
-    new micro-batch has no limits then.
+    It goes on from the micro-batch that it planned last. After a start or a restart it has planned none yet:
+    the first new micro-batch has no limits then.
     """
 
     def __init__(self, stream: CommitStream, schema: StructType) -> None:
