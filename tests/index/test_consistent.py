@@ -57,7 +57,7 @@ def test_every_record_of_hudi_is_where_its_ring_says(name: str, tmp_path: Path) 
     rows = table.scan().to_arrow().to_pylist()
     paths = {row["_hoodie_partition_path"] for row in rows}
     for path in paths:
-        ring = load_ring(storage, path, lambda time: timeline.completion_of(time) is not None)
+        ring = load_ring(storage, path, timeline.has_completed)
         assert ring is not None
         here = [row for row in rows if row["_hoodie_partition_path"] == path]
         routes = ring.routes(key_hashes(pa.array([row["_hoodie_record_key"] for row in here]), ("id",)))

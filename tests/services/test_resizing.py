@@ -49,7 +49,7 @@ def table_of(version: int = 9, **how: Any) -> Table:
 
 def ring_of(table: Table, partition: str = "rome") -> Ring:
     timeline = table.timeline
-    ring = load_ring(table.state.storage, partition, lambda at: timeline.completion_of(at) is not None)
+    ring = load_ring(table.state.storage, partition, timeline.has_completed)
     assert ring is not None
     return ring
 

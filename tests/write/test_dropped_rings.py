@@ -31,8 +31,7 @@ def table_of(version: int) -> Table:
 
 
 def prefixes(storage: Storage, table: Table, partition: str) -> tuple[str, ...]:
-    done = table.timeline.completion_of
-    ring = load_ring(storage, partition, lambda time: done(time) is not None)
+    ring = load_ring(storage, partition, table.timeline.has_completed)
     assert ring is not None
     return ring.prefixes
 

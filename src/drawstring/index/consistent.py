@@ -88,18 +88,15 @@ class ConsistentIndex(Hashing):
     def save_rings(self, storage: Storage, partitions: Iterable[str]) -> None:
         """Put the first ring of partitions that have none."""
         for partition in sorted(set(partitions)):
-            if load_ring(storage, partition, self._is_completed, confirms=True) is None:
+            if load_ring(storage, partition, self._timeline.has_completed, confirms=True) is None:
                 save_first_ring(storage, partition, self.bucket_count)
 
     def ring(self, partition: str) -> Ring:
         """Return the ring of a partition as it is, or begins."""
         if partition not in self._rings:
-            found = load_ring(open_spec(self._storage), partition, self._is_completed)
+            found = load_ring(open_spec(self._storage), partition, self._timeline.has_completed)
             self._rings[partition] = found or Ring.first(partition, self.bucket_count)
         return self._rings[partition]
-
-    def _is_completed(self, time: str) -> bool:
-        return self._timeline.completion_of(time) is not None
 
 
 def key_hashes(keys: pa.Array, fields: tuple[str, ...]) -> Hashes:

@@ -112,7 +112,7 @@ def _is_past(view: FileGroupView, timeline: Timeline, needed: _Input) -> bool:
     return any(
         base.file_id == needed.file_id
         and base.instant > (named.instant if named else "")
-        and timeline.completion_of(base.instant) is not None
+        and timeline.has_completed(base.instant)
         for base in bases
         if base is not None
     )

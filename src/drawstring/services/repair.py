@@ -96,6 +96,6 @@ def _mark_partition(inventory: Inventory, partition: str) -> None:
         file.instant
         for status in inventory.files[partition]
         if (file := BaseFile.parse(status) or LogFile.parse(status))
-        and inventory.timeline.completion_of(file.instant)
+        and inventory.timeline.has_completed(file.instant)
     ]
     ensure_partition(inventory.storage, partition, min(times))

@@ -71,7 +71,7 @@ def plan_rings(
     policy = _policy(storage, session, options)
     groups: list[ClusteringGroup] = []
     for partition in partitions:
-        ring = load_ring(storage, partition, lambda time: timeline.completion_of(time) is not None)
+        ring = load_ring(storage, partition, timeline.has_completed)
         if ring is not None and partition not in busy:
             free = [s for s in lookup.slices(partition) if (partition, s.file_id) not in taken]
             groups += plan_resizing(ring, free, options, policy, session.state.ids)
@@ -83,7 +83,7 @@ def save_rings(session: Session, plan: ClusteringPlan, timeline: Timeline, time:
     """Put the rings that a resizing leads to, to count when it completes."""
     storage = session.state.storage
     for partition in sorted({group.partition for group in plan.groups}):
-        ring = load_ring(storage, partition, lambda at: timeline.completion_of(at) is not None)
+        ring = load_ring(storage, partition, timeline.has_completed)
         nodes = [node for group in plan.groups if group.partition == partition for node in nodes_of(group)]
         if ring is not None:
             save_ring(storage, partition, ring.changed(nodes), time)

@@ -132,7 +132,7 @@ def base_files_under_logs(inventory: Inventory) -> Iterator[Finding]:
     bases: dict[tuple[str, str], str] = {}
     for status in inventory.data_files():
         base = BaseFile.parse(status)
-        if base is not None and inventory.timeline.completion_of(base.instant) is not None:
+        if base is not None and inventory.timeline.has_completed(base.instant):
             group = status.folder, base.file_id
             bases[group] = max(bases.get(group, ""), base.instant)
     pending = {instant.requested for instant in inventory.timeline.pending()}
@@ -180,7 +180,7 @@ def _orphans(inventory: Inventory, needed: Collection[str]) -> Iterator[Finding]
         file = BaseFile.parse(status) or LogFile.parse(status)
         if file is None or file.instant in pending or file.instant in unreadable or status.path in named:
             continue
-        if timeline.completion_of(file.instant) is None:
+        if not timeline.has_completed(file.instant):
             text = "no committed or pending write made this file; readers pass over it"
         elif file.instant in commits and _says_all(inventory, status):
             text = "the write that made this file does not count it: a failed attempt left it"
@@ -214,7 +214,7 @@ def partition_metadata(inventory: Inventory) -> Iterator[Finding]:
 
 def _counts(inventory: Inventory, status: FileStatus) -> bool:
     file = BaseFile.parse(status) or LogFile.parse(status)
-    return file is not None and inventory.timeline.completion_of(file.instant) is not None
+    return file is not None and inventory.timeline.has_completed(file.instant)
 
 
 ALL: Final = (pending_actions, kept, times, named_files, unmatched, partition_metadata)

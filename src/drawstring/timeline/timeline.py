@@ -75,6 +75,10 @@ class Timeline:
             return write.completed or write.requested
         return requested if self.is_archived(requested) else None
 
+    def has_completed(self, requested: str) -> bool:
+        """Tell whether a write took effect, archived ones included."""
+        return self.completion_of(requested) is not None
+
     def write_at(self, requested: str) -> Instant | None:
         """Return the completed write of a requested time."""
         return self._writes.get(requested)

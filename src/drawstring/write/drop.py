@@ -108,7 +108,7 @@ def drop_listed(
         )
         make_way(session, timeline, options, metadata)
         storage, ids = session.state.storage, session.state.ids
-        renewed = renew_rings(storage, replaced, lambda at: timeline.completion_of(at) is not None, time, ids)
+        renewed = renew_rings(storage, replaced, timeline.has_completed, time, ids)
         completed = transaction.commit(metadata)
     for partition in renewed:
         confirm_ring(storage, partition, time)
