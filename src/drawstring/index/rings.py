@@ -240,9 +240,9 @@ def sweep_rings(storage: Storage, partition: str, start: str) -> None:
 
 
 def drop_rings(storage: Storage, instant: str) -> None:
-    """Delete the rings of a resizing or a drop that did not complete."""
+    """Delete the rings of a resizing or a drop that did not complete or is undone: older ones count again."""
     found = (status for folder in FOLDERS for status in storage.list_tree(folder))
-    storage.delete([status.path for status in found if status.name == instant + _RING])
+    storage.delete([status.path for status in found if status.name.partition(".")[0] == instant])
 
 
 def _path(partition: str, name: str) -> str:

@@ -20,7 +20,7 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups.copies import named_otherwise
 from drawstring.filegroups.markers import Markers
 from drawstring.formats.savepoint_metadata import decode_restore_plan, encode_restore
-from drawstring.index.rings import FOLDERS
+from drawstring.index.rings import drop_rings
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import FILE_ACTIONS, Action, Instant, State
 from drawstring.model.plans import RollbackMetadata
@@ -119,7 +119,8 @@ def _undo(
     own = [each for each in states if each.key == (target.requested, target.action.completed_action)]
     context.storage.delete([each.status.path for each in own if each.instant.is_completed])
     done = carry_out(context, restore, plan)
-    _forget_rings(context, target)
+    if target.action.completed_action is Action.REPLACE_COMMIT:
+        drop_rings(context.storage, target.requested)
     context.storage.delete([f"{HEARTBEAT_FOLDER}/{target.requested}"])
     Markers(context.storage, target.requested).remove()
     for state in (State.INFLIGHT, State.REQUESTED):
@@ -146,10 +147,3 @@ def _appended(context: RollbackContext, files: tuple[FileStatus, ...], target: I
         log = LogFile.parse(status) if status.path in written else None
         if log is not None and not log.is_cdc and log.instant != target.requested:
             yield log
-
-
-def _forget_rings(context: RollbackContext, target: Instant) -> None:
-    """Delete the hashing metadata of an undone resizing: the ring before it counts again."""
-    if target.action.completed_action is Action.REPLACE_COMMIT:
-        listed = context.storage.list_tree(FOLDERS[0])
-        context.storage.delete([s.path for s in listed if s.name.startswith(f"{target.requested}.")])
