@@ -9,6 +9,7 @@ import pytest
 
 import drawstring
 from drawstring.base.clock import SystemClock
+from drawstring.model.instant import time_of
 from drawstring.query.facts import load_facts
 from drawstring.storage import open_storage
 from tests.golden.cases import TABLES, Case, cases_of
@@ -49,12 +50,12 @@ def test_golden_tables_read_in_another_version_as_hudi_read_them(
     with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
         packed.extractall(tmp_path)
     table = drawstring.open(tmp_path / name)
-    before = {each.requested: each.completed or each.requested for each in table.timeline.writes()}
+    before = {each.requested: time_of(each) for each in table.timeline.writes()}
     if version > table.config.version:
         table.upgrade(version)
     else:
         table.downgrade(version)
-    after = {each.requested: each.completed or each.requested for each in table.timeline.writes()}
+    after = {each.requested: time_of(each) for each in table.timeline.writes()}
     times = {before[requested]: after[requested] for requested in before}
     facts = load_facts(open_storage(tmp_path / name), SystemClock())
     asked = [each for each in cases_of(name) if each.query != "read_optimized"]

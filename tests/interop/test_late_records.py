@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import drawstring
+from drawstring.model.instant import time_of
 from tests.histories import Case, History, create, plain, row
 from tests.interop.client import Referee
 from tests.interop.turns import assert_both_read, hudi_writes
@@ -26,7 +27,7 @@ def late_commits(path: Path, case: Case, **how: Any) -> tuple[History, list[str]
     assert history.table.file_slices() == files
     history.upsert([*(row(number, 70) for number in NUMBERS), row(7, 200)])
     assert len(set(history.table.file_slices()) - set(files)) == 1
-    return history, [write.completed or write.requested for write in history.table.timeline.writes()]
+    return history, [time_of(write) for write in history.table.timeline.writes()]
 
 
 @pytest.mark.parametrize(

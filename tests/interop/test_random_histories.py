@@ -14,7 +14,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import DrawstringError, InvalidError
-from drawstring.model.instant import Instant
+from drawstring.model.instant import Instant, time_of
 from tests.golden.compare import in_order, rows_of
 from tests.interop.client import Referee, RefereeError
 from tests.interop.random_histories import Draw
@@ -73,7 +73,7 @@ def _time_travel(
 def _incremental(
     referee: Referee, table: drawstring.Table, path: str, instant: Instant
 ) -> tuple[str, Read, Read]:
-    time = instant.completed or instant.requested
+    time = time_of(instant)
     return (
         f"changes after {time}",
         lambda: referee.read(path, {QUERY: "incremental", BEGIN: time}),

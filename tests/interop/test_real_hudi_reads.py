@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from drawstring.model.instant import time_of
 from tests.histories import META, Case, History, plain, write
 from tests.interop.cases import all_cases, merge_on_read_cases
 from tests.interop.client import Referee
@@ -66,7 +67,7 @@ def test_incremental_from_each_commit(
 ) -> None:
     history = written(case)
     for write_ in history.table.timeline.writes():
-        start = write_.completed or write_.requested
+        start = time_of(write_)
         theirs = referee.read(history.path, {INCREMENTAL: "incremental", BEGIN: start})
         assert plain(theirs) == plain(history.table.incremental(start).to_arrow())
 

@@ -17,6 +17,7 @@ import drawstring
 from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError, UnsupportedError
 from drawstring.filegroups import log_history, log_records
 from drawstring.filegroups.cdc import read_task
+from drawstring.model.instant import time_of
 from tests.golden.cases import TABLES
 from tests.histories import UNCOMPACTED
 
@@ -39,7 +40,7 @@ def write(
     content = [dict(zip(SCHEMA.names, (*row, deleted), strict=True)) for row in rows]
     getattr(table, verb)(pa.Table.from_pylist(content, SCHEMA), **UNCOMPACTED)
     newest = table.timeline.writes()[-1]
-    return newest.completed or newest.requested
+    return time_of(newest)
 
 
 def told(table: drawstring.Table, *bounds: str) -> list[Told]:

@@ -15,6 +15,7 @@ import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.filegroups.json_images import COMPACT, json_images
+from drawstring.model.instant import time_of
 from drawstring.query.follow import Batch
 from drawstring.query.positions import stored_position
 from drawstring.timeline import store
@@ -64,7 +65,7 @@ def take_step(history: History, chance: random.Random, ts: int) -> None:
 
 
 def times(table: drawstring.Table) -> list[str]:
-    return [each.completed or each.requested for each in table.timeline.writes()]
+    return [time_of(each) for each in table.timeline.writes()]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -12,6 +12,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups import reader
+from drawstring.model.instant import time_of
 from drawstring.table import Table
 from tests.write.test_operations import MOR
 from tests.write.test_partial import PARTIAL, SCHEMA, filled, some
@@ -30,7 +31,7 @@ def increment(table: Table, start: str, end: str | None = None, **asked: Any) ->
 
 
 def newest(table: Table) -> str:
-    return max(each.completed or each.requested for each in table.timeline.writes())
+    return max(time_of(each) for each in table.timeline.writes())
 
 
 def patch(table: Table, names: str, *rows: Row, **options: str) -> str:

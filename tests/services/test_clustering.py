@@ -12,7 +12,7 @@ from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.formats.clustering_plan import decode_clustering_plan
 from drawstring.formats.parquet import read_parquet
 from drawstring.model.clustering import ClusteringPlan
-from drawstring.model.instant import Action, State
+from drawstring.model.instant import Action, State, time_of
 from drawstring.services.transaction import exclusive
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
@@ -334,7 +334,7 @@ def test_incremental_queries_pass_over_clusterings(version: int) -> None:
     last = table.timeline.latest_write()
     assert last is not None
     table.cluster(**SORT)
-    position = last.completed or last.requested
+    position = time_of(last)
     assert table.incremental(position).to_arrow().num_rows == 0
     table.upsert(rides(("a1", "oslo", 99, 99.0)))
     assert table.incremental(position, columns=["id"]).to_arrow().to_pylist() == [{"id": "a1"}]

@@ -11,7 +11,7 @@ import pytest
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import InvalidError
 from drawstring.model.files import FileStatus
-from drawstring.query.ranges import time_of
+from drawstring.model.instant import time_of
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
 from drawstring.txn.holds import HOLD_FOLDER

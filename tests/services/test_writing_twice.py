@@ -12,7 +12,7 @@ import pytest
 
 from drawstring.base.errors import DrawstringError
 from drawstring.model.files import LogFile
-from drawstring.model.instant import Action, Instant
+from drawstring.model.instant import Action, Instant, time_of
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from tests.services.test_resizing import ALLOW, FEWER, MORE, ROWS, check_places, ring_of, table_of, versions
@@ -51,7 +51,7 @@ def changed_keys(table: Table, since: str) -> list[tuple[str, str]]:
 
 
 def end_of(write: Instant) -> str:
-    return write.completed or write.requested
+    return time_of(write)
 
 
 @versions
@@ -150,7 +150,7 @@ class Life:
         self.note()
 
     def note(self) -> None:
-        write = max(self.table.timeline.writes(), key=lambda each: each.completed or each.requested)
+        write = max(self.table.timeline.writes(), key=time_of)
         if write.action is not Action.REPLACE_COMMIT:
             self.then[write.requested] = dict(self.rows)
 

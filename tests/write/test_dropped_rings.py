@@ -8,6 +8,7 @@ import pytest
 
 from drawstring.base.errors import DrawstringError
 from drawstring.index.rings import FOLDERS, load_ring
+from drawstring.model.instant import time_of
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
@@ -52,7 +53,7 @@ def test_the_table_goes_on_and_the_partition_begins_anew(version: int) -> None:
     assert held(table) == sorted(rows)
     table.compact()
     assert held(table) == sorted(rows)
-    since = table.incremental(dropped.completed or dropped.requested, columns=["id"]).to_arrow()
+    since = table.incremental(time_of(dropped), columns=["id"]).to_arrow()
     assert sorted(since["id"].to_pylist()) == ["k1", "new", "p"]
     assert held(table, where="id = 'k1'") == rows[:1]
     assert held(table, as_of=loaded.requested) == sorted([*ROMANS, PISA])

@@ -20,7 +20,7 @@ from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.filegroups.copies import needed
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import BASE_EXTENSIONS, PARTITION_METADATA, FileSlice, FileStatus, join_path
-from drawstring.model.instant import Instant
+from drawstring.model.instant import Instant, time_of
 from drawstring.timeline.timeline import Timeline
 
 WRITES_LOOKED_AT: Final = 20
@@ -46,7 +46,7 @@ class Presence:
     def __init__(self, timeline: Timeline, reader: CommitReader) -> None:
         self._timeline = timeline
         self._reader = reader
-        by_time = sorted(timeline.writes(), key=lambda i: i.completed or i.requested, reverse=True)
+        by_time = sorted(timeline.writes(), key=time_of, reverse=True)
         self._newest = by_time[:WRITES_LOOKED_AT]
         self._stats: dict[str, Mapping[str, list[WriteStat]]] = {}
         self._lock = Lock()  # several threads look at partitions, and one of them reads a commit

@@ -83,3 +83,11 @@ class Instant:
     def is_write(self) -> bool:
         """Whether it is a completed action that changed data files."""
         return self.is_completed and self.action in WRITE_ACTIONS
+
+
+def time_of(instant: Instant) -> str:
+    """Return when an instant took effect: its completion time, its requested time where it has no other.
+
+    Ranges of instants are in these times. Instants of table version 6 have no completion times.
+    """
+    return instant.completed or instant.requested

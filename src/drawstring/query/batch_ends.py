@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from drawstring.base.errors import InvalidError
-from drawstring.model.instant import Instant
+from drawstring.model.instant import Instant, time_of
 from drawstring.query.cdc import ChangePlanner
 from drawstring.query.facts import TableFacts
 from drawstring.query.incremental import settled_groups
 from drawstring.query.listed import ListedFiles
-from drawstring.query.ranges import CommitRange, archived_writes, time_of
+from drawstring.query.ranges import CommitRange, archived_writes
 
 
 @dataclass(frozen=True, slots=True)

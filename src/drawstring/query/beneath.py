@@ -13,8 +13,9 @@ from drawstring.filegroups.slicing import GroupFiles, Visibility, group_files, s
 from drawstring.filegroups.tasks import InstantRange, ReadTask
 from drawstring.merge.choose import takes_partial_blocks
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, join_path
+from drawstring.model.instant import time_of
 from drawstring.query.listed import ListedFiles
-from drawstring.query.ranges import CommitRange, time_of
+from drawstring.query.ranges import CommitRange
 from drawstring.query.snapshot import Query
 
 

@@ -21,12 +21,12 @@ from drawstring.filegroups.log_history import LogHistory
 from drawstring.filegroups.tasks import InstantRange, ReadTask
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import FileSlice, FileStatus, LogFile
-from drawstring.model.instant import Action, Instant
+from drawstring.model.instant import Action, Instant, time_of
 from drawstring.query.change_slices import ChangeSlices
 from drawstring.query.facts import TableFacts
 from drawstring.query.incremental import check_commit_times
 from drawstring.query.pruning import partitions_to_read
-from drawstring.query.ranges import CommitRange, RangeSpec, find_range, time_of
+from drawstring.query.ranges import CommitRange, RangeSpec, find_range
 from drawstring.query.scan import Scan
 from drawstring.query.snapshot import query_of, task_of
 

@@ -16,10 +16,9 @@ from drawstring.filegroups.slicing import (
 )
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import BASE_EXTENSIONS, BaseFile, FileSlice, FileStatus
-from drawstring.model.instant import Instant
+from drawstring.model.instant import Instant, time_of
 from drawstring.query.facts import TableFacts
 from drawstring.query.listed import ListedFiles
-from drawstring.query.ranges import time_of
 from drawstring.timeline.timeline import Timeline
 
 

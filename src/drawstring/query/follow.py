@@ -21,14 +21,14 @@ from drawstring.base.clock import Clock
 from drawstring.base.errors import InvalidError
 from drawstring.filegroups.cdc import CHANGE_SCHEMA, ChangeTask
 from drawstring.filegroups.tasks import InstantRange
-from drawstring.model.instant import Action
+from drawstring.model.instant import Action, time_of
 from drawstring.query.batch_ends import Gone, Limits, ends, loss_of, only
 from drawstring.query.cdc import changes_of
 from drawstring.query.facts import TableFacts
 from drawstring.query.incremental import range_scan
 from drawstring.query.positions import Position, commits_between, position_of
 from drawstring.query.predicate import Where
-from drawstring.query.ranges import CommitRange, time_of
+from drawstring.query.ranges import CommitRange
 from drawstring.query.scan import Scan, Task
 from drawstring.query.snapshot import query_of, snapshot_tasks
 from drawstring.timeline.instants import EARLIEST

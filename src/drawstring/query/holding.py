@@ -15,9 +15,8 @@ from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.config.table import TableConfig
 from drawstring.formats.clean_metadata import decode_clean, decode_clean_plan
 from drawstring.model.hold import Hold
-from drawstring.model.instant import Action, Instant
+from drawstring.model.instant import Action, Instant, time_of
 from drawstring.query.positions import Position, stored_position
-from drawstring.query.ranges import time_of
 from drawstring.timeline.archived import open_archive
 from drawstring.timeline.instants import EARLIEST, as_instant_time
 from drawstring.timeline.properties_store import load_config

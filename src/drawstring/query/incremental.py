@@ -25,12 +25,13 @@ from drawstring.filegroups.tasks import InstantRange, ReadTask
 from drawstring.filegroups.view import FileGroupView
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import BaseFile, FileStatus, LogFile
+from drawstring.model.instant import time_of
 from drawstring.query.beneath import Beneath
 from drawstring.query.facts import TableFacts
 from drawstring.query.listed import ListedFiles
 from drawstring.query.predicate import Where
 from drawstring.query.pruning import partitions_to_read
-from drawstring.query.ranges import CommitRange, RangeSpec, check_scannable, find_range, time_of
+from drawstring.query.ranges import CommitRange, RangeSpec, check_scannable, find_range
 from drawstring.query.scan import Scan
 from drawstring.query.snapshot import Query, query_of, snapshot_tasks, task_of
 from drawstring.schema.meta import COMMIT_TIME

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from drawstring.base.errors import InvalidError
-from drawstring.model.instant import Instant
+from drawstring.model.instant import Instant, time_of
 from drawstring.query.facts import TableFacts
 from drawstring.query.incremental import check_commit_times
-from drawstring.query.ranges import CommitRange, Holes, RangeSpec, find_range, time_of
+from drawstring.query.ranges import CommitRange, Holes, RangeSpec, find_range
 from drawstring.timeline.archived import open_archive
 from drawstring.timeline.instants import EARLIEST, as_instant_time
 from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES

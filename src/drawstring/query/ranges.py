@@ -18,7 +18,7 @@ from enum import StrEnum
 from itertools import islice
 
 from drawstring.base.errors import InvalidError, UnavailableError
-from drawstring.model.instant import Instant
+from drawstring.model.instant import Instant, time_of
 from drawstring.query.facts import TableFacts
 from drawstring.timeline.archived import open_archive
 from drawstring.timeline.instants import EARLIEST, as_instant_time, instant_time
@@ -108,11 +108,6 @@ def find_range(facts: TableFacts, asked: RangeSpec) -> CommitRange:
         write for write in writes if begin < time_of(write) and (stop is None or time_of(write) <= stop)
     )
     return _with_archived(facts, CommitRange(begin, stop, found, full_scan=asked.full_scan))
-
-
-def time_of(instant: Instant) -> str:
-    """Return the time that ranges are in: completion time, requested time in version 6."""
-    return instant.completed or instant.requested
 
 
 def _with_archived(facts: TableFacts, found: CommitRange) -> CommitRange:

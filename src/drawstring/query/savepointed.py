@@ -13,7 +13,7 @@ from drawstring.filegroups.listing import Listing
 from drawstring.filegroups.view import FileGroupView
 from drawstring.formats.savepoint_metadata import decode_savepoint
 from drawstring.model.files import FileStatus, join_path
-from drawstring.model.instant import Action, Instant
+from drawstring.model.instant import Action, Instant, time_of
 from drawstring.model.savepoint import Savepoint
 from drawstring.query.facts import TableFacts
 
@@ -37,7 +37,7 @@ def facts_of_savepoint(facts: TableFacts, time: str) -> TableFacts | None:
     saved = decode_savepoint(facts.store.read(own))
     if not _has_files_of(facts, saved, write):
         return None
-    then = facts.timeline.completed_by(write.completed or write.requested)
+    then = facts.timeline.completed_by(time_of(write))
     view = FileGroupView(then, facts.config, _SavedListing(saved, facts.view.listing, time), facts.store)
     return replace(facts, timeline=then, view=view)
 

@@ -23,7 +23,7 @@ from drawstring.config.clean_keys import Cleaning
 from drawstring.model.clean import CleanMetadata, CleanPolicy
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import PARTITION_METADATA, BaseFile, FileGroup, FileSlice, FileStatus
-from drawstring.model.instant import FILE_ACTIONS, Instant
+from drawstring.model.instant import FILE_ACTIONS, Instant, time_of
 from drawstring.model.savepoint import Savepoint
 from drawstring.timeline.timeline import Timeline
 
@@ -132,7 +132,7 @@ def writes_between(facts: CleanFacts, earliest: Instant | None) -> list[Instant]
     last, writes = facts.last, facts.timeline.writes()
     if earliest is None:
         since = last.started if last else ""
-        return [write for write in writes if (write.completed or write.requested) >= since]
+        return [write for write in writes if time_of(write) >= since]
     since = last.earliest if last else ""
     return [write for write in writes if since <= write.requested < earliest.requested]
 

@@ -13,7 +13,7 @@ from drawstring.filegroups.listing import FixedListing
 from drawstring.filegroups.view import FileGroupView
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile
-from drawstring.model.instant import Instant
+from drawstring.model.instant import Instant, time_of
 from drawstring.model.validation import Finding, Severity
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
@@ -79,7 +79,7 @@ class Inventory:
             return instant.requested == newest_base
         if self.config.layout == 1:
             return log.instant >= newest_base
-        return (instant.completed or instant.requested) >= newest_base
+        return time_of(instant) >= newest_base
 
 
 def take_inventory(storage: Storage, config: TableConfig, store: TimelineStore) -> Inventory:

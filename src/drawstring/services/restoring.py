@@ -22,7 +22,7 @@ from drawstring.filegroups.markers import Markers
 from drawstring.formats.savepoint_metadata import decode_restore_plan, encode_restore
 from drawstring.index.rings import drop_rings
 from drawstring.model.files import FileStatus, LogFile
-from drawstring.model.instant import FILE_ACTIONS, Action, Instant, State
+from drawstring.model.instant import FILE_ACTIONS, Action, Instant, State, time_of
 from drawstring.model.plans import RollbackMetadata
 from drawstring.model.savepoint import RestoreMetadata, RestorePlan
 from drawstring.services.heartbeats import HEARTBEAT_FOLDER
@@ -44,16 +44,12 @@ _log = logging.getLogger("drawstring")
 
 def plan_restore(timeline: Timeline, target: Instant) -> RestorePlan:
     """Plan to undo what took effect after a completed write, and what is under way since."""
-    completed = target.completed or target.requested
+    completed = time_of(target)
     after = [
         each
         for each in timeline.instants
         if each.action in FILE_ACTIONS
-        and (
-            (each.completed or each.requested) > completed
-            if each.is_completed
-            else each.requested > target.requested
-        )
+        and (time_of(each) > completed if each.is_completed else each.requested > target.requested)
     ]
     newest_first = sorted(after, key=_order, reverse=True)
     return RestorePlan(tuple((each.requested, str(each.action)) for each in newest_first), target.requested)
@@ -61,7 +57,7 @@ def plan_restore(timeline: Timeline, target: Instant) -> RestorePlan:
 
 def _order(instant: Instant) -> tuple[bool, str, str]:
     """What is pending goes first: it may build on everything else."""
-    return not instant.is_completed, instant.completed or instant.requested, instant.requested
+    return not instant.is_completed, time_of(instant), instant.requested
 
 
 def finish_restores(context: RollbackContext, timeline: Timeline) -> list[str]:

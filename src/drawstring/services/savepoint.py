@@ -16,7 +16,7 @@ from drawstring.filegroups.view import FileGroupView
 from drawstring.formats.clean_metadata import decode_clean
 from drawstring.formats.savepoint_metadata import decode_savepoint, encode_restore_plan, encode_savepoint
 from drawstring.model.files import FileSlice, join_path
-from drawstring.model.instant import Action, Instant, State
+from drawstring.model.instant import Action, Instant, State, time_of
 from drawstring.model.result import RestoreResult
 from drawstring.model.savepoint import RestorePlan, Savepoint
 from drawstring.services.clean import finish_cleans
@@ -136,7 +136,7 @@ def _checked_plan(state: TableState, store: TimelineStore, timeline: Timeline, i
     else:
         _check_present(state, decode_savepoint(store.read(own)), instant)
     archived = open_archive(state.storage, load_config(state.storage))
-    if any(each.is_write for each in archived.completed(target.completed or target.requested)):
+    if any(each.is_write for each in archived.completed(time_of(target))):
         raise InvalidError(
             f"writes after {instant} were archived (hoodie.archive.beyond.savepoint), so they cannot be"
             " undone: restore to a later one",
@@ -177,7 +177,7 @@ def _settled(found: Session, options: WriteOptions) -> tuple[Session, Timeline]:
 
 
 def _files(session: Session, timeline: Timeline, target: Instant) -> dict[str, tuple[str, ...]]:
-    then = timeline.completed_by(target.completed or target.requested)
+    then = timeline.completed_by(time_of(target))
     view = FileGroupView(then, session.config, StorageListing(session.state.storage), session.store)
     slices = {place: view.slices(place, target.requested) for place in view.partitions()}
     return {

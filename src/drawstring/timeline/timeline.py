@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
+from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, time_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Timeline:
         """
         write = self._writes.get(requested)
         if write is not None:
-            return write.completed or write.requested
+            return time_of(write)
         return requested if self.is_archived(requested) else None
 
     def has_completed(self, requested: str) -> bool:
@@ -104,20 +104,18 @@ class Timeline:
         kept = tuple(
             instant
             for instant in self.instants
-            if not instant.is_completed
-            or (instant.completed or instant.requested) <= time
-            or instant.requested in besides
+            if not instant.is_completed or time_of(instant) <= time or instant.requested in besides
         )
         return Timeline(kept, self.start)
 
     def first_after(self, time: str) -> str | None:
         """Return the smallest requested time of the writes that completed after a time, None without any."""
-        later = (each.requested for each in self.writes() if (each.completed or each.requested) > time)
+        later = (each.requested for each in self.writes() if time_of(each) > time)
         return min(later, default=None)
 
     def latest_time(self) -> str | None:
         """Return the greatest requested or completion time of any instant."""
-        times = [instant.completed or instant.requested for instant in self.instants]
+        times = [time_of(instant) for instant in self.instants]
         times += [instant.requested for instant in self.instants]
         return max(times, default=None)
 

@@ -20,6 +20,7 @@ from drawstring.config.table import TableConfig
 from drawstring.config.ttl_keys import PartitionTtl
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.model.files import PARTITION_METADATA, join_path
+from drawstring.model.instant import time_of
 from drawstring.model.result import CommitResult
 from drawstring.services.clustering_conflicts import lookup_of
 from drawstring.services.committed import write_stands
@@ -117,7 +118,7 @@ class _Ages:
         return {
             stat.partition: True
             for write in self.timeline.writes()
-            if (write.completed or write.requested) > cutoff
+            if time_of(write) > cutoff
             for stat in self.store.commit_metadata(write).stats
         }
 
