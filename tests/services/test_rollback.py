@@ -11,7 +11,7 @@ from drawstring.filegroups.markers import Markers
 from drawstring.formats.log_inline.blocks import BlockType, HeaderKey, encode_block, scan_blocks
 from drawstring.formats.metadata import encode_compaction_plan
 from drawstring.formats.rollback_metadata import decode_rollback, decode_rollback_plan, encode_rollback_plan
-from drawstring.model.files import BaseFile, FileStatus, LogFile
+from drawstring.model.files import FileStatus, LogFile, parse_data_file
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CompactionPlan, RollbackPlan, RollbackRequest
 from drawstring.services.dead_writes import rollback_pending
@@ -41,7 +41,7 @@ def data_block(instant: str) -> bytes:
 
 
 def is_of(path: str, instant: str) -> bool:
-    file = BaseFile.parse(FileStatus(path, 0)) or LogFile.parse(FileStatus(path, 0))
+    file = parse_data_file(FileStatus(path, 0))
     return file is not None and file.instant == instant
 
 

@@ -13,7 +13,7 @@ import pytest
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.formats.log_inline import BlockType, scan_blocks
-from drawstring.model.files import BaseFile, FileStatus, LogFile
+from drawstring.model.files import FileStatus, LogFile, parse_data_file
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
@@ -82,9 +82,7 @@ def committed_files(table: Table) -> set[str]:
 
 
 def data_files(storage: Storage) -> set[str]:
-    return {
-        status.path for status in storage.list_tree("") if BaseFile.parse(status) or LogFile.parse(status)
-    }
+    return {status.path for status in storage.list_tree("") if parse_data_file(status)}
 
 
 def orphans(table: Table) -> list[str]:

@@ -120,6 +120,11 @@ class LogFile:
         return (self.instant, self.version, self.write_token, self.is_cdc)
 
 
+def parse_data_file(status: FileStatus) -> BaseFile | LogFile | None:
+    """Return the base or log file that a listed file is, or None; change logs are log files, too."""
+    return BaseFile.parse(status) or LogFile.parse(status)
+
+
 @dataclass(frozen=True, slots=True)
 class FileSlice:
     """A version of a file group: a base file (or none yet) and the log files on top of it.

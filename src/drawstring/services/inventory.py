@@ -12,7 +12,7 @@ from drawstring.filegroups.copies import needed
 from drawstring.filegroups.listing import FixedListing
 from drawstring.filegroups.view import FileGroupView
 from drawstring.model.commit import CommitMetadata, WriteStat
-from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile
+from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile, parse_data_file
 from drawstring.model.instant import Instant, time_of
 from drawstring.model.validation import Finding, Severity
 from drawstring.storage.protocol import Storage
@@ -45,7 +45,7 @@ class Inventory:
     def data_files(self) -> Iterator[FileStatus]:
         """Yield base files, log files and change logs."""
         for statuses in self.files.values():
-            yield from (each for each in statuses if BaseFile.parse(each) or LogFile.parse(each))
+            yield from (each for each in statuses if parse_data_file(each))
 
     def view(self) -> FileGroupView:
         """Return file groups and slices, of folders that lost their partition metadata too."""

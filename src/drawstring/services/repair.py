@@ -15,7 +15,7 @@ from collections.abc import Collection
 from drawstring.base.errors import InvalidError
 from drawstring.config.options import WriteOptions
 from drawstring.filegroups.base_writer import ensure_partition
-from drawstring.model.files import BaseFile, LogFile
+from drawstring.model.files import parse_data_file
 from drawstring.model.validation import Finding, Remedy
 from drawstring.services import table_checks
 from drawstring.services.inventory import Inventory, take_inventory
@@ -95,7 +95,6 @@ def _mark_partition(inventory: Inventory, partition: str) -> None:
     times = [
         file.instant
         for status in inventory.files[partition]
-        if (file := BaseFile.parse(status) or LogFile.parse(status))
-        and inventory.timeline.has_completed(file.instant)
+        if (file := parse_data_file(status)) and inventory.timeline.has_completed(file.instant)
     ]
     ensure_partition(inventory.storage, partition, min(times))
