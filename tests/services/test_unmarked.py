@@ -10,12 +10,14 @@ import pytest
 from drawstring.base.errors import DrawstringError
 from drawstring.model.instant import Instant
 from drawstring.services.unmarked import LOST_FOLDER
+from drawstring.services.whose_files import instants_in
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from tests.services.test_built_on import lose
-from tests.write.test_faults import HOUR_MS, START_MS, leftovers, opened
+from tests.services.test_writing_twice import prepared, row
+from tests.write.test_faults import HOUR_MS, START_MS, data_files, leftovers, opened
 from tests.write.test_operations import COW, MOR, create, held, rides
 
 FIRST, SECOND, NEXT = ("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0), ("c", "oslo", 1, 1.0)
@@ -84,6 +86,21 @@ def test_the_next_write_rolls_it_back_and_keeps_what_it_wrote_though_it_dies_at_
             break
     else:
         raise AssertionError("still failing after 60 changes")
+
+
+@versions
+def test_what_it_wrote_into_buckets_to_come_is_kept_with_the_rest(version: int) -> None:
+    table, resizing, _ = prepared(version)
+    table.upsert(rides(row(8, 700)))
+    write = table.timeline.writes()[-1]
+    storage = table.state.storage
+    logs = [each for each in data_files(storage) if ".log." in each]
+    written = {each for each in logs if write.requested in (instants_in(storage, each) or ())}
+    assert any(f"_{resizing}.log" in each for each in written) and len(written) == 2
+    lose(table, write)
+    table.upsert(rides(row(9, 800)))
+    kept = files(storage, f"{LOST_FOLDER}/{write.requested}")
+    assert written <= kept.keys()
 
 
 @versions

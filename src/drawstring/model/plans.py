@@ -69,6 +69,10 @@ class RollbackPlan:
     action: str
     requests: tuple[RollbackRequest, ...]
 
+    def paths(self) -> list[str]:
+        """Return the paths of the files that it deletes, or adds a command to, sorted."""
+        return sorted(path for each in self.requests for path in (*each.files_to_delete, *each.log_blocks))
+
 
 @dataclass(frozen=True, slots=True)
 class RollbackStat:

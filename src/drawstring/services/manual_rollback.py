@@ -28,12 +28,12 @@ from drawstring.services.plan_inputs import refuse_inputs_gone
 from drawstring.services.rollback import (
     RollbackContext,
     cancel_clustering,
-    data_files,
     files_of,
     remove_compaction,
     rollback_instant,
 )
 from drawstring.services.transaction import Session, cleared, exclusive
+from drawstring.services.whose_files import data_files
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline

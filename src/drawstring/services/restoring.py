@@ -29,12 +29,11 @@ from drawstring.services.heartbeats import HEARTBEAT_FOLDER
 from drawstring.services.rollback import (
     RollbackContext,
     RollbackFacts,
-    appended_logs,
     carry_out,
-    data_files,
     plan_rollback,
     table_root,
 )
+from drawstring.services.whose_files import appended_logs, data_files
 from drawstring.services.written_copies import copies_of
 from drawstring.timeline.archive_writer import StateFile, state_files
 from drawstring.timeline.timeline import Timeline
@@ -136,7 +135,7 @@ def _copies(context: RollbackContext, facts: RollbackFacts, target: Instant) -> 
 def _appended(context: RollbackContext, files: tuple[FileStatus, ...], target: Instant) -> Iterator[LogFile]:
     """Return the log files of version 6 that hold blocks of a write: a completed one says which."""
     if not target.is_completed:
-        yield from appended_logs(context, files, target.requested)
+        yield from appended_logs(context.storage, files, target.requested)
         return
     written = {stat.path for stat in context.store.commit_metadata(target).stats}
     for status in files:

@@ -12,7 +12,6 @@ Each step can be done twice: a rollback that was cut short is resumed by the nex
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from drawstring.base.clock import Clock
@@ -20,10 +19,9 @@ from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedE
 from drawstring.config.failed_writes_keys import EAGERLY, FailedWrites
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.markers import Markers
-from drawstring.formats.log_inline.blocks import scan_blocks
 from drawstring.formats.rollback_metadata import decode_rollback_plan, encode_rollback, encode_rollback_plan
 from drawstring.index.rings import drop_rings
-from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile
+from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import (
     COMPACTION_ACTIONS,
     PLANNED_ACTIONS,
@@ -38,7 +36,8 @@ from drawstring.services.command_blocks import append_command
 from drawstring.services.dead_attempts import files_of_attempt
 from drawstring.services.heartbeats import HEARTBEAT_FOLDER, refuse_live_writers
 from drawstring.services.plan_inputs import refuse_inputs_gone
-from drawstring.services.unmarked import keep_unmarked
+from drawstring.services.unmarked import keep_files, may_be_completed
+from drawstring.services.whose_files import appended_logs, data_files, is_named_by
 from drawstring.services.written_copies import copies_of, holds_blocks_of_others
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
@@ -105,10 +104,11 @@ def rollback_instant(context: RollbackContext, instant: Instant, *, by_name: boo
     if instant.action in PLANNED_ACTIONS:
         _clear_attempt(context, timeline, instant)
     elif instant.action in WRITE_ACTIONS:
-        if not by_name:
-            files = data_files(context.storage)
-            keep_unmarked(context.storage, context.store, instant, files, context.config.layout)
-        _roll_back(context, instant)
+        facts = _gather(context, instant)
+        plan = plan_rollback(facts)
+        if not by_name and may_be_completed(context.storage, instant, facts.files, context.config.layout):
+            keep_files(context.storage, context.store, instant, plan.paths())
+        _roll_back(context, instant, plan)
     else:
         raise InvalidError(f"A {instant.action} is not rolled back.", instant=instant.requested)
 
@@ -147,7 +147,8 @@ def cancel_clustering(context: RollbackContext, instant: Instant, failed: Failed
     refuse_built_on(context.store, timeline, instant)
     refuse_live_writers(context.storage, context.clock, (instant,), failed)
     _clear_attempt(context, timeline, instant)
-    _roll_back(context, Instant(instant.requested, Action.CLUSTERING, State.REQUESTED))
+    requested = Instant(instant.requested, Action.CLUSTERING, State.REQUESTED)
+    _roll_back(context, requested, plan_rollback(_gather(context, requested)))
 
 
 def remove_compaction(context: RollbackContext, instant: Instant) -> None:
@@ -168,14 +169,13 @@ def files_of(context: RollbackContext, instant: Instant) -> list[str]:
     if instant.action in COMPACTION_ACTIONS:
         listed, marked = data_files(context.storage), _marked(context, instant)
         return files_of_attempt(context.storage, instant.requested, listed, marked)
-    requests = plan_rollback(_gather(context, instant)).requests
-    return sorted(path for each in requests for path in (*each.files_to_delete, *each.log_blocks))
+    return plan_rollback(_gather(context, instant)).paths()
 
 
 def plan_rollback(facts: RollbackFacts) -> RollbackPlan:
     """Plan what takes a failed write back: one request per file to delete or slice to command."""
     statuses = (*facts.files, *(FileStatus(path, 0) for path in facts.marked))
-    named = {status.path for status in statuses if _belongs(status, facts.instant)}
+    named = {status.path for status in statuses if is_named_by(status, facts.instant)}
     own = sorted(named | set(facts.copies))
     deletes = [RollbackRequest(_partition(path), files_to_delete=(path,)) for path in own]
     slices: dict[tuple[str, str, str], dict[str, int]] = {}
@@ -237,8 +237,7 @@ def carry_out(context: RollbackContext, by: Instant, plan: RollbackPlan) -> Roll
     )
 
 
-def _roll_back(context: RollbackContext, instant: Instant) -> None:
-    plan = plan_rollback(_gather(context, instant))
+def _roll_back(context: RollbackContext, instant: Instant, plan: RollbackPlan) -> None:
     _log.info("rolling back the unfinished %s %s", instant.action, instant.requested)
     time = context.store.new_time(context.store.load())
     content = encode_rollback_plan(plan, table_root(context.storage))
@@ -302,49 +301,18 @@ def _gather(context: RollbackContext, instant: Instant) -> RollbackFacts:
     marked = tuple(status.path for status in _marked(context, instant))
     facts = RollbackFacts(instant.requested, instant.action, files, marked)
     if context.config.layout == 1:
-        return replace(facts, appended=tuple(appended_logs(context, files, instant.requested)))
+        return replace(facts, appended=tuple(appended_logs(context.storage, files, instant.requested)))
     copies = copies_of(context.storage, context.store.load(), instant, files, marked)
     return replace(facts, copies=tuple(copies))
-
-
-def data_files(storage: Storage) -> Iterator[FileStatus]:
-    """List the table without its `.hoodie` folder: markers may be missing."""
-    yield from storage.list_files("")
-    for folder in storage.list_folders(""):
-        if folder != HOODIE_FOLDER:
-            yield from storage.list_tree(folder)
 
 
 def _marked(context: RollbackContext, instant: Instant) -> list[FileStatus]:
     return [FileStatus(path, 0) for path in Markers(context.storage, instant.requested).files()]
 
 
-def appended_logs(context: RollbackContext, files: tuple[FileStatus, ...], instant: str) -> Iterator[LogFile]:
-    """Find the log files of version 6 with blocks of an instant: only the blocks say whose they are."""
-    for status in files:
-        log = LogFile.parse(status)
-        if log is not None and not log.is_cdc and log.instant != instant and _holds(context, log, instant):
-            yield log
-
-
-def _holds(context: RollbackContext, log: LogFile, instant: str) -> bool:
-    try:
-        with context.storage.open(log.status.path) as file:
-            blocks = scan_blocks(file, log.status.size_bytes)
-    except (CorruptTableError, UnsupportedError):
-        # It cannot be told, and a command for an instant that has no blocks does no harm.
-        return True
-    return any(block.instant == instant for block in blocks)
-
-
-def _belongs(status: FileStatus, instant: str) -> bool:
-    file = BaseFile.parse(status) or LogFile.parse(status)
-    return file is not None and file.instant == instant
-
-
 def _check_doomed(context: RollbackContext, plan: RollbackPlan, doomed: list[str]) -> None:
     for path in doomed:
-        if _belongs(FileStatus(path, 0), plan.instant):
+        if is_named_by(FileStatus(path, 0), plan.instant):
             continue
         if context.config.layout == 1 or holds_blocks_of_others(context.storage, path, plan.instant):
             raise CorruptTableError(

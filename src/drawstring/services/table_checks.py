@@ -7,13 +7,20 @@ from typing import Final
 
 from drawstring.base.errors import REPAIR, DrawstringError
 from drawstring.formats.metadata import clustering_groups, decode_compaction_plan
-from drawstring.model.files import PARTITION_METADATA, BaseFile, FileStatus, LogFile, join_path
+from drawstring.model.files import (
+    PARTITION_METADATA,
+    BaseFile,
+    FileStatus,
+    LogFile,
+    join_path,
+    parse_data_file,
+)
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.validation import Finding, Remedy, Severity
 from drawstring.services.built_on import builds_on, what_was_lost
 from drawstring.services.inventory import Inventory
 from drawstring.services.plan_inputs import gone_input, what_is_gone
-from drawstring.services.unmarked import kept_writes, unmarked_files, what_it_lacks
+from drawstring.services.unmarked import kept_writes, may_be_completed, what_it_lacks
 from drawstring.timeline.layout import parse_instant
 
 _PLANNED: Final = {
@@ -54,7 +61,7 @@ def pending_actions(inventory: Inventory) -> Iterator[Finding]:
 
 
 def _is_unmarked(inventory: Inventory, instant: Instant) -> bool:
-    return any(unmarked_files(inventory.storage, instant, inventory.data_files(), inventory.config.layout))
+    return may_be_completed(inventory.storage, instant, inventory.data_files(), inventory.config.layout)
 
 
 def kept(inventory: Inventory) -> Iterator[Finding]:
@@ -177,7 +184,7 @@ def _orphans(inventory: Inventory, needed: Collection[str]) -> Iterator[Finding]
     named.update(needed)
     unreadable = {finding.instant for finding in inventory.unreadable}
     for status in inventory.data_files():
-        file = BaseFile.parse(status) or LogFile.parse(status)
+        file = parse_data_file(status)
         if file is None or file.instant in pending or file.instant in unreadable or status.path in named:
             continue
         if not timeline.has_completed(file.instant):
@@ -213,7 +220,7 @@ def partition_metadata(inventory: Inventory) -> Iterator[Finding]:
 
 
 def _counts(inventory: Inventory, status: FileStatus) -> bool:
-    file = BaseFile.parse(status) or LogFile.parse(status)
+    file = parse_data_file(status)
     return file is not None and inventory.timeline.has_completed(file.instant)
 
 

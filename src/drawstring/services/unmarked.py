@@ -12,14 +12,13 @@ as any other, but its files, which may be the only copy of their rows, are kept 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
-from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.filegroups.markers import Markers
-from drawstring.formats.log_inline.blocks import scan_blocks
-from drawstring.model.files import BaseFile, FileStatus, LogFile, join_path
+from drawstring.model.files import FileStatus, LogFile, join_path
 from drawstring.model.instant import WRITE_ACTIONS, Instant, State
+from drawstring.services.whose_files import instants_in, is_named_by
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
 
@@ -28,21 +27,34 @@ _CHUNK_BYTES: Final = 8 << 20
 _log: Final = logging.getLogger("drawstring")
 
 
-def keep_unmarked(
-    storage: Storage, store: TimelineStore, pending: Instant, files: Iterable[FileStatus], layout: int
-) -> None:
+def may_be_completed(storage: Storage, pending: Instant, files: Iterable[FileStatus], layout: int) -> bool:
+    """Tell whether a pending write may have been completed once: it has files, and no markers.
+
+    Args:
+        storage: the table's.
+        pending: the write; other actions never are.
+        files: all data files of the table, looked at only if markers are missing.
+        layout: of the timeline; in layout 1 only blocks tell whose some log files are.
+    """
+    if pending.action not in WRITE_ACTIONS or pending.state is not State.INFLIGHT:
+        return False
+    if Markers(storage, pending.requested).are_there():
+        return False
+    return any(
+        is_named_by(each, pending.requested) or (layout == 1 and _has_block(storage, each, pending.requested))
+        for each in files
+    )
+
+
+def keep_files(storage: Storage, store: TimelineStore, pending: Instant, paths: Iterable[str]) -> None:
     """Copy the files of a write that may have been completed, before it is rolled back; can be done twice.
 
     Args:
         storage: the table's.
         store: its timeline, the pending files of which are kept as well.
         pending: the write.
-        files: all data files of the table, listed only if they are asked for.
-        layout: of the timeline; in layout 1 only blocks tell whose some log files are.
+        paths: what the rollback deletes or adds commands to.
     """
-    paths = list(unmarked_files(storage, pending, files, layout))
-    if not paths:
-        return
     folder = f"{LOST_FOLDER}/{pending.requested}"
     states = (Instant(pending.requested, pending.action, each) for each in (State.REQUESTED, State.INFLIGHT))
     for path in (*paths, *map(store.path, states)):
@@ -58,33 +70,13 @@ def what_it_lacks(pending: Instant) -> str:
     )
 
 
-def unmarked_files(
-    storage: Storage, pending: Instant, files: Iterable[FileStatus], layout: int
-) -> Iterator[str]:
-    """Yield the paths of the files of a write that may have been completed; see `keep_unmarked`."""
-    is_inflight_write = pending.action in WRITE_ACTIONS and pending.state is State.INFLIGHT
-    if is_inflight_write and not Markers(storage, pending.requested).are_there():
-        yield from (each.path for each in files if _is_of(storage, each, pending.requested, layout))
-
-
 def kept_writes(storage: Storage) -> list[str]:
     """Return the folders of kept writes."""
     return storage.list_folders(LOST_FOLDER)
 
 
-def _is_of(storage: Storage, status: FileStatus, instant: str, layout: int) -> bool:
-    file = BaseFile.parse(status) or LogFile.parse(status)
-    if file is None or file.instant == instant:
-        return file is not None
-    return layout == 1 and isinstance(file, LogFile) and _has_block(storage, status, instant)
-
-
 def _has_block(storage: Storage, status: FileStatus, instant: str) -> bool:
-    try:
-        with storage.open(status.path) as file:
-            return any(block.instant == instant for block in scan_blocks(file, status.size_bytes))
-    except (CorruptTableError, UnsupportedError):
-        return False
+    return LogFile.parse(status) is not None and instant in (instants_in(storage, status.path) or ())
 
 
 def _copy(storage: Storage, path: str, to: str) -> None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.filegroups.copies import named_otherwise
-from drawstring.formats.log_inline.blocks import scan_blocks
 from drawstring.model.files import FileStatus
 from drawstring.model.instant import Action, Instant
+from drawstring.services.whose_files import instants_in
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.timeline import Timeline
 
@@ -37,9 +36,10 @@ def copies_of(
         and each.requested < write.requested
         and (not each.is_completed or (each.completed or "") > write.requested)
     }
+    own = frozenset((write.requested,))
     for status in files if resizings else ():
         log = named_otherwise(status.path, write.requested)
-        if log and log.instant in resizings and _owners(storage, status.path) == {write.requested}:
+        if log and log.instant in resizings and instants_in(storage, status.path) == own:
             yield status.path
 
 
@@ -48,12 +48,7 @@ def holds_blocks_of_others(storage: Storage, path: str, requested: str) -> bool:
     log = named_otherwise(path, requested)
     if log is None:
         return True
-    return storage.exists(path) and bool(_owners(storage, path) - {requested})
-
-
-def _owners(storage: Storage, path: str) -> set[str | None]:
-    try:
-        with storage.open(path) as file:
-            return {block.instant for block in scan_blocks(file, file.size()) if block.instant}
-    except (CorruptTableError, UnsupportedError):
-        return {None}
+    if not storage.exists(path):
+        return False
+    found = instants_in(storage, path)
+    return found is None or bool(found - {requested})
