@@ -74,7 +74,8 @@ class Presence:
         """
         paths = {status.path for status in listed}
         if self._newest and (as_of is None or self._newest[0].requested <= as_of):
-            self._check_newest(partition, paths, set(replaced))
+            for instant, stat in self._needed(partition, paths, replaced):
+                _check(stat.path, paths, instant)
         for file_slice in slices:
             begun = None if file_slice.base else self._timeline.write_at(file_slice.base_instant)
             if begun is not None:
@@ -98,9 +99,10 @@ class Presence:
         Raises:
             CorruptTableError: naming a file that is gone.
         """
-        for partition, settled in self._unlisted(listed, replaced):
-            is_live = self._check_newest(partition, {status.path for status in files(partition)}, settled)
-            if is_live:
+        for partition, paths, live in self._unlisted(listed, files, replaced):
+            for instant, stat in live:
+                _check(stat.path, paths, instant)
+            if live:
                 raise _without_metadata(partition)
 
     def lost_partitions(
@@ -120,10 +122,8 @@ class Presence:
             CorruptTableError: one is not listed although some of its files are there.
         """
         lost = []
-        for partition, settled in self._unlisted(listed, replaced):
-            paths = {status.path for status in files(partition)}
-            live = self._needed(partition, paths, settled)
-            if any(stat.path in paths for stat in live):
+        for partition, paths, live in self._unlisted(listed, files, replaced):
+            if any(stat.path in paths for _, stat in live):
                 raise _without_metadata(partition)
             if live:
                 lost.append(partition)
@@ -136,41 +136,38 @@ class Presence:
             partition: partition path.
             paths: its files.
         """
-        return {stat.file_id for stat in self._needed(partition, paths, ())}
+        return {stat.file_id for _, stat in self._needed(partition, paths, ())}
 
     def _unlisted(
-        self, listed: Collection[str], replaced: Iterable[tuple[str, str]]
-    ) -> Iterator[tuple[str, set[str]]]:
-        """Yield the partitions that only the newest writes name, with the ids of what was replaced there."""
+        self,
+        listed: Collection[str],
+        files: Callable[[str], Iterable[FileStatus]],
+        replaced: Iterable[tuple[str, str]],
+    ) -> Iterator[tuple[str, set[str], list[tuple[Instant, WriteStat]]]]:
+        """Yield the partitions that only the newest writes name, with the files there and those needed."""
         named = {partition for instant in self._newest for partition in self._stats_by_partition(instant)}
         for partition in sorted(named.difference(listed)):
-            yield partition, {file_id for place, file_id in replaced if place == partition}
+            paths = {status.path for status in files(partition)}
+            settled = [file_id for place, file_id in replaced if place == partition]
+            yield partition, paths, list(self._needed(partition, paths, settled))
 
-    def _needed(self, partition: str, paths: set[str], settled: Collection[str]) -> list[WriteStat]:
-        return [
-            stat
-            for instant in self._newest
-            for stat in needed(self._timeline, instant, self._stats_of(instant, partition), paths)
-            if stat.file_id not in settled
-        ]
-
-    def _check_newest(self, partition: str, paths: set[str], settled: set[str]) -> bool:
-        """Look for the files of the newest writes and tell whether there are any.
+    def _needed(
+        self, partition: str, paths: set[str], replaced: Iterable[str]
+    ) -> Iterator[tuple[Instant, WriteStat]]:
+        """Yield the files of the newest writes that have to be there, and their writes.
 
         Args:
             partition: partition path.
             paths: its files.
-            settled: ids of file groups that need no more; grows.
+            replaced: ids of its file groups that were replaced.
         """
-        is_live = False
+        settled = set(replaced)
         for instant in self._newest:
             stats = self._stats_of(instant, partition)
             for stat in needed(self._timeline, instant, stats, paths):
                 if stat.file_id not in settled:
-                    _check(stat.path, paths, instant)
-                    is_live = True
+                    yield instant, stat
             settled.update(stat.file_id for stat in stats if stat.path.endswith(BASE_EXTENSIONS))
-        return is_live
 
     def _stats_of(self, instant: Instant, partition: str) -> list[WriteStat]:
         return self._stats_by_partition(instant).get(partition, [])
