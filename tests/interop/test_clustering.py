@@ -9,7 +9,7 @@ import pytest
 import drawstring
 from drawstring.model.instant import Action
 from drawstring.services import stitch_group
-from tests.histories import Case, History, Model, row, table_of
+from tests.histories import Case, History, create, row, table_of
 from tests.interop.client import Referee
 from tests.interop.turns import assert_both_read, hudi_options, hudi_writes
 
@@ -27,23 +27,13 @@ cases = pytest.mark.parametrize("case", CASES, ids=str)
 
 def many_files(path: str, case: Case) -> History:
     """Write a table with several file groups a partition, some of them with log files."""
-    table = drawstring.create(
-        path,
-        table_of([]).schema,
-        name="rides",
-        table_type=case.table_type,
-        version=case.version,
-        record_key="id",
-        partition_by="city",
-        ordering=case.ordering,
-    )
-    history = History(table, path, case, Model(case.ordering))
+    history = create(path, case)
     for start in (0, 20, 40):
         rows = [row(number, 100 + start) for number in range(start, start + 20)]
-        table.insert(table_of(rows), **APART)
+        history.table.insert(table_of(rows), **APART)
         history.model.upsert(rows)
     changes = [row(number, 200) for number in (1, 25, 48)]
-    table.upsert(table_of(changes), **APART, **case.write_options)
+    history.table.upsert(table_of(changes), **APART, **case.write_options)
     history.model.upsert(changes)
     return history
 
@@ -143,24 +133,19 @@ THEIRS = {
 }
 
 
+def ringed(path: str, case: Case) -> History:
+    """Write a table with two buckets a partition, without log files."""
+    history = create(path, case, properties=RING)
+    history.upsert([row(number, 100) for number in range(60)])
+    history.table.compact()
+    return history
+
+
 @pytest.mark.parametrize("version", [pytest.param(6, marks=pytest.mark.long), 9])
 def test_both_split_buckets_and_go_on_with_the_ring(referee: Referee, tmp_path: Path, version: int) -> None:
     case, path = Case(version, "MERGE_ON_READ", "avro"), str(tmp_path / "rides")
-    table = drawstring.create(
-        path,
-        table_of([]).schema,
-        name="rides",
-        table_type=case.table_type,
-        version=version,
-        record_key="id",
-        partition_by="city",
-        ordering="ts",
-        properties=RING,
-    )
-    history = History(table, path, case, Model("ts"))
-    history.upsert([row(number, 100) for number in range(60)])
-    table.compact()
-    result = table.cluster(**SPLIT)
+    history = ringed(path, case)
+    result = history.table.cluster(**SPLIT)
     assert result is not None and result.files == 12
     assert_both_read(referee, history)
 
@@ -187,21 +172,11 @@ def test_both_split_buckets_and_go_on_with_the_ring(referee: Referee, tmp_path: 
 
 def test_hudi_goes_on_with_the_new_ring_of_a_dropped_partition(referee: Referee, tmp_path: Path) -> None:
     case, path = Case(9, "MERGE_ON_READ", "avro"), str(tmp_path / "rides")
-    table = drawstring.create(
-        path,
-        table_of([]).schema,
-        name="rides",
-        table_type=case.table_type,
-        record_key="id",
-        partition_by="city",
-        ordering="ts",
-        properties=RING,
-    )
-    history = History(table, path, case, Model("ts"))
+    history = create(path, case, properties=RING)
     rows = [row(number, 100) for number in range(60)]
     history.upsert(rows)
     city = rows[0]["city"]
-    table.delete_partition(city)
+    history.table.delete_partition(city)
     history.model.delete([each for each in rows if each["city"] == city])
     assert_both_read(referee, history)
     hudi_writes(referee, history, "upsert", [row(number, 200) for number in range(0, 70, 3)], **RING)

@@ -7,31 +7,13 @@ from pathlib import Path
 import pytest
 
 import drawstring
-from tests.histories import Case, History, Model, row, table_of
+from tests.histories import Case, History, row
 from tests.interop.client import Referee
-from tests.interop.test_clustering import RING, SPLIT, THEIRS, groups
+from tests.interop.test_clustering import RING, SPLIT, THEIRS, groups, ringed
 from tests.interop.turns import assert_both_read, hudi_options, hudi_writes
 
 DUAL = {**RING, **THEIRS, "hoodie.metadata.enable": "false"}
 """A metadata table that Hudi makes while a resizing is pending lists no file that bears its time."""
-
-
-def resized_table(path: str, case: Case) -> History:
-    table = drawstring.create(
-        path,
-        table_of([]).schema,
-        name="rides",
-        table_type=case.table_type,
-        version=case.version,
-        record_key="id",
-        partition_by="city",
-        ordering="ts",
-        properties=RING,
-    )
-    history = History(table, path, case, Model("ts"))
-    history.upsert([row(number, 100) for number in range(60)])
-    table.compact()
-    return history
 
 
 def write_by_both(referee: Referee, history: History, ts: int) -> None:
@@ -51,7 +33,7 @@ def test_both_write_twice_while_buckets_are_resized_and_run_the_plan(
     referee: Referee, tmp_path: Path, version: int
 ) -> None:
     case = Case(version, "MERGE_ON_READ", "avro")
-    history = resized_table(str(tmp_path / "rides"), case)
+    history = ringed(str(tmp_path / "rides"), case)
     before = groups(history.path)
     planned = history.table.schedule_clustering(**SPLIT)
     assert planned is not None
