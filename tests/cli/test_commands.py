@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from drawstring.cli import app
-from tests.histories import Case, History, write
+from tests.histories import Case, History, create, row, table_of, write
 
 MOR = Case(9, "MERGE_ON_READ")
 
@@ -97,6 +97,19 @@ def test_head_as_of_the_first_commit(text: Any, rides: History) -> None:
     shown = json.loads(text("head", rides.path, "-c", "id,ts", "--as-of", first, "-n", "100", "--json"))
     assert {row["ts"] for row in shown} == {100}
     assert len(shown) == 40
+
+
+def test_head_as_of_a_commit_before_a_column_was_added_shows_what_there_was(
+    text: Any, tmp_path: Path
+) -> None:
+    history = create(str(tmp_path / "rides"), MOR)
+    rows = table_of([row(1, 100)])
+    history.table.upsert(rows)
+    first = history.table.timeline.writes()[0].requested
+    history.table.upsert(rows.append_column("note", pa.array(["late"])))
+    assert json.loads(text("head", history.path, "--json"))[0]["note"] == "late"
+    (then,) = json.loads(text("head", history.path, "--as-of", first, "--json"))
+    assert list(then) == rows.schema.names
 
 
 def test_compact_merges_log_files_once(text: Any, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -11,6 +12,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
 from drawstring.query.scan import Scan
+from drawstring.schema.meta import without_meta
 
 Rows = Annotated[int, Parameter(name=("--rows", "-n"), validator=Number(gte=0), help="How many rows.")]
 Columns = Annotated[str | None, Parameter(name=("--columns", "-c"), help="Columns, with commas between.")]
@@ -34,9 +36,9 @@ def head(
 ) -> None:
     """Print the first rows of a table."""
     table = open_table(path, option)
-    names = _named(columns) if columns else table.schema.names
-    scan = table.scan(columns=names, where=where, as_of=as_of, read_optimized=read_optimized)
-    shown = _first_rows(scan, rows)
+    scan = partial(table.scan, where=where, as_of=as_of, read_optimized=read_optimized)
+    names = _named(columns) if columns else without_meta(scan().schema).names
+    shown = _first_rows(scan(columns=names), rows)
     if as_json:
         output.print_json(shown)
     else:
