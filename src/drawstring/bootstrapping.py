@@ -48,21 +48,20 @@ def bootstrap(
 
     With mode `metadata` the rows stay where they are: the table gets small files with keys, and readers put
     the two together, so the source has to stay, unchanged. With `full` all rows are written to the table.
-
     Keys are taken as they are: rows of the source that have one key in common stay so.
 
     Args:
-        uri: path or address of the new table's root.
-        source: the folder. Folders in it are partitions, named `column=value` or by values alone.
+        uri: path or address of the new table's root, as for `open`.
+        source: path of the folder. Folders in it are partitions, named `column=value` or by values alone.
         record_key: column or columns that tell a record from all others in its partition.
         mode: `metadata` or `full`.
-        matching: a pattern of paths below the source that the mode is for; others get the other one.
+        matching: a regular expression of paths below the source that the mode is for; others get the other.
         name: the table's name; the last part of the address by default.
         table_type: `COPY_ON_WRITE` or `MERGE_ON_READ`.
         partition_by: partition columns, in the order of the folders.
         ordering: columns whose greater value wins when a key comes twice.
         version: table version: 9, 8 or 6.
-        storage_options: options of the object store, for both places.
+        storage_options: options of the object store, for both places, as for `open`.
         engine: runs the tasks; the embedded one by default.
         **options: Hudi's write options, those that a table stores among them.
 
@@ -70,8 +69,9 @@ def bootstrap(
         What was committed.
 
     Raises:
-        InvalidError: there is a table already, the source is no folder of Parquet files, or the description
-            does not fit it; there is no table then.
+        InvalidError: there is a table already, the source has no Parquet files, or others than described.
+        UnsupportedError: this release does not write such tables.
+        CorruptTableError: a file of the source is damaged. Whatever is raised, there is no new table then.
     """
     shape = TableShape(table_type, version, _names(record_key), _names(partition_by), _names(ordering))
     given = {**_mode_options(mode, matching), **options, BASE_PATH: os.fspath(source)}

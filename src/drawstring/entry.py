@@ -56,14 +56,20 @@ def open(
     """Open a Hudi table.
 
     Args:
-        uri: path or address of the table's root.
-        storage_options: options of the object store.
+        uri: path or address of the table's root: `/path`, `file://`, `s3://` (or `s3a://`), and `memory://`,
+            which ends with the process.
+        storage_options: options of the object store, as in `{"region": "eu-central-1"}`; the names of other
+            clients do too, `aws_region` for instance, or `fs.s3a.endpoint`.
         engine: runs the table's tasks; the embedded one by default.
 
+    Returns:
+        The table. Only its properties were read; each call on it looks at it afresh.
+
     Raises:
-        InvalidError: there is no table.
-        UnsupportedError: the table's version is unknown.
-        CorruptTableError: its properties are damaged beyond their backup.
+        InvalidError: there is no table, or an address or option that makes no sense.
+        UnsupportedError: the table has a version, or the address a scheme, that this release does not know.
+        UnavailableError: the storage does not answer.
+        CorruptTableError: the properties are damaged beyond their backup.
     """
     storage = open_storage(uri, storage_options)
     try:
@@ -89,23 +95,23 @@ def create(
     """Create an empty Hudi table.
 
     Args:
-        uri: path or address of the root.
-        schema: its columns: a pyarrow schema, or anything that exports one.
+        uri: path or address of the root, as for `open`.
+        schema: its columns: a pyarrow schema, or anything that exports one (`__arrow_c_schema__`).
         record_key: column or columns that tell a record from all others in its partition; without them
             every row gets a key of its own, and rows of a scan bring it when they are updated.
         name: the table's name; the last part of the address by default.
         table_type: `COPY_ON_WRITE` or `MERGE_ON_READ`.
         partition_by: columns that lay the table out in folders; with a CUSTOM key generator `"city:SIMPLE"`.
-        ordering: columns whose greater value wins when a key comes twice; without them the later
-            write wins.
+        ordering: columns whose greater value wins when a key comes twice; by default the later write.
         version: table version: 9, 8 or 6.
         properties: further table properties under Hudi's keys, the index among them
             (`hoodie.index.type`, `hoodie.bucket.index.num.buckets`).
-        storage_options: options of the object store.
+        storage_options: options of the object store, as for `open`.
         engine: runs the table's tasks; the embedded one by default.
 
     Raises:
         InvalidError: there is a table already, or the description contradicts itself.
+        UnsupportedError: this release does not write such tables (version, index, file format, merging).
     """
     storage = open_storage(uri, storage_options)
     root = os.fspath(uri).rstrip("/")

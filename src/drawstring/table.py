@@ -63,9 +63,14 @@ class Table(TableServices):
             data: anything with the Arrow C stream interface, a pandas or polars DataFrame.
             **options: Hudi's write options, as in `**{"hoodie.index.type": "BUCKET"}`.
 
+        Returns:
+            What was committed: its instant, and how many rows, files and bytes.
+
         Raises:
             ConflictError: another writer was there first.
             InvalidError: the rows or options do not fit; nothing was written.
+            UnsupportedError: the table or an option asks for what this release cannot write.
+            CorruptTableError: a file of the table that the write needs is damaged or missing.
         """
         return self._write("insert", data, options)
 
@@ -88,7 +93,7 @@ class Table(TableServices):
             **options: Hudi's write options.
 
         Raises:
-            ConflictError: another writer was there first.
+            ConflictError, UnsupportedError, CorruptTableError: as for `insert`.
             InvalidError: the rows, the condition or the options do not fit; nothing was written.
         """
         if (data is None) == (where is None):
@@ -112,7 +117,7 @@ class Table(TableServices):
             **options: Hudi's write options.
 
         Raises:
-            ConflictError: another writer was there first.
+            ConflictError, UnsupportedError, CorruptTableError: as for `insert`.
             InvalidError: the condition, a column or a type does not fit; nothing was written.
         """
         if not isinstance(set, Mapping):
@@ -169,6 +174,9 @@ class Table(TableServices):
 
         Returns:
             A builder, which clauses are added to; `execute` carries the merge out.
+
+        Raises:
+            InvalidError: the source has no rows to read, or the options make no sense.
         """
         with self._about():
             check_call(options, MERGE.operation.lower())
@@ -219,6 +227,8 @@ class Table(TableServices):
             rows: the rows.
             options: Hudi's write options.
             extra: what else the commit says about itself.
+
+        Raises as `insert` does.
         """
         with self._about():
             parsed = WriteOptions.parse({**options, OPERATION_KEY: operation})
@@ -293,6 +303,11 @@ class Table(TableServices):
 
         Returns:
             Its instant, None when no file group has enough log blocks.
+
+        Raises:
+            InvalidError: the table is COPY_ON_WRITE.
+            UnsupportedError: the table merges column by column or by code.
+            ConflictError: another writer holds the table.
         """
         with self._about():
             return schedule_log_compaction(self._state, self._told(options))
@@ -332,6 +347,11 @@ class Table(TableServices):
 
         Returns:
             Its instant, None when there is nothing to cluster.
+
+        Raises:
+            ConflictError: another writer holds the table.
+            InvalidError: a sort column is not there.
+            UnsupportedError: the table has an index whose file groups cannot be clustered.
         """
         with self._about():
             return schedule_clustering(self._state, self._told(options))

@@ -82,6 +82,10 @@ class TableServices(TableQueries):
 
         Returns:
             Its instant, None when there is nothing to do.
+
+        Raises:
+            ConflictError: another writer holds the table.
+            UnsupportedError: the table has an index whose file groups cannot be brought together.
         """
         with self._about():
             return schedule_base_file_compaction(self._state, self._told(options))
@@ -234,6 +238,10 @@ class TableServices(TableQueries):
     def delete_savepoint(self, instant: str, **options: Any) -> None:
         """Let cleaning and archiving pass a write again.
 
+        Args:
+            instant: requested time of the write.
+            **options: Hudi's write options.
+
         Raises:
             InvalidError: there is no savepoint of that write.
             ConflictError: another writer holds the table.
@@ -259,7 +267,11 @@ class TableServices(TableQueries):
             return restore(self._state, self._told(options), instant)
 
     def plan_restore(self, instant: str) -> RestorePlan:
-        """Return what `restore` would undo; the table stays as it is."""
+        """Return what `restore` would undo; the table stays as it is.
+
+        Raises:
+            InvalidError: as for `restore`.
+        """
         with self._about():
             return planned_restore(self._state, instant)
 
@@ -305,6 +317,9 @@ class TableServices(TableQueries):
             progress: told how many file groups are compacted, and of how many.
             **options: Hudi's write options.
 
+        Returns:
+            Both versions, and what was moved and compacted for it.
+
         Raises:
             InvalidError: the table has a higher version, or log files wait for a clustering.
             UnsupportedError: there is no such version, or it cannot hold what the table has.
@@ -328,7 +343,11 @@ class TableServices(TableQueries):
         return self._change_version(version, progress, options, lower=True)
 
     def plan_version(self, version: int) -> VersionPlan:
-        """Return what `upgrade` or `downgrade` would change in the table's properties; it stays as it is."""
+        """Return what `upgrade` or `downgrade` would change in the table's properties; it stays as it is.
+
+        Raises:
+            UnsupportedError: there is no such version, or it cannot hold what the table has.
+        """
         with self._about():
             return planned_version(self._state, version)
 

@@ -158,6 +158,7 @@ class TableQueries:
             InvalidError: a time that is none, or commits whose files were cleaned away.
             CorruptTableError: a file of the table is damaged or missing.
             UnavailableError: a pending write would be missed.
+            UnsupportedError: the table has a feature that this release cannot read.
         """
         with self._about():
             asked = RangeSpec(start, end, include_start, _chosen(Holes, holes))
@@ -200,7 +201,8 @@ class TableQueries:
             hold_hours: hours after which the hold ends if nobody comes back.
 
         Raises:
-            InvalidError: a position that is none, or commits that are gone.
+            InvalidError: a position, column, condition or bound that is none, or commits that are gone.
+            CorruptTableError, UnsupportedError: as for `incremental`.
         """
         if changes and (columns is not None or where is not None):
             raise InvalidError("changes have columns of their own: leave out columns and where")
@@ -264,6 +266,9 @@ class TableQueries:
 
         Args:
             hours: after which the hold ends in any case.
+
+        Raises:
+            InvalidError: no number of hours greater than 0.
         """
         with self._about():
             hold = hold_for_scan(self._state, hours)
@@ -277,7 +282,11 @@ class TableQueries:
         return Holds(self._state.storage, self._state.clock, self._state.ids)
 
     def file_slices(self) -> list[FileSlice]:
-        """Return the latest file slice of every file group."""
+        """Return the latest file slice of every file group.
+
+        Raises:
+            CorruptTableError: a file is gone that has to be there.
+        """
         lookup = SliceLookup(self._state.storage.spec, self.config, self.timeline)
         with self._about():
             return [file_slice for path in lookup.partitions() for file_slice in lookup.slices(path)]

@@ -27,7 +27,12 @@ _listeners: Final[list[Listener]] = []
 
 
 def add_listener(listener: Listener) -> None:
-    """Have a function called with an `Event` after every write and service of this process."""
+    """Have a function called with an `Event` after every write and service of this process.
+
+    Args:
+        listener: called in the thread that did the work, which waits for it. An error in it is logged, and
+            changes nothing.
+    """
     with _mutex:
         if listener not in _listeners:
             _listeners.append(listener)

@@ -49,12 +49,17 @@ def read(  # noqa: PLR0913 - everything a query can be told
         where: a SQL predicate, as in `"month = 7 and delay > 60"`, or a pyarrow expression.
         as_of: an instant or a date-time: the table as it was then.
         read_optimized: base files only; changes that are not compacted yet do not show.
-        incremental: begin, exclusive, and end, inclusive or None for now: what changed in between.
-        storage_options: options of the object store.
+        incremental: begin, exclusive, and end, inclusive or None for now: what changed in between, in times
+            as `drawstring.Table.incremental` takes them.
+        storage_options: options of the object store, as for `drawstring.open`; they win over the session's
+            `spark.hadoop.fs.s3a.*`.
 
     Raises:
-        InvalidError: there is no table, or a column or time that is none.
-        UnsupportedError: a Spark Connect session, or a column that Spark has no type for.
+        InvalidError: there is no table, or a column, condition or time that is none.
+        UnsupportedError: a Spark Connect session, a column that Spark has no type for, or a table with a
+            feature that this release cannot read.
+        CorruptTableError: a file of the table is damaged or missing; of data files, actions say so.
+        UnavailableError: a pending write would be missed by `incremental`.
     """
     storage = options_of_storage(classic(spark), path, {}, storage_options)
     table = open_table(path, storage)
@@ -86,11 +91,13 @@ def changes(
         path: the table's root.
         start: exclusive; a time or `earliest`; None for the newest commit up to `end` alone.
         end: inclusive; None for now.
-        storage_options: options of the object store.
+        storage_options: options of the object store, as for `read`.
 
     Raises:
         InvalidError: there is no table, a time that is none, or commits whose files are gone.
-        UnsupportedError: a Spark Connect session.
+        UnsupportedError: a Spark Connect session, or a table with a feature that this release cannot read.
+        CorruptTableError: a file of the table is damaged or missing; of data files, actions say so.
+        UnavailableError: a pending write would be missed.
     """
     storage = options_of_storage(classic(spark), path, {}, storage_options)
     return _dataframe(spark, open_table(path, storage).changes(start, end), None)
@@ -131,7 +138,7 @@ def write(
         options: Hudi's write options.
         mode: what to do about a table that is there: `append` to it, `overwrite` it (put a new one
             in its place, except for the `insert_overwrite` operations), `errorifexists`, `ignore`.
-        storage_options: options of the object store.
+        storage_options: options of the object store, as for `read`.
 
     Returns:
         What was committed, None when mode `ignore` found a table.
@@ -139,6 +146,8 @@ def write(
     Raises:
         ConflictError: another writer was there first; nothing was written.
         InvalidError: rows, options or mode do not fit; nothing was written.
+        UnsupportedError: a Spark Connect session, or what this release cannot write.
+        CorruptTableError: a file of the table that the write needs is damaged or missing.
     """
     options = options or {}
     parsed = WriteOptions.parse({**options, **({_OPERATION: operation} if operation else {})})
@@ -179,7 +188,7 @@ def compact(
         logs: make one log file of many where there are, and leave the base files alone.
         instant: run the compaction that was scheduled under this time, and nothing else.
         options: Hudi's write options.
-        storage_options: options of the object store.
+        storage_options: options of the object store, as for `read`.
 
     Returns:
         What was done, with `schedule` the instant of the plan; None when there was nothing to compact.
@@ -187,6 +196,8 @@ def compact(
     Raises:
         ConflictError: another process runs the compaction, or another writer holds the table.
         InvalidError: there is no table, or no such compaction, or the table is COPY_ON_WRITE.
+        UnsupportedError: a Spark Connect session; with `logs`, a table that merges column by column or by
+            code.
     """
     if schedule and instant is not None:
         raise InvalidError("schedule plans a compaction and instant runs one: leave one of them out")

@@ -31,11 +31,15 @@ def table(spark: SparkSession, path: str, *, storage_options: Mapping[str, str] 
     Args:
         spark: a classic session.
         path: the table's root.
-        storage_options: options of the object store.
+        storage_options: options of the object store, as for `read`.
+
+    Returns:
+        The table; its verbs take DataFrames, and whatever those of `drawstring.Table` take.
 
     Raises:
         InvalidError: there is no table.
-        UnsupportedError: a Spark Connect session.
+        UnsupportedError: a Spark Connect session, or a table of a version that this release does not know.
+        CorruptTableError: the table's properties are damaged beyond their backup.
     """
     engine = SparkEngine(spark)
     given = options_of_storage(engine.spark, path, {}, storage_options)
