@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.contract.cells import CELLS, NO_OPERATIONS, NO_TABLES, OPERATIONS, Refusal
-from tests.contract.kinds import DIMENSIONS
+from tests.contract.cells import BARE_CELLS, CELLS, NO_OPERATIONS, NO_TABLES, OPERATIONS, Cell, Refusal
+from tests.contract.kinds import BARE_DIMENSIONS, DIMENSIONS
 from tests.contract.test_on_spark import SPARK_CELLS
 
 README = Path(__file__).with_name("README.md")
@@ -33,8 +33,13 @@ NOT_HERE = """
 Elsewhere: tables without key columns (`tests/write/test_generated_keys.py`), records that merge column by
 column (`test_merging.py`, `test_payloads.py`), inserts that keep keys which are there
 (`test_operations.py`), global indexes whose records stay in their partition
-(`tests/index/test_contract.py`), log blocks with some of the columns, which tables with a column for deletes,
-such as those here, do not get (`test_partial.py`).
+(`tests/index/test_contract.py`), late rows beside log blocks with some of the columns
+(`test_partial.py`).
+"""
+BARE = f"""## Tables without the column `_hoodie_is_deleted`: {len(BARE_CELLS)}
+
+There updates, merges and partial upserts write log blocks with the columns that they set alone, and every
+history has some, which the suite makes sure of. Of two dimensions any two of these values come together.
 """
 
 
@@ -54,18 +59,28 @@ def catalogue() -> str:
             "",
             *map(_line, (*NO_TABLES, *NO_OPERATIONS)),
             NOT_HERE,
-            f"## Cells: {len(CELLS)}, {len(SPARK_CELLS)} of them on Spark too",
+            f"## Cells: {len(CELLS)}, {sum(cell in SPARK_CELLS for cell in CELLS)} of them on Spark too",
             "",
-            f"| {' | '.join(DIMENSIONS)} | operations | Spark |",
-            f"|{'---|' * (len(DIMENSIONS) + 2)}",
-            *(
-                f"| {' | '.join(vars(cell.kind).values())} | {', '.join(cell.operations)}"
-                f" | {'yes' if cell in SPARK_CELLS else ''} |"
-                for cell in CELLS
-            ),
+            *_table(CELLS),
+            BARE,
+            *(f"- {name}: {', '.join(values)}" for name, values in BARE_DIMENSIONS.items()),
             "",
+            *_table(BARE_CELLS),
         ]
     )
+
+
+def _table(cells: list[Cell]) -> list[str]:
+    return [
+        f"| {' | '.join(DIMENSIONS)} | operations | Spark |",
+        f"|{'---|' * (len(DIMENSIONS) + 2)}",
+        *(
+            f"| {' | '.join(vars(cell.kind).values())} | {', '.join(cell.operations)}"
+            f" | {'yes' if cell in SPARK_CELLS else ''} |"
+            for cell in cells
+        ),
+        "",
+    ]
 
 
 def _line(refusal: Refusal) -> str:

@@ -7,10 +7,10 @@ operations, so that every operation meets every value. README.md shows them.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.contract.kinds import DIMENSIONS, Kind
+from tests.contract.kinds import BARE_DIMENSIONS, DIMENSIONS, Kind
 from tests.pairs import pairwise
 
 Meeting = tuple[str, str, str]
@@ -21,6 +21,8 @@ OPERATIONS = (
     "merge", "compact", "cluster",
 )  # fmt: skip
 IN_EACH_CELL = 5
+PATCHES = ("partial", "update_where", "merge")
+"""What writes log blocks with some of the columns, to tables without a column for deletes."""
 
 
 @dataclass(frozen=True)
@@ -135,26 +137,39 @@ def meetings(kinds: Iterable[Kind]) -> set[Meeting]:
     return {(name, *value) for kind in kinds for name in operations_of(kind) for value in vars(kind).items()}
 
 
-def _with_operations(kinds: Sequence[Kind], missing: set[Meeting]) -> list[Cell]:
+def _with_operations(
+    kinds: Sequence[Kind], missing: set[Meeting], always: tuple[str, ...] = ()
+) -> list[Cell]:
     """Give each kind operations, those that have yet to meet most of its values first.
 
-    A kind that is the last to have a value gets all that have not met it.
+    A kind that is the last to have a value gets all that have not met it. Where some operations come to
+    each, there are too few places for that: the others come as often as each other.
     """
     used = dict.fromkeys(OPERATIONS, 0)
     cells = []
     for at, kind in enumerate(kinds):
-        new = {name: {(name, *each) for each in vars(kind).items()} & missing for name in operations_of(kind)}
+        names = [name for name in operations_of(kind) if name not in always]
+        new = {name: {(name, *each) for each in vars(kind).items()} & missing for name in names}
         ranked = sorted(new, key=lambda name: (-len(new[name]), used[name]))
-        later = meetings(kinds[at + 1 :])
-        chosen = tuple(name for place, name in enumerate(ranked) if place < IN_EACH_CELL or new[name] - later)
+        later = set(missing) if always else meetings(kinds[at + 1 :])
+        few = IN_EACH_CELL - len(always)
+        chosen = tuple(name for place, name in enumerate(ranked) if place < few or new[name] - later)
         for name in chosen:
             used[name] += 1
             missing -= new[name]
-        cells.append(Cell(kind, chosen))
+        cells.append(Cell(kind, (*always, *chosen)))
     return cells
 
 
-EVERY = [kind for each in itertools.product(*DIMENSIONS.values()) if _is_possible(kind := Kind(*each))]
-CELLS = _with_operations(
-    [Kind(*each) for each in pairwise([tuple(vars(kind).values()) for kind in EVERY])], meetings(EVERY)
-)
+def _every(dimensions: Mapping[str, tuple[str, ...]]) -> list[Kind]:
+    return [kind for each in itertools.product(*dimensions.values()) if _is_possible(kind := Kind(*each))]
+
+
+def _in_pairs(kinds: list[Kind]) -> list[Kind]:
+    return [Kind(*each) for each in pairwise([tuple(vars(kind).values()) for kind in kinds])]
+
+
+EVERY = _every(DIMENSIONS)
+CELLS = _with_operations(_in_pairs(EVERY), meetings(EVERY))
+BARE = _every(BARE_DIMENSIONS)
+BARE_CELLS = _with_operations(_in_pairs(BARE), meetings(BARE), PATCHES)

@@ -34,6 +34,15 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
     "layout": ("none", "hive", "time", "custom", "keys"),
     "files": ("full", "no_meta", "dropped", "cdc_all", "cdc_before", "cdc_keys"),
 }  # fmt: skip
+BARE_DIMENSIONS: dict[str, tuple[str, ...]] = {
+    "index": ("simple", "bloom", "bucket", "consistent", "log"),
+    "storage": ("parquet", "avro"),
+    "version": ("8", "9"),
+    "order": ("event", "commit"),
+    "layout": ("hive", "time", "keys"),
+    "files": ("bare", "bare_cdc"),
+}
+"""Tables whose updates go to log blocks with some of the columns."""
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
 LOG_INDEX = {"hoodie.index.log.enable": "true", "hoodie.index.log.clique.files": "2"}
 INDEXES: dict[str, dict[str, str]] = {
@@ -71,6 +80,8 @@ FILES: dict[str, dict[str, str]] = {
     "cdc_all": {**CDC, CDC_MODE: "DATA_BEFORE_AFTER"},
     "cdc_before": {**CDC, CDC_MODE: "DATA_BEFORE"},
     "cdc_keys": {**CDC, CDC_MODE: "OP_KEY_ONLY"},
+    "bare": {},
+    "bare_cdc": {**CDC, CDC_MODE: "DATA_BEFORE_AFTER"},
 }
 
 
@@ -101,8 +112,22 @@ class Kind:
         return self.index.startswith("global") and self.layout != "none"
 
     @property
+    def merges_few(self) -> bool:
+        """Whether a merge sets columns one by one: the partition may differ, or blocks are to have few."""
+        return self.is_global or self.is_bare
+
+    @property
     def has_commit_times(self) -> bool:
         return self.files != "no_meta"
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether the table lacks the column that marks deleted rows, so that updates log what they set."""
+        return self.files.startswith("bare")
+
+    @property
+    def columns(self) -> dict[str, pa.DataType]:
+        return {name: kind for name, kind in COLUMNS.items() if not (self.is_bare and name == DELETED)}
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -118,6 +143,8 @@ class Kind:
         options = {"hoodie.logfile.data.block.format": self.storage} if self.is_mor else {}
         if self.layout == "custom":
             options["hoodie.datasource.write.partitionpath.field"] = ",".join(LAYOUTS[self.layout][0])
+        if self.is_bare:
+            options["hoodie.spark.sql.merge.into.partial.updates"] = "true"
         return options
 
     def path_of(self, row: Row) -> str:
@@ -131,7 +158,7 @@ class Kind:
         partition_by, keygen = LAYOUTS[self.layout]
         return drawstring.create(
             uri,
-            schema_of(COLUMNS),
+            schema_of(self.columns),
             name="rides",
             table_type="MERGE_ON_READ" if self.is_mor else "COPY_ON_WRITE",
             record_key=self.keys,

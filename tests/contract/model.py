@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from drawstring.schema.meta import META_COLUMNS
-from tests.contract.kinds import COLUMNS, DELETED, Kind, Row
+from tests.contract.kinds import DELETED, Kind, Row
 
 COMMIT_TIME, PARTITION_PATH = META_COLUMNS[0], META_COLUMNS[3]
 Name = tuple[str, ...]
@@ -25,11 +25,15 @@ class Model:
         kind: which tells what a record is known by and which of two wins.
         state: the rows now, with partition path and time of the commit that wrote them.
         late: rows of the last operation that lost to what was there.
+        patched: records of which a log block may have some of the columns alone.
+        lagging: records of which a log file may have a late row.
     """
 
     kind: Kind
     state: State = field(default_factory=dict)
     late: list[Row] = field(default_factory=list)
+    patched: set[Name] = field(default_factory=set)
+    lagging: set[Name] = field(default_factory=set)
 
     def name(self, row: Row) -> Name:
         keys = tuple(row[name] for name in self.kind.keys)
@@ -41,15 +45,36 @@ class Model:
         for name, row in self._combined(rows).items():
             if self._loses(name, row):
                 self.late.append(row)
-            elif row.get(DELETED):
+                self.lagging.add(name)
+                continue
+            self.patched.discard(name)
+            self.lagging.discard(name)
+            if row.get(DELETED):
                 self.state.pop(name, None)
             else:
                 self.state[name] = {**row, COMMIT_TIME: time, PARTITION_PATH: self.kind.path_of(row)}
 
     def patch(self, rows: Iterable[Row], time: str) -> None:
         """Set the columns that rows have; rows of new records come whole."""
-        nothing = dict.fromkeys(COLUMNS)
-        self.write([{**self.state.get(self.name(row), nothing), **row} for row in rows], time)
+        nothing = dict.fromkeys(self.kind.columns)
+        whole = [{**self.state.get(self.name(row), nothing), **row} for row in rows]
+        self.write(whole, time)
+        self.patched |= set(map(self.name, whole)) - self.lagging
+
+    def settle(self) -> None:
+        """Note that nothing is in log files any more."""
+        self.late = []
+        self.patched.clear()
+        self.lagging.clear()
+
+    def can_patch(self, name: Name, *, late: bool = False) -> bool:
+        """Tell whether what becomes of a record by an update of some columns depends on the rows alone.
+
+        Log records merge among themselves before they meet the base file, so such an update brings along
+        what a late row in the log says of the other columns, and so does a late row what it leaves open.
+        """
+        depends = self.kind.is_bare and (name in self.lagging or (late and name in self.patched))
+        return not depends
 
     def delete(self, names: Iterable[Name]) -> None:
         self.late = []

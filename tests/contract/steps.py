@@ -17,7 +17,7 @@ import pytest
 from drawstring.base.errors import InvalidError
 from drawstring.model.result import CommitResult
 from drawstring.table import Table
-from tests.contract.kinds import ADDED, COLUMNS, DELETED, Kind, Row, schema_of
+from tests.contract.kinds import ADDED, DELETED, Kind, Row, schema_of
 from tests.contract.model import PARTITION_PATH, Model, Name, State
 
 DAY = 86_400_000
@@ -62,27 +62,34 @@ FIRST = Step("insert", tuple(Item(number, number % len(PLACES)) for number in ra
 
 @dataclass
 class Both:
-    """A table and its model, how rows are handed to the table, and with which options besides the kind's."""
+    """A table and its model, how rows are handed to the table, and with which options besides the kind's.
+
+    `hits` is how many records that were there the last step updated, late ones included.
+    """
 
     kind: Kind
     table: Table
     model: Model
     give: Callable[[pa.Table], Any] = lambda rows: rows
     more: dict[str, str] = field(default_factory=dict)
-    columns: dict[str, pa.DataType] = field(default_factory=lambda: dict(COLUMNS))
+    columns: dict[str, pa.DataType] = field(init=False)
+    hits: int = 0
     _highest: dict[Name, int] = field(default_factory=dict)
     _values: int = 0
 
+    def __post_init__(self) -> None:
+        self.columns = dict(self.kind.columns)
+
     def take(self, step: Step) -> CommitResult | None:
         """Carry a step out on both; None when it came to nothing."""
-        options = {**self.kind.options, **self.more}
+        options, self.hits = {**self.kind.options, **self.more}, 0
         if step.apart:
             options["hoodie.parquet.small.file.limit"] = "0"
         return OPERATIONS[step.operation](self, step, options)
 
     def call(self, verb: str, rows: list[Row], step: Step, options: dict[str, str]) -> CommitResult:
         """Hand rows to a verb of the table."""
-        columns = {**COLUMNS, **ADDED} if step.wide else COLUMNS
+        columns = {**self.kind.columns, **(ADDED if step.wide else {})}
         if verb != "delete":
             self.columns |= columns
         result: CommitResult = getattr(self.table, verb)(self.give(table_of(rows, columns)), **options)
@@ -116,6 +123,11 @@ class Both:
             self._highest[name] = max(row["ts"], self._highest.get(name, 0))
         return found
 
+    def patch(self, rows: list[Row], result: CommitResult) -> None:
+        """Tell the model of rows that set columns of records."""
+        self.hits = sum(self.model.name(row) in self.model.state for row in rows)
+        self.model.patch(rows, result.instant)
+
     def expected(self) -> State:
         """Return the rows of the model without meta columns."""
         nothing = dict.fromkeys(self.columns)
@@ -133,9 +145,9 @@ class Both:
         region, city, made = PLACES[item.place]
         self._values += 1
         row: Row = {"id": f"k{item.number}", "region": region, "city": city, "made": made}
-        row |= {"value": self._values, "note": f"n{self._values}", DELETED: None}
-        if step.operation == "upsert":
-            row[DELETED] = item.deleted
+        row |= {"value": self._values, "note": f"n{self._values}"}
+        if not self.kind.is_bare:
+            row[DELETED] = item.deleted if step.operation == "upsert" else None
         if step.wide:
             row["extra"] = f"e{self._values}"
         return {**row, "ts": self._time(self.model.name(row), item.pace)}
@@ -145,18 +157,19 @@ class Both:
 
         Only logs remember a delete, and only until they are compacted, so what happens to a row that is
         older than the delete before it depends on more than the rows. Likewise what a row fills in that is
-        older than an update whose log block has a few columns only.
+        older than an update whose log block has a few columns only: it ties.
         """
         there = self.model.state.get(name)
         if there is None or pace is Pace.NEWER:
             return self._highest.get(name, 100) + 10
-        return int(there["ts"]) - (5 if pace is Pace.LATE else 0)
+        is_late = pace is Pace.LATE and self.model.can_patch(name, late=True)
+        return int(there["ts"]) - (5 if is_late else 0)
 
 
 Operation = Callable[[Both, Step, dict[str, str]], CommitResult | None]
 
 
-def table_of(rows: Iterable[Row], columns: dict[str, pa.DataType] = COLUMNS) -> pa.Table:
+def table_of(rows: Iterable[Row], columns: dict[str, pa.DataType]) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=schema_of(columns))
 
 
@@ -207,14 +220,15 @@ def partial(both: Both, step: Step, options: dict[str, str]) -> CommitResult | N
 
     What a log says of these after the delete is filled up from the base file, in Apache Hudi too.
     """
-    found = [row for row in both.rows(step) if not both.is_deleted(row)]
+    name = both.model.name
+    found = [row for row in both.rows(step) if not both.is_deleted(row) and both.model.can_patch(name(row))]
     if not found:
         return None
     kept = {"id", "region", "city", "made", "ts", ("value", "note")[step.items[0].number % 2]}
     rows = both.sent({name: row[name] for name in row if name in kept} for row in found)
-    columns = {name: kind for name, kind in COLUMNS.items() if name in kept}
+    columns = {name: kind for name, kind in both.columns.items() if name in kept}
     result = both.table.upsert(both.give(table_of(rows, columns)), **{**options, **PARTIAL})
-    both.model.patch(rows, result.instant)
+    both.patch(rows, result)
     return result
 
 
@@ -256,13 +270,17 @@ def delete_partition(both: Both, step: Step, options: dict[str, str]) -> CommitR
     return result
 
 
-def update_where(both: Both, step: Step, options: dict[str, str]) -> CommitResult:
+def update_where(both: Both, step: Step, options: dict[str, str]) -> CommitResult | None:
     """Update what a condition finds; to an earlier time it is a late row."""
     where, hit = _condition(both, step)
-    shift = {Pace.LATE: -5, Pace.TIE: 0, Pace.NEWER: 10}[step.items[0].pace]
+    pace = step.items[0].pace
+    names = [both.model.name(row) for row in hit]
+    if not all(both.model.can_patch(name, late=pace is Pace.LATE) for name in names):
+        return None
+    shift = {Pace.LATE: -5, Pace.TIE: 0, Pace.NEWER: 10}[pace]
     result = both.table.update(where, {"value": "value + 1000", "ts": f"ts + {shift}"}, **options)
     changed = [{**row, "value": _plus(row["value"], 1000), "ts": row["ts"] + shift} for row in hit]
-    both.model.write(both.sent(changed), result.instant)
+    both.patch(both.sent(changed), result)
     return result
 
 
@@ -280,44 +298,49 @@ def _condition(both: Both, step: Step) -> tuple[str, list[Row]]:
     return where, [row for row in rows if row["region"] == region and row["id"] in ids]
 
 
-def merge(both: Both, step: Step, options: dict[str, str]) -> CommitResult:
-    """Merge with all kinds of clauses; where the partition may differ, columns are set one by one."""
+def merge(both: Both, step: Step, options: dict[str, str]) -> CommitResult | None:
+    """Merge with all kinds of clauses."""
     model, kind = both.model, both.kind
-    rows = both.sent({n: v for n, v in row.items() if n in both.columns} for row in both.rows(step))
+    rows = [row for row in both.rows(step) if model.can_patch(model.name(row))]
+    rows = both.sent({n: v for n, v in row.items() if n in both.columns} for row in rows)
+    if not rows:
+        return None
     gone = {item.number for item in step.items if item.deleted}
     source = [{**row, "fate": "gone" if int(row["id"][1:]) in gone else "stays"} for row in rows]
     data = both.give(table_of(source, {**both.columns, "fate": pa.string()}))
     on = dict.fromkeys((*kind.keys, *(() if kind.is_global else kind.partition_fields)))
     builder = both.table.merge(data, list(on), **options).when_matched_delete("source.fate = 'gone'")
-    if kind.is_global:
+    if kind.merges_few:
         builder.when_matched_update({"value": "source.value", "ts": "source.ts"})
     else:
         builder.when_matched_update_all()
     builder.when_not_matched_insert_all("source.fate <> 'gone'")
-    if step.apart:
+    by_source = step.apart and not model.lagging
+    if by_source:
         builder.when_not_matched_by_source_update({"value": "value + 7"}, "region = 'us'")
     result = builder.execute()
-    written, deleted = _merged(both, source, by_source=step.apart)
+    inserted, updated, deleted = _merged(both, source, by_source=by_source)
     model.delete(deleted)
-    model.write(both.sent(written), result.instant)
+    model.write(both.sent(inserted), result.instant)
+    both.patch(both.sent(updated), result)
     return result
 
 
-def _merged(both: Both, source: list[Row], *, by_source: bool) -> tuple[list[Row], list[Name]]:
-    """Return the rows that the clauses of `merge` make, and the records that they delete."""
-    model, written, deleted = both.model, [], []
+def _merged(both: Both, source: list[Row], *, by_source: bool) -> tuple[list[Row], list[Row], list[Name]]:
+    """Return the rows that the clauses of `merge` insert and update, and the records that they delete."""
+    model, inserted, updated, deleted = both.model, [], [], []
     for row in source:
         there = model.state.get(model.name(row))
         if row.pop("fate") == "gone":
             deleted += [model.name(row)] if there else []
-        elif there and both.kind.is_global:
-            written.append({**there, "value": row["value"], "ts": row["ts"]})
+        elif there and both.kind.merges_few:
+            updated.append({**there, "value": row["value"], "ts": row["ts"]})
         else:
-            written.append({**dict.fromkeys(both.columns), **row})
+            (updated if there else inserted).append({**dict.fromkeys(both.columns), **row})
     named = set(map(model.name, source))
     rest = [row for name, row in model.state.items() if by_source and name not in named]
-    written += [{**row, "value": _plus(row["value"], 7)} for row in rest if row["region"] == "us"]
-    return written, deleted
+    updated += [{**row, "value": _plus(row["value"], 7)} for row in rest if row["region"] == "us"]
+    return inserted, updated, deleted
 
 
 def _plus(value: int | None, more: int) -> int | None:
@@ -325,7 +348,7 @@ def _plus(value: int | None, more: int) -> int | None:
 
 
 def compact(both: Both, step: Step, options: dict[str, str]) -> CommitResult | None:
-    both.model.late = []
+    both.model.settle()
     return both.table.compact()
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.contract.cells import CELLS, Cell, operations_of
+from tests.contract.cells import BARE_CELLS, CELLS, PATCHES, Cell, operations_of
 from tests.contract.model import Model
 from tests.contract.steps import FIRST, NUMBERS, PLACES, Both, Item, Pace, Step
 from tests.contract.witness import Witness
@@ -47,10 +47,29 @@ def histories(draw: st.DrawFn, cell: Cell) -> list[Step]:
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_every_query_sees_what_the_model_says(cell: Cell, data: st.DataObject) -> None:
+    _run(_begun(cell), data, data.draw(histories(cell)))
+
+
+@pytest.mark.parametrize("cell", BARE_CELLS, ids=str)
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_every_query_lays_columns_of_log_blocks_over_their_records(cell: Cell, data: st.DataObject) -> None:
+    witness = _begun(cell)
+    sure = Step(data.draw(st.sampled_from(PATCHES)), FIRST.items[: data.draw(st.integers(1, NUMBERS))])
+    _run(witness, data, [sure, *data.draw(histories(cell))])
+    assert witness.patched > 0
+
+
+def _begun(cell: Cell) -> Witness:
     kind = cell.kind
     witness = Witness(Both(kind, kind.create(f"memory://{uuid.uuid4()}"), Model(kind)))
     witness.take(FIRST)
-    for step in data.draw(histories(cell)):
+    return witness
+
+
+def _run(witness: Witness, data: st.DataObject, history: list[Step]) -> None:
+    """Take the steps of a history, and compare after each and in the end."""
+    for step in history:
         if witness.take(step) is None:
             continue
         witness.check_snapshot()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from tests.contract.cells import CELLS, Cell
+from tests.contract.cells import BARE_CELLS, CELLS, Cell
 from tests.contract.model import Model
 from tests.contract.steps import FIRST, NUMBERS, PLACES, Both, Item, Pace, Step
 from tests.contract.witness import Witness
@@ -30,7 +30,8 @@ def _few(cells: list[Cell]) -> list[Cell]:
     return chosen
 
 
-SPARK_CELLS = _few(CELLS)
+BARE_SPARK_CELLS = _few(BARE_CELLS)[:2]
+SPARK_CELLS = _few(CELLS) + BARE_SPARK_CELLS
 
 
 def _history(cell: Cell) -> list[Step]:
@@ -45,7 +46,8 @@ def _history(cell: Cell) -> list[Step]:
         )
 
     names = rng.sample(cell.operations, len(cell.operations))
-    return [FIRST, *(Step(name, items(6), rng.random() < 0.3, rng.random() < 0.5) for name in names)]
+    sure = [Step("merge", FIRST.items)] if cell.kind.is_bare else []
+    return [FIRST, *sure, *(Step(name, items(6), rng.random() < 0.3, rng.random() < 0.5) for name in names)]
 
 
 @pytest.mark.spark
@@ -66,6 +68,7 @@ def test_spark_writes_what_the_model_says(cell: Cell, tmp_path: Path) -> None:
     for step in _history(cell):
         if witness.take(step) is not None:
             witness.check_snapshot()
+    assert (witness.patched > 0) == (cell in BARE_SPARK_CELLS)
     last = len(witness.commits) - 1
     for number in range(last + 1):
         witness.check_travel(number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,11 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import UnsupportedError
+from drawstring.formats.log_inline import scan_blocks
+from drawstring.formats.log_inline.blocks import LogBlock
 from drawstring.model.result import CommitResult
+from drawstring.table import Table
+from tests.contract.cells import PATCHES
 from tests.contract.kinds import Kind, Row
 from tests.contract.model import COMMIT_TIME, PARTITION_PATH, State
 from tests.contract.steps import Both, Step
@@ -30,10 +34,14 @@ class Commit:
 
 @dataclass
 class Witness:
-    """A table of a kind with its model, and what the model said after each commit."""
+    """A table of a kind with its model, and what the model said after each commit.
+
+    `patched` counts the commits that were found to have log blocks with some of the columns.
+    """
 
     both: Both
     commits: list[Commit] = field(default_factory=list)
+    patched: int = 0
 
     @property
     def kind(self) -> Kind:
@@ -46,7 +54,22 @@ class Witness:
             time, model = result.completed or result.instant, self.both.model
             made = Commit(step.operation, result.instant, time, dict(model.state), tuple(model.late))
             self.commits.append(made)
+            self.check_blocks()
         return result
+
+    def check_blocks(self) -> None:
+        """Look into the log files of the last commit.
+
+        Records that it updated are in blocks with some of the columns, and with these alone where it wrote
+        no others.
+        """
+        commit = self.commits[-1]
+        if not (self.kind.is_bare and commit.operation in PATCHES and self.both.hits):
+            return
+        blocks = [block.is_partial for block in _data_blocks(self.both.table, commit.instant)]
+        assert any(blocks), f"{commit.operation} wrote whole rows: {blocks}"
+        assert all(blocks) or commit.operation == "merge"
+        self.patched += 1
 
     def check_snapshot(self) -> None:
         """Compare what the table holds; base files alone hold all of it where no log files can be."""
@@ -123,6 +146,16 @@ class Witness:
             name: {k: v for k, v in {**dict.fromkeys(self.both.columns), **row}.items() if k not in hidden}
             for name, row in state.items()
         }
+
+
+def _data_blocks(table: Table, instant: str) -> Iterator[LogBlock]:
+    """Yield the blocks with records that a commit wrote."""
+    storage = table.state.storage
+    for status in storage.list_tree(""):
+        if ".log." in status.name and not status.path.startswith(".hoodie/"):
+            with storage.open(status.path) as file:
+                blocks = scan_blocks(file, file.size())
+            yield from (each for each in blocks if each.instant == instant and each.kind.is_data)
 
 
 def _bare(state: State) -> State:
