@@ -41,27 +41,31 @@ def visible_schema(facts: TableFacts) -> pa.Schema:
     Raises:
         UnsupportedError: a formatted column that is neither text nor a whole number.
     """
-    schema = facts.full_schema
-    config = facts.config
+    schema, config = facts.full_schema, facts.config
+    if config.path_generator is KeyGeneratorType.TIMESTAMP:
+        for field in schema:
+            kind = field.type
+            if field.name in config.partition_fields and not _can_be_shown(kind):
+                raise UnsupportedError(
+                    f"column {field.name} of type {kind} under a timestamp-based key generator"
+                    " cannot be read yet"
+                )
+    return with_shown_columns(schema, config)
+
+
+def _can_be_shown(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_integer(kind))
+
+
+def with_shown_columns(schema: pa.Schema, config: TableConfig) -> pa.Schema:
+    """Return stored columns as queries show them; see `visible_schema`."""
     if config.drop_partition_columns:
         missing = [name for name in config.partition_fields if name not in schema.names]
         return pa.schema([*schema, *(pa.field(name, pa.string()) for name in missing)])
     if config.path_generator is KeyGeneratorType.TIMESTAMP:
-        for name in config.partition_fields:
-            schema = _with_text(schema, name)
+        texts = {name: pa.field(name, pa.string()) for name in config.partition_fields}
+        return pa.schema([texts.get(field.name, field) for field in schema])
     return schema
-
-
-def _with_text(schema: pa.Schema, name: str) -> pa.Schema:
-    place = schema.get_field_index(name)
-    if place < 0 or pa.types.is_string(schema.field(place).type):
-        return schema
-    if not pa.types.is_integer(schema.field(place).type):
-        raise UnsupportedError(
-            f"column {name} of type {schema.field(place).type} under a timestamp-based key generator"
-            " cannot be read yet"
-        )
-    return schema.set(place, pa.field(name, pa.string()))
 
 
 def schema_history(facts: TableFacts, as_of: str | None = None) -> SchemaHistory | None:

@@ -28,6 +28,7 @@ from drawstring.query.positions import position_of, stored_position
 from drawstring.query.ranges import Holes, RangeSpec
 from drawstring.query.scan import Scan
 from drawstring.query.snapshot import snapshot_scan
+from drawstring.query.support import with_shown_columns
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -70,9 +71,14 @@ class TableQueries:
 
     @property
     def schema(self) -> pa.Schema:
-        """The table's columns, without the meta columns."""
+        """The table's columns as queries show them, without the meta columns.
+
+        A column that a timestamp-based key generator formats is text there, as in Hudi's queries; rows
+        that are written bring it as it was declared.
+        """
         with self._about():
-            return self._facts().schema
+            facts = self._facts()
+            return with_shown_columns(facts.schema, facts.config)
 
     def scan(
         self,
