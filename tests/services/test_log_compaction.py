@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import random
-from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.filegroups.log_rewrite import log_shape
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.records import one_record
 from drawstring.model.instant import Action
-from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from tests.histories import UNCOMPACTED
 from tests.services.test_compaction import logs, versions
 from tests.services.test_compaction_runs import once
-from tests.write.test_faults import HOUR_MS, START_MS, STEPS_MAX, Prepared, leftovers, opened, orphans
+from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
 
 FEW = {"hoodie.log.compaction.blocks.threshold": "2"}
@@ -138,14 +136,9 @@ def test_a_log_compaction_that_dies_at_any_step_is_begun_anew(version: int) -> N
     table = with_logs(version)
     instant = table.schedule_log_compaction(**FEW)
     assert instant is not None
-    storage, rows = table.state.storage, held(table)
-    files = {status.path: storage.read(status.path) for status in storage.list_tree("")}
-    start = Prepared(files, rows, rows)
-    for steps in range(0, STEPS_MAX, 1 if version == 9 else 3):
-        copy = start.copy()
-        faulty, step = FaultyStorage(copy, steps), f"after {steps} changes"
-        with suppress(DrawstringError):
-            opened(faulty, START_MS).log_compact(instant=instant)
+    rows, every = held(table), 1 if version == 9 else 3
+    start = Prepared.of(table)
+    for copy, step in start.deaths(lambda each: each.log_compact(instant=instant), steps_min=10, every=every):
         writer = opened(copy, START_MS + HOUR_MS)
         writer.upsert(rides(("f", "rome", 9, 9.0)), **UNCOMPACTED)
         expected = sorted([("f", "rome", 9, 9.0), *(row for row in rows if row[:2] != ("f", "rome"))])
@@ -155,10 +148,6 @@ def test_a_log_compaction_that_dies_at_any_step_is_begun_anew(version: int) -> N
         assert (orphans(writer), leftovers(writer)) == ([], []), step
         opened(copy, START_MS + 3 * HOUR_MS).compact()
         assert held(writer, read_optimized=True) == expected, step
-        if faulty.changes < steps:
-            assert steps > 10
-            return
-    raise AssertionError(f"still failing after {STEPS_MAX} changes")
 
 
 def test_the_plan_on_the_timeline_is_the_one_of_hudi() -> None:
@@ -232,24 +221,14 @@ def test_a_hybrid_compaction_decides_for_each_file_group() -> None:
 def test_writers_go_on_while_a_hybrid_compaction_runs_and_dies() -> None:
     table = grown()
     instant = table.schedule_compaction(**HYBRID)
-    storage = table.state.storage
-    files = {status.path: storage.read(status.path) for status in storage.list_tree("")}
     rows = held(table)
-    start = Prepared(files, rows, rows)
-    for steps in range(0, STEPS_MAX, 3):
-        copy = start.copy()
-        faulty, step = FaultyStorage(copy, steps), f"after {steps} changes"
-        with suppress(DrawstringError):
-            opened(faulty, START_MS).compact(instant=instant)
+    for copy, step in Prepared.of(table).deaths(lambda each: each.compact(instant=instant), every=3):
         writer = opened(copy, START_MS + HOUR_MS)
         writer.upsert(rides(("1", "oslo", 9, 9.0)), **UNCOMPACTED)
         opened(copy, START_MS + 2 * HOUR_MS).compact(instant=instant)
         expected = sorted([("1", "oslo", 9, 9.0), *(row for row in rows if row[:2] != ("1", "oslo"))])
         assert held(writer) == expected, step
         assert (orphans(writer), leftovers(writer)) == ([], []), step
-        if faulty.changes < steps:
-            return
-    raise AssertionError(f"still failing after {STEPS_MAX} changes")
 
 
 def test_hybrid_compaction_is_refused_where_readers_could_not_cope() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,18 +9,16 @@ import pytest
 
 import drawstring
 from drawstring.base.clock import SystemClock
-from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError, InvalidError
+from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
 from drawstring.filegroups.markers import Markers
 from drawstring.model.instant import Action, Instant
-from drawstring.storage import open_storage
-from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.service_lease import service_lease
 from tests.services.other_runner import runner
 from tests.services.test_built_on import NEVER, lose
 from tests.services.test_compaction import MERGED, logged, logs
-from tests.write.test_faults import HOUR_MS, START_MS, data_files, leftovers, opened, orphans
+from tests.write.test_faults import HOUR_MS, START_MS, Prepared, data_files, leftovers, opened, orphans
 from tests.write.test_operations import APART, COW, MOR, create, held, rides
 
 versions = pytest.mark.parametrize("version", (6, 8, 9))
@@ -201,25 +198,13 @@ def test_a_rollback_that_dies_at_any_step_is_done_again(version: int, kind: str)
         assert planned is not None
         instant = planned
         table.state.storage.put(f"rome/f9-0_0-1-0_{instant}.parquet", b"half")
-    storage = table.state.storage
-    start = {status.path: storage.read(status.path) for status in storage.list_tree("")}
-    for steps in range(40):
-        copy = open_storage(f"memory://{uuid.uuid4()}")
-        for path, data in start.items():
-            copy.put(path, data)
-        faulty = FaultyStorage(copy, steps)
-        with suppress(DrawstringError):
-            opened(faulty, START_MS).rollback(instant)
+    for copy, step in Prepared.of(table).deaths(lambda each: each.rollback(instant), steps_min=2):
         again = opened(copy, START_MS + HOUR_MS)
         assert held(again) == MERGED
         with suppress(InvalidError):  # it is gone already
             again.rollback(instant)
         again.upsert(rides(NEWEST))
-        assert (held(again), leftovers(again), orphans(again)) == (WITH_NEWEST, [], []), steps
-        if faulty.changes < steps:
-            assert steps > 2
-            return
-    raise AssertionError("still failing after 40 changes")
+        assert (held(again), leftovers(again), orphans(again)) == (WITH_NEWEST, [], []), step
 
 
 def test_what_is_completed_or_unknown_is_refused_with_the_way_to_go() -> None:

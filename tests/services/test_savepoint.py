@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError
+from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.formats.metadata import encode_compaction_plan
 from drawstring.formats.records import one_record
 from drawstring.formats.rollback_metadata import rollback_of
 from drawstring.formats.savepoint_metadata import decode_savepoint, encode_savepoint
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CompactionPlan
-from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from tests.histories import UNTENDED
@@ -100,7 +98,7 @@ def test_cleaning_and_archiving_leave_a_savepoint_alone_until_it_is_deleted(
     }
     there = {status.name for status in table.state.storage.list_tree("")}
     assert names and names <= there
-    copy = Prepared(_files(table), rows, rows).copy()
+    copy = Prepared.of(table).copy()
     assert opened(copy, START_MS).restore(saved)
     assert held(opened(copy, START_MS)) == rows
     table.delete_savepoint(saved)
@@ -112,11 +110,6 @@ def test_cleaning_and_archiving_leave_a_savepoint_alone_until_it_is_deleted(
 
 def _saved(table: Table, saved: str) -> Instant:
     return next(i for i in table.timeline.instants if (i.requested, i.action) == (saved, Action.SAVEPOINT))
-
-
-def _files(table: Table) -> dict[str, bytes]:
-    storage = table.state.storage
-    return {status.path: storage.read(status.path) for status in storage.list_tree("")}
 
 
 @pytest.mark.parametrize("version", [6, 9])
@@ -167,45 +160,30 @@ def test_a_restore_that_dies_at_any_step_is_finished_by_the_next_writer(
     if table_type == MOR:
         table.compact(**UNTENDED)
     table.insert_overwrite(rides(("d", "rome", 5, 5.0)), **UNTENDED)
-    start = Prepared(_files(table), held(table), rows)
-    for steps in range(120):
-        storage = start.copy()
-        faulty = FaultyStorage(storage, steps)
-        with suppress(DrawstringError):
-            opened(faulty, START_MS).restore(saved)
-        table, step = opened(storage, START_MS + HOUR_MS), f"after {steps} changes"
+    start = Prepared.of(table)
+    for storage, step in start.deaths(lambda each: each.restore(saved), steps_min=10):
+        table = opened(storage, START_MS + HOUR_MS)
         assert held(table), step
         begun_at_all = any(each.action is Action.RESTORE for each in table.timeline.instants)
         table.upsert(rides(("next", "oslo", 9, 9.0)), **UNTENDED)
         seen = rows if begun_at_all else start.before
         assert held(table) == sorted([*seen, ("next", "oslo", 9, 9.0)]), step
         assert (orphans(table), leftovers(table)) == ([], []), step
-        if faulty.changes < steps:
-            assert steps > 10
-            return
-    raise AssertionError("still failing")
 
 
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 6)])
 def test_a_savepoint_that_dies_at_any_step_is_made_by_the_next_call(table_type: str, version: int) -> None:
     table = create(table_type=table_type, version=version)
     table.upsert(rides(("a", "rome", 1, 1.0)), **UNTENDED)
-    start = Prepared(_files(table), held(table), held(table))
-    for steps in range(40):
-        storage = start.copy()
-        faulty = FaultyStorage(storage, steps)
-        with suppress(DrawstringError):
-            opened(faulty, START_MS).savepoint()
+    start = Prepared.of(table)
+    for storage, step in start.deaths(Table.savepoint, steps_min=0):
         table = opened(storage, START_MS + HOUR_MS)
-        assert held(table) == start.after
+        assert held(table) == start.after, step
         saved = table.savepoint()
         table.upsert(rides(("a", "rome", 2, 2.0)))
         assert table.restore(saved)
         assert held(table) == start.after
-        assert leftovers(table) == []
-        if faulty.changes < steps:
-            return
-    raise AssertionError("still failing")
+        assert leftovers(table) == [], step
 
 
 def test_what_stands_in_the_way_of_a_restore_is_told_and_nothing_changes() -> None:
@@ -220,14 +198,14 @@ def test_what_stands_in_the_way_of_a_restore_is_told_and_nothing_changes() -> No
     with pytest.raises(InvalidError, match="nothing was written"):
         create().savepoint()
     table.upsert(rides(("a", "rome", 3, 3.0)), **UNTENDED)
-    before = _files(table)
+    before = Prepared.of(table).files
     (file,) = [s.path for s in table.state.storage.list_files("oslo") if s.name.endswith(".parquet")]
     content = table.state.storage.read(file)
     table.state.storage.delete([file])
     with pytest.raises(CorruptTableError, match="of the savepoint is gone"):
         table.restore(saved)
     table.state.storage.put(file, content)
-    assert _files(table).keys() == before.keys()
+    assert Prepared.of(table).files.keys() == before.keys()
 
 
 @tables

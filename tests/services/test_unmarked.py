@@ -11,13 +11,12 @@ from drawstring.base.errors import DrawstringError
 from drawstring.model.instant import Instant
 from drawstring.services.unmarked import LOST_FOLDER
 from drawstring.services.whose_files import instants_in
-from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from tests.services.test_built_on import lose
 from tests.services.test_writing_twice import prepared, row
-from tests.write.test_faults import HOUR_MS, START_MS, data_files, leftovers, opened
+from tests.write.test_faults import HOUR_MS, START_MS, Prepared, data_files, leftovers, opened
 from tests.write.test_operations import COW, MOR, create, held, rides
 
 FIRST, SECOND, NEXT = ("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0), ("c", "oslo", 1, 1.0)
@@ -69,23 +68,15 @@ def test_the_next_write_rolls_it_back_and_keeps_what_it_wrote_though_it_dies_at_
 ) -> None:
     table, write, _ = with_lost(table_type, version, verb)
     before = files(table.state.storage)
-    for steps in range(60):
-        storage = copied(table.state.storage, f"memory://unmarked-{table_type}-{version}-{verb}-{steps}")
-        faulty = FaultyStorage(storage, steps)
-        with suppress(DrawstringError):
-            opened(faulty, START_MS).upsert(rides(NEXT))
+    for storage, step in Prepared.of(table).deaths(lambda each: each.upsert(rides(NEXT))):
         again = opened(storage, START_MS + HOUR_MS)
         assert held(again) in ([FIRST], sorted([FIRST, NEXT]))
         again.upsert(rides(NEXT))
-        assert (held(again), leftovers(again)) == (sorted([FIRST, NEXT]), []), steps
+        assert (held(again), leftovers(again)) == (sorted([FIRST, NEXT]), []), step
         assert [each.check for each in again.validate().findings] == ["kept"]
         kept = files(storage, f"{LOST_FOLDER}/{write.requested}")
         assert len(kept) >= 3, "a data file and two files of the timeline"
         assert kept.items() <= before.items(), "under the paths and with the bytes that they had"
-        if faulty.changes < steps:
-            break
-    else:
-        raise AssertionError("still failing after 60 changes")
 
 
 @versions
@@ -151,24 +142,9 @@ def test_what_a_dead_writer_left_is_not_kept_though_its_rollback_dies_at_any_ste
     table = create(table_type=table_type, version=version)
     table.insert(rides(FIRST))
     with suppress(DrawstringError):
-        opened(DiesAtTheEnd(table.state.storage, 1_000), START_MS).upsert(rides(UPDATED))
+        opened(DiesAtTheEnd(table.state.storage, 1_000), START_MS - HOUR_MS).upsert(rides(UPDATED))
     (dead,) = table.timeline.pending_writes()
-    for steps in range(60):
-        storage = copied(table.state.storage, f"memory://dead-{table_type}-{version}-{steps}")
-        faulty = FaultyStorage(storage, steps)
-        with suppress(DrawstringError):
-            opened(faulty, START_MS + HOUR_MS).rollback(dead.requested)
-        again = opened(storage, START_MS + 2 * HOUR_MS)
+    for storage, step in Prepared.of(table).deaths(lambda each: each.rollback(dead.requested), steps_min=4):
+        again = opened(storage, START_MS + HOUR_MS)
         again.upsert(rides(NEXT))
-        assert (held(again), again.validate().findings) == (sorted([FIRST, NEXT]), ()), steps
-        if faulty.changes < steps:
-            assert steps > 4
-            return
-    raise AssertionError("still failing after 60 changes")
-
-
-def copied(storage: Storage, uri: str) -> Storage:
-    copy = open_storage(uri)
-    for path, data in files(storage).items():
-        copy.put(path, data)
-    return copy
+        assert (held(again), again.validate().findings) == (sorted([FIRST, NEXT]), ()), step

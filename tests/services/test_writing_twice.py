@@ -16,7 +16,7 @@ from drawstring.model.instant import Action, Instant, time_of
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from tests.services.test_resizing import ALLOW, FEWER, MORE, ROWS, check_places, ring_of, table_of, versions
-from tests.write.test_faults import HOUR_MS, START_MS, STEPS_MAX, Prepared, leftovers, opened, orphans
+from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.write.test_operations import held, rides
 
 Row = tuple[Any, ...]
@@ -256,17 +256,13 @@ def test_whatever_dies_at_any_step_readers_see_before_or_after_and_the_next_goes
     version: int, action: str
 ) -> None:
     table, _, before = prepared(version)
-    stored = table.state.storage
-    start = Prepared({each.path: stored.read(each.path) for each in stored.list_tree("")}, [], [])
+    start = Prepared.of(table)
     undisturbed = opened(start.copy(), START_MS)
     DYING[action](undisturbed)
     after = rows_of(undisturbed)
     # The steps of a resizing are those of test_resizing.py as well.
-    for steps in range(0, STEPS_MAX, 3 if version == 6 else 2 if action == "run" else 1):
-        storage, step = start.copy(), f"after {steps} changes"
-        faulty = FaultyStorage(storage, steps)
-        with suppress(DrawstringError):
-            DYING[action](opened(faulty, START_MS))
+    every = 3 if version == 6 else 2 if action == "run" else 1
+    for storage, step in start.deaths(DYING[action], every=every):
         table = opened(storage, START_MS + HOUR_MS)
         seen = rows_of(table)
         assert seen in (before, after), step
@@ -277,7 +273,3 @@ def test_whatever_dies_at_any_step_readers_see_before_or_after_and_the_next_goes
         assert rows_of(table) == expected, step
         check_places(table)
         assert (errors(table), orphans(table), leftovers(table)) == ([], [], []), step
-        if faulty.changes < steps:
-            assert steps > 5
-            return
-    raise AssertionError(f"still failing after {STEPS_MAX} changes")

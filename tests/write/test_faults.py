@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -54,22 +54,46 @@ class Prepared:
     before: Rows
     after: Rows
 
+    @staticmethod
+    def of(table: Table, before: Rows | None = None, after: Rows | None = None) -> Prepared:
+        """A table as it is, with the rows that readers may see before and after what is to come."""
+        storage = table.state.storage
+        files = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+        before = held(table) if before is None else before
+        return Prepared(files, before, before if after is None else after)
+
     def copy(self) -> Storage:
         storage = open_storage(f"memory://{uuid.uuid4()}")
         for path, data in self.files.items():
             storage.put(path, data)
         return storage
 
+    def deaths(
+        self, act: Callable[[Table], Any], *, steps_min: int = 5, every: int = 1
+    ) -> Iterator[tuple[Storage, str]]:
+        """Let an act die after every number of changes; yield what it left, and a text for messages.
+
+        On the last copy it did not die, after more than some changes.
+        """
+        for steps in range(0, STEPS_MAX, every):
+            storage = self.copy()
+            faulty = FaultyStorage(storage, steps)
+            with suppress(DrawstringError):
+                act(opened(faulty, START_MS))
+            yield storage, f"after {steps} changes"
+            if faulty.changes < steps:
+                assert steps > steps_min
+                return
+        raise AssertionError(f"still failing after {STEPS_MAX} changes")
+
 
 def prepared(table_type: str, version: int, operation: str) -> Prepared:
     table = create(table_type=table_type, version=version)
     table.upsert(FIRST)
     table.upsert(rides(("c", "rome", 3, 3.0), ("d", "oslo", 3, 3.0)))
-    storage = table.state.storage
-    files = {status.path: storage.read(status.path) for status in storage.list_tree("")}
-    before = held(table)
+    start = Prepared.of(table)
     OPERATIONS[operation](table)
-    return Prepared(files, before, held(table))
+    return replace(start, after=held(table))
 
 
 def opened(storage: Storage, start_ms: int) -> Table:
@@ -123,16 +147,8 @@ def test_a_writer_that_dies_at_any_step_is_cleaned_up_by_the_next(
     table_type: str, version: int, operation: str
 ) -> None:
     start = prepared(table_type, version, operation)
-    for steps in range(STEPS_MAX):
-        storage = start.copy()
-        faulty = FaultyStorage(storage, steps)
-        with suppress(DrawstringError):
-            OPERATIONS[operation](opened(faulty, START_MS))
-        check_after_death(storage, start, f"after {steps} changes")
-        if faulty.changes < steps:
-            assert steps > 5
-            return
-    raise AssertionError(f"still failing after {STEPS_MAX} changes")
+    for storage, step in start.deaths(OPERATIONS[operation]):
+        check_after_death(storage, start, step)
 
 
 @pytest.mark.parametrize(
