@@ -66,6 +66,18 @@ def test_options_that_do_nothing_are_noted_in_the_log(caplog: pytest.LogCaptureF
     assert "hoodie.table.name" not in caplog.text
 
 
+def test_one_set_of_options_serves_reads_and_writes(caplog: pytest.LogCaptureFixture) -> None:
+    reads = {"hoodie.datasource.query.type": "incremental", "hoodie.datasource.read.begin.instanttime": "0"}
+    with caplog.at_level(logging.DEBUG, "drawstring.config"):
+        assert WriteOptions.parse({**SCRIPT, **reads}) == WriteOptions.parse(SCRIPT)
+        assert ReadOptions.parse({**SCRIPT, **reads}) == ReadOptions.parse(reads)
+    to_write, to_read = (each for each in caplog.messages if "passed over" in each)
+    assert all(key in to_write for key in reads)
+    assert to_write.endswith("(they say nothing to a write)")
+    assert "hoodie.datasource.write.recordkey.field" in to_read
+    assert to_read.endswith("(they say nothing to a read)")
+
+
 def test_without_options_a_write_is_an_upsert_with_defaults() -> None:
     options = WriteOptions.parse({})
     assert options.operation == "upsert"

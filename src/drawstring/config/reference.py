@@ -14,7 +14,9 @@ from drawstring.config.write_keys import IDENTITY_OPTIONS, WRITE_OPTIONS
 _HEAD = """# Options
 
 Keys are Hudi's own, so that scripts written for the Hudi bundle keep theirs. An unknown `hoodie.` key is
-an error that suggests the nearest one. This page is generated: `python -m drawstring.config.reference`.
+an error that suggests the nearest one. Options of reads may be given to writes, and the other way
+round, so that a script can keep them in one place: they are passed over there, as in Hudi, with a note in
+the log (level DEBUG). This page is generated: `python -m drawstring.config.reference`.
 """
 
 

@@ -26,8 +26,9 @@ _BARE: Final = tuple(key for key in OPTION_OF_KEY if not key.startswith(_OURS))
 def parse_options(given: Given, scope: Scope) -> dict[Option, tuple[str, Value]]:
     """Return the options of a scope that were given, each with the key that it was given under.
 
-    Keys are compared without case. Keys of the other scope are fine: scripts pass one set of options
-    to everything. Keys that are neither Hudi's nor drawstring's are the caller's business.
+    Keys are compared without case. Keys of the other scope are passed over, values and all, as in Hudi:
+    scripts pass one set of options to everything. Keys that are neither Hudi's nor drawstring's are the
+    caller's business.
 
     Raises:
         InvalidError: an unknown key, a value that makes no sense, or two that contradict each other.
@@ -35,6 +36,7 @@ def parse_options(given: Given, scope: Scope) -> dict[Option, tuple[str, Value]]
     """
     found: dict[Option, tuple[str, Value]] = {}
     left_aside: dict[str, str] = {}
+    elsewhere: list[str] = []
     for name, value in given.items():
         key, text = name.lower(), text_of(value)
         option = OPTION_OF_KEY.get(key)
@@ -46,6 +48,10 @@ def parse_options(given: Given, scope: Scope) -> dict[Option, tuple[str, Value]]
                 left_aside[key] = reason
         elif option.scope is scope:
             _add(found, option, key, text)
+        else:
+            elsewhere.append(key)
+    if elsewhere:
+        _LOG.debug("options passed over: %s (they say nothing to a %s)", ", ".join(elsewhere), scope)
     if left_aside:
         _LOG.info("options left aside: %s", "; ".join(f"{key} ({why})" for key, why in left_aside.items()))
     return found
