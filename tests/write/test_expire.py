@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from drawstring.base.clock import SteppingClock, SystemClock
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
@@ -69,6 +69,25 @@ def test_the_first_write_counts_where_that_is_asked_for(version: int) -> None:
 def test_a_write_drops_old_partitions_when_told_to() -> None:
     storage = lived_in(COW, 9, **{"hoodie.partition.ttl.inline": "true", DAYS: "4"})
     assert held(on_day(storage, 9)) == [("a", "rome", 2, 2.0), ("c", "bern", 1, 1.0)]
+
+
+@tables
+@pytest.mark.parametrize("lost", [".parquet", ""], ids=["base file", "folder"])
+def test_a_damaged_partition_holds_up_no_other(
+    table_type: str, version: int, lost: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    storage = lived_in(table_type, version)
+    storage.delete([each.path for each in storage.list_tree("bern") if each.name.endswith(lost)])
+    table = on_day(storage, 10)
+    assert table.plan_expiry(**{DAYS: 3}) == ["oslo"]
+    result = table.expire_partitions(**{DAYS: 3})
+    assert result is not None
+    assert result.partitions_dropped == 1
+    assert "partition 'bern' is damaged and stays" in caplog.text
+    with pytest.raises(CorruptTableError):
+        held(table)
+    table.delete_partition("bern")
+    assert held(table) == [("a", "rome", 2, 2.0)]
 
 
 @pytest.mark.parametrize("version", [6, 9])

@@ -9,17 +9,18 @@ on the active timeline do, and beyond it the time of the file itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.config.options import WriteOptions
 from drawstring.config.properties import decode_properties
 from drawstring.config.table import TableConfig
 from drawstring.config.ttl_keys import PartitionTtl
 from drawstring.filegroups.lookup import SliceLookup
-from drawstring.model.files import PARTITION_METADATA, join_path
+from drawstring.model.files import PARTITION_METADATA, FileSlice, join_path
 from drawstring.model.instant import time_of
 from drawstring.model.result import CommitResult
 from drawstring.services.clustering_conflicts import lookup_of
@@ -34,6 +35,7 @@ from drawstring.txn.state import TableState
 from drawstring.write.drop import drop_listed
 
 _DAY_MS: Final = 86_400_000
+_log: Final = logging.getLogger(__name__)
 
 
 def expire_partitions(state: TableState, options: WriteOptions) -> CommitResult | None:
@@ -94,15 +96,18 @@ class _Ages:
     lookup: SliceLookup
 
     def over(self, ttl: PartitionTtl) -> list[str]:
-        """Return the partitions whose time is over, as many as may go at once."""
+        """Return the partitions whose time is over, as many as may go at once.
+
+        A damaged partition stays, and holds up no other.
+        """
         cutoff_ms = self.state.clock.now_ms() - ttl.days * _DAY_MS
         cutoff = instant_time(cutoff_ms, self.config.timezone)
         by_creation = ttl.strategy == "KEEP_BY_CREATION_TIME"
         recent = {} if by_creation else self._written_since(cutoff)
         old: list[str] = []
-        for partition in self.lookup.partitions():
+        for partition in self.lookup.replaceable_partitions():
             asked = partition and (not ttl.selected or partition in ttl.selected)
-            if not asked or partition in recent or not self.lookup.slices(partition):
+            if not asked or partition in recent or not self._slices(partition):
                 continue
             alive = (
                 _created(self.state.storage, partition) > cutoff
@@ -112,6 +117,20 @@ class _Ages:
             if not alive:
                 old.append(partition)
         return old[: ttl.partitions_max]
+
+    def _slices(self, partition: str) -> Sequence[FileSlice]:
+        """Return the slices of a partition; none of one whose files are not all there."""
+        try:
+            return self.lookup.slices(partition)
+        except CorruptTableError as error:
+            _log.warning(
+                "%s: partition %r is damaged and stays, however old it is: repair it, or drop it by name"
+                " (delete_partition): %s",
+                self.state.storage.spec.uri,
+                partition,
+                error,
+            )
+            return ()
 
     def _written_since(self, cutoff: str) -> Mapping[str, bool]:
         """Return the partitions that writes of the active timeline touched since a time."""
