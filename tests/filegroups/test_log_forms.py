@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,8 +23,8 @@ from drawstring.query.facts import load_facts
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.storage import open_storage
 from tests.formats.hfiles import Form, hfile, varint
+from tests.golden.cases import unpack
 
-GOLDEN = Path(__file__).parents[1] / "golden/tables"
 Rewrite = Callable[[LogBlock, bytes], tuple[BlockType, bytes]]
 
 
@@ -35,11 +34,10 @@ def rows_of(root: Path) -> list[dict[str, object]]:
 
 
 def unpacked(name: str, folder: Path) -> Path:
-    with zipfile.ZipFile(GOLDEN / f"{name}.zip") as packed:
-        packed.extractall(folder)
-    for path in folder.rglob("*.crc"):
+    root = unpack(name, folder)
+    for path in root.rglob("*.crc"):
         path.unlink()
-    return folder / name
+    return root
 
 
 def rewrite(root: Path, change: Rewrite) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from random import Random
 
@@ -14,8 +13,8 @@ from drawstring.query.ranges import RangeSpec
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.storage import open_storage
 from tests.fuzz.damage import damaged
+from tests.golden.cases import unpack
 
-GOLDEN = Path(__file__).parents[1] / "golden/tables"
 NAMES = (
     "v9_evo_add_mor",
     "v6_mor_avro",
@@ -38,9 +37,7 @@ class DamagedTables:
     def __init__(self, folder: Path) -> None:
         self._files: list[tuple[Path, Path]] = []
         for name in NAMES:
-            with zipfile.ZipFile(GOLDEN / f"{name}.zip") as packed:
-                packed.extractall(folder / name)
-            root = folder / name / name
+            root = unpack(name, folder / name)
             self._files += [
                 (root, path)
                 for path in sorted(root.rglob("*"))

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import stat
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,15 +20,9 @@ from drawstring.query.incremental import incremental_scan
 from drawstring.query.ranges import RangeSpec
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.storage import open_storage
-from tests.fuzz.tables import GOLDEN
+from tests.golden.cases import unpack
 
 OUTSIDE = ("../../outside.parquet", "/etc/passwd", "a/../../b.parquet", "./x.parquet")
-
-
-def unpack(name: str, folder: Path) -> Path:
-    with zipfile.ZipFile(GOLDEN / f"{name}.zip") as packed:
-        packed.extractall(folder)
-    return folder / name
 
 
 def read(root: Path) -> int:

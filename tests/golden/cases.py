@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,14 @@ from tests.golden.compare import Row
 
 TABLES = Path(__file__).parent / "tables"
 NAMES = sorted(path.stem for path in TABLES.glob("*.zip"))
+
+
+def unpack(name: str, folder: Path) -> Path:
+    """Unpack a golden table into a folder; return its root."""
+    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
+        packed.extractall(folder)
+    return folder / name
+
 
 ENCODED_IN_INCREMENTAL = {"v6_cow_urlencode": "city", "v9_cow_urlencode": "city"}
 """Real Hudi's incremental query leaves the partition value URL-encoded, unlike its snapshot query and

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable
 from functools import cache
 
@@ -11,7 +10,7 @@ import pytest
 from drawstring.base.clock import SteppingClock
 from drawstring.query.facts import TableFacts, load_facts
 from drawstring.storage import open_storage
-from tests.golden.cases import TABLES
+from tests.golden.cases import unpack
 
 
 @pytest.fixture(scope="session")
@@ -21,8 +20,6 @@ def facts_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], TableF
 
     @cache
     def open_table(name: str) -> TableFacts:
-        with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
-            packed.extractall(root / name)
-        return load_facts(open_storage(root / name / name), SteppingClock())
+        return load_facts(open_storage(unpack(name, root / name)), SteppingClock())
 
     return open_table

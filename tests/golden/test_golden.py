@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import shutil
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote
@@ -19,7 +18,7 @@ from drawstring.filegroups.reader import read_slice
 from drawstring.query.facts import TableFacts
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.timeline.archived import open_archive
-from tests.golden.cases import ENCODED_IN_INCREMENTAL, NAMES, TABLES, Case, cases_of, expected
+from tests.golden.cases import ENCODED_IN_INCREMENTAL, NAMES, Case, cases_of, expected, unpack
 from tests.golden.compare import Row, in_order, rows_of
 
 ARCHIVED = [name for name in NAMES if expected(name)["archived"]]
@@ -137,10 +136,9 @@ def test_renamed_columns_are_found_alone_and_by_conditions(name: str, facts_of: 
 
 def test_a_lost_schema_history_stops_queries_on_older_files_only(tmp_path: Path) -> None:
     name = "v9_evo_on_read_mor"
-    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
-        packed.extractall(tmp_path)
-    shutil.rmtree(tmp_path / name / ".hoodie/.schema")
-    table = drawstring.open(tmp_path / name)
+    root = unpack(name, tmp_path)
+    shutil.rmtree(root / ".hoodie/.schema")
+    table = drawstring.open(root)
     with pytest.raises(CorruptTableError, match="schema history begins after the file"):
         table.scan().to_arrow()
     first = next(iter(expected(name)["time_travel"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from drawstring.base.clock import SystemClock
 from drawstring.model.instant import time_of
 from drawstring.query.facts import load_facts
 from drawstring.storage import open_storage
-from tests.golden.cases import TABLES, Case, cases_of
+from tests.golden.cases import Case, cases_of, unpack
 from tests.golden.compare import in_order, rows_of
 
 MOVED = "_hoodie_file_name"
@@ -47,9 +46,7 @@ CHANGES = [
 def test_golden_tables_read_in_another_version_as_hudi_read_them(
     tmp_path: Path, name: str, version: int
 ) -> None:
-    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
-        packed.extractall(tmp_path)
-    table = drawstring.open(tmp_path / name)
+    table = drawstring.open(unpack(name, tmp_path))
     before = {each.requested: time_of(each) for each in table.timeline.writes()}
     if version > table.config.version:
         table.upgrade(version)

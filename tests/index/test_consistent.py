@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,8 +13,8 @@ from drawstring.index.consistent import key_hashes
 from drawstring.index.rings import FIRST, FOLDERS, Ring, load_ring
 from drawstring.index.xxhash import xxhash32
 from drawstring.storage.memory import MemoryStorage
+from tests.golden.cases import TABLES, unpack
 
-TABLES = Path(__file__).parents[1] / "golden" / "tables"
 CONSISTENT = {
     "hoodie.index.type": "BUCKET",
     "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
@@ -25,9 +24,7 @@ NAMES = sorted(path.stem for path in TABLES.glob("*idx_consistent*.zip"))
 
 
 def golden(name: str, folder: Path) -> drawstring.Table:
-    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
-        packed.extractall(folder)
-    return drawstring.open(folder / name)
+    return drawstring.open(unpack(name, folder))
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from drawstring.schema.evolve import conform
 from drawstring.schema.normal import normalise
 from drawstring.storage import open_storage
 from tests.formats.hfiles import Form, hfile
-from tests.golden.cases import TABLES, cases_of
+from tests.golden.cases import cases_of, unpack
 from tests.golden.compare import in_order, rows_of
 
 DATA = Path(__file__).parents[1] / "formats/data"
@@ -91,9 +91,7 @@ WRITERS: dict[str, Callable[[pa.RecordBatch, Path], None]] = {"orc": write_orc, 
 
 def rewritten(name: str, folder: Path, endings: tuple[str, ...]) -> Path:
     """Unpack a golden table; base files by turns get the formats of the endings."""
-    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
-        packed.extractall(folder)
-    root = folder / name
+    root = unpack(name, folder)
     renamed = {}
     found = [path for path in sorted(root.rglob("*.parquet")) if ".hoodie" not in path.parts]
     for number, path in enumerate(found):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidEr
 from drawstring.filegroups import log_history, log_records
 from drawstring.filegroups.cdc import read_task
 from drawstring.model.instant import time_of
-from tests.golden.cases import TABLES
+from tests.golden.cases import unpack
 from tests.histories import UNCOMPACTED
 
 SCHEMA = pa.schema(
@@ -115,9 +114,7 @@ def test_commits_whose_slices_are_gone_are_named(tmp_path: Path) -> None:
 @pytest.fixture
 def golden(tmp_path: Path) -> Callable[[str], drawstring.Table]:
     def unpacked(name: str) -> drawstring.Table:
-        with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
-            packed.extractall(tmp_path)
-        return drawstring.open(tmp_path / name)
+        return drawstring.open(unpack(name, tmp_path))
 
     return unpacked
 

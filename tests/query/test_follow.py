@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from drawstring.model.instant import time_of
 from drawstring.query.follow import Batch
 from drawstring.query.positions import stored_position
 from drawstring.timeline import store
-from tests.golden.cases import TABLES
+from tests.golden.cases import unpack
 from tests.histories import CASES, UNTENDED, Case, History, create, plain, row, table_of
 
 Image = dict[str, Any]
@@ -203,9 +202,7 @@ def test_what_a_batch_costs_does_not_grow_with_the_timeline(
 
 @pytest.mark.parametrize("name", ["v6_cow_savepoint_clean", "v9_cow_savepoint_clean"])
 def test_a_new_follower_with_a_limit_gets_past_what_was_cleaned(name: str, tmp_path: Path) -> None:
-    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
-        packed.extractall(tmp_path)
-    table = drawstring.open(tmp_path / name)
+    table = drawstring.open(unpack(name, tmp_path))
     state: set[str] = set()
     for batch in table.follow(changes=True, max_commits=1, poll_seconds=None):
         for change in batch.rows.to_arrow().to_pylist():

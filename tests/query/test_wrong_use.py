@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError, InvalidError
-from tests.golden.cases import TABLES
+from tests.golden.cases import unpack
 
 Use = Callable[[Any], object]
 
@@ -23,8 +22,7 @@ Use = Callable[[Any], object]
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("lake")
     for name in ("v9_mor_avro", "v6_mor_avro", "v6_mor_soft_delete"):
-        with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
-            packed.extractall(folder)
+        unpack(name, folder)
     return folder
 
 

@@ -10,7 +10,6 @@ Queries whose results have the same columns are asked for together, in one Spark
 
 from __future__ import annotations
 
-import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -26,7 +25,7 @@ from pyspark.sql import functions as F
 import drawstring
 import drawstring.spark
 from drawstring.base.errors import UnsupportedError
-from tests.golden.cases import ENCODED_IN_INCREMENTAL, NAMES, TABLES, Case, cases_of
+from tests.golden.cases import ENCODED_IN_INCREMENTAL, NAMES, Case, cases_of, unpack
 from tests.golden.compare import Row, in_order, rows_of
 
 pytestmark = pytest.mark.spark
@@ -40,17 +39,11 @@ IN_A_JOB = 16
 RootOf = Callable[[str], str]
 
 
-def unpacked(name: str, folder: Path) -> str:
-    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
-        packed.extractall(folder)
-    return str(folder / name)
-
-
 @pytest.fixture(scope="module")
 def root_of(tmp_path_factory: pytest.TempPathFactory) -> RootOf:
     root = tmp_path_factory.mktemp("golden")
 
-    return cache(lambda name: unpacked(name, root / name))
+    return cache(lambda name: str(unpack(name, root / name)))
 
 
 def asked(spark: SparkSession, case: Case, path: str) -> DataFrame:
@@ -149,7 +142,7 @@ def longest_name(older: pa.Table, newer: pa.Table) -> pa.Table:
 
 
 def test_a_merger_that_nobody_registered_is_asked_for_by_name(spark: SparkSession, tmp_path: Path) -> None:
-    root = with_own_merger(unpacked("v9_mor_event_time", tmp_path))
+    root = with_own_merger(str(unpack("v9_mor_event_time", tmp_path)))
     with pytest.raises(UnsupportedError, match=f"register_merger\\('{OWN_MERGER}'"):
         drawstring.spark.read(spark, root).collect()
 
@@ -158,7 +151,7 @@ def test_a_registered_merger_runs_in_the_workers(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("drawstring.config.mergers._mergers", {})
-    root = with_own_merger(unpacked("v9_mor_event_time", tmp_path))
+    root = with_own_merger(str(unpack("v9_mor_event_time", tmp_path)))
     drawstring.register_merger(OWN_MERGER, longest_name)
     found = drawstring.spark.read(spark, root).toArrow()
     here = drawstring.open(root).scan().to_arrow()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-import zipfile
 from pathlib import Path
 
 from drawstring.base.clock import SteppingClock
@@ -15,8 +14,8 @@ from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import create_table, load_config
 from drawstring.timeline.store import TimelineStore
+from tests.golden.cases import unpack
 
-GOLDEN = Path(__file__).parents[1] / "golden/tables"
 LAYOUTS = {6: 1, 8: 2, 9: 2}
 
 
@@ -54,9 +53,7 @@ def begin(store: TimelineStore, action: Action = Action.DELTA_COMMIT) -> Instant
 
 def golden(name: str, folder: Path) -> tuple[LocalStorage, TableConfig]:
     """Unpack a table that real Hudi wrote."""
-    with zipfile.ZipFile(GOLDEN / f"{name}.zip") as archive:
-        archive.extractall(folder)
-    storage = LocalStorage(str(folder / name))
+    storage = LocalStorage(str(unpack(name, folder)))
     return storage, load_config(storage)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from drawstring.model.instant import Instant
 from drawstring.storage import open_storage
 from drawstring.timeline.archived import open_archive
 from drawstring.timeline.properties_store import load_config
-from tests.golden.cases import TABLES
+from tests.golden.cases import unpack
 
 FLIPS = 150
 
@@ -23,10 +22,8 @@ FLIPS = 150
 @pytest.fixture
 def folder_of(tmp_path: Path) -> Callable[[str], Path]:
     def unpacked(name: str) -> Path:
-        with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
-            packed.extractall(tmp_path)
-        storage = open_storage(tmp_path / name)
-        return tmp_path / name / load_config(storage).history_folder
+        root = unpack(name, tmp_path)
+        return root / load_config(open_storage(root)).history_folder
 
     return unpacked
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import uuid
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from drawstring.base.clock import SystemClock
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.table import Table
 from drawstring.timeline.properties_store import save_properties
-from tests.golden.cases import TABLES
+from tests.golden.cases import unpack
 
 SCHEMA = pa.schema(
     [("id", pa.string()), ("city", pa.string()), ("ts", pa.int64()), ("fare", pa.float64()),
@@ -172,9 +171,7 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_logs_go_on_in_tables_of_real_hudi(name: str, tmp_path: Path) -> None:
-    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
-        packed.extractall(tmp_path)
-    table = drawstring.open(tmp_path / name)
+    table = drawstring.open(unpack(name, tmp_path))
     before = (
         table.scan()
         .to_arrow()

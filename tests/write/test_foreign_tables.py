@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import drawstring
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.table import Table
-from tests.golden.cases import NAMES, TABLES
+from tests.golden.cases import NAMES, TABLES, unpack
 from tests.golden.compare import in_order, rows_of
 
 REFUSED = {
@@ -46,9 +45,7 @@ def matching(known: Any, name: str) -> Any:
 
 
 def golden(name: str, folder: Path) -> Table:
-    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
-        packed.extractall(folder)
-    return drawstring.open(folder / name)
+    return drawstring.open(unpack(name, folder))
 
 
 def all_files(folder: Path) -> dict[Path, bytes]:

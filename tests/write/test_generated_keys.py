@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.engine.local import LocalEngine
 from drawstring.table import Table
-from tests.golden.cases import TABLES
+from tests.golden.cases import unpack
 
 SCHEMA = pa.schema([("city", pa.string()), ("fare", pa.int64())])
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
@@ -121,9 +120,7 @@ def test_dates_make_the_paths_of_a_table_without_keys_too() -> None:
 
 
 def test_a_table_of_real_hudi_goes_on(tmp_path: Path) -> None:
-    with zipfile.ZipFile(TABLES / "v9_cow_keyless.zip") as packed:
-        packed.extractall(tmp_path)
-    table = drawstring.open(tmp_path / "v9_cow_keyless")
+    table = drawstring.open(unpack("v9_cow_keyless", tmp_path))
     before = table.scan().to_arrow()
     table.insert(before.slice(0, 2))
     table.delete(before.slice(2, 1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config import key_generators
 from drawstring.table import Table
-from tests.golden.cases import TABLES
+from tests.golden.cases import unpack
 
 SCHEMA = pa.schema(
     [
@@ -205,9 +204,7 @@ def forget(table: Table, properties: dict[str, str]) -> None:
 
 
 def golden(name: str, folder: Path) -> Table:
-    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
-        packed.extractall(folder)
-    return drawstring.open(folder / name)
+    return drawstring.open(unpack(name, folder))
 
 
 GOLDEN_CUSTOM = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.table import Table
-from tests.golden.cases import TABLES
+from tests.golden.cases import unpack
 
 SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("ts", pa.int64()), ("fare", pa.float64())])
 META_FIELDS = "hoodie.populate.meta.fields"
@@ -171,9 +170,7 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_tables_of_real_hudi_go_on(name: str, tmp_path: Path) -> None:
-    with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:
-        packed.extractall(tmp_path)
-    table = drawstring.open(tmp_path / name)
+    table = drawstring.open(unpack(name, tmp_path))
     columns = [name for name in table.scan().schema.names if not name.startswith("_hoodie_")]
     before = table.scan(columns=columns).to_arrow().sort_by("id")
     price = before.schema.get_field_index("price")
