@@ -64,7 +64,7 @@ FIRST = Step("insert", tuple(Item(number, number % len(PLACES)) for number in ra
 class Both:
     """A table and its model, how rows are handed to the table, and with which options besides the kind's.
 
-    `hits` is how many records that were there the last step updated, late ones included.
+    `hits` is how many records that were there the last step updated.
     """
 
     kind: Kind
@@ -125,8 +125,9 @@ class Both:
 
     def patch(self, rows: list[Row], result: CommitResult) -> None:
         """Tell the model of rows that set columns of records."""
-        self.hits = sum(self.model.name(row) in self.model.state for row in rows)
+        known = sum(self.model.name(row) in self.model.state for row in rows)
         self.model.patch(rows, result.instant)
+        self.hits = known - len(self.model.late)
 
     def expected(self) -> State:
         """Return the rows of the model without meta columns."""
@@ -274,8 +275,7 @@ def update_where(both: Both, step: Step, options: dict[str, str]) -> CommitResul
     """Update what a condition finds; to an earlier time it is a late row."""
     where, hit = _condition(both, step)
     pace = step.items[0].pace
-    names = [both.model.name(row) for row in hit]
-    if not all(both.model.can_patch(name, late=pace is Pace.LATE) for name in names):
+    if not all(both.model.can_patch(both.model.name(row)) for row in hit):
         return None
     shift = {Pace.LATE: -5, Pace.TIE: 0, Pace.NEWER: 10}[pace]
     result = both.table.update(where, {"value": "value + 1000", "ts": f"ts + {shift}"}, **options)

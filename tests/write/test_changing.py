@@ -63,6 +63,33 @@ def test_an_update_to_an_earlier_time_loses_as_a_late_row_does() -> None:
     assert held(unordered)[0] == ("a", "rome", 0, 99.0)
 
 
+@pytest.mark.parametrize("properties", [{}, BUCKETS], ids=["simple", "bucket"])
+@pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 6), (MOR, 9)])
+def test_an_update_counts_and_logs_the_rows_that_it_changed(
+    table_type: str, version: int, properties: dict[str, str]
+) -> None:
+    table = filled(table_type=table_type, version=version, properties=properties)
+    table.upsert(rides(("d", "rome", 9, 4.0), ("e", "pisa", 9, 5.0)))
+    result = table.update("fare >= 2", {"fare": "fare + 10", "ts": "5"})
+    after = [A, ("b", "rome", 5, 12.0), ("c", "pisa", 5, 13.0), ("d", "rome", 9, 4.0), ("e", "pisa", 9, 5.0)]
+    assert held(table) == after
+    assert result.updates == 2
+    result = table.update("ts = 9", {"fare": "0", "ts": "5"})
+    assert held(table) == after
+    assert (result.updates, result.files) == (0, 0)
+
+
+def test_rows_that_delete_whatever_their_time_are_no_late_ones() -> None:
+    columns = pa.schema([("id", pa.string()), ("ts", pa.int32()), ("_hoodie_is_deleted", pa.bool_())])
+    table = drawstring.create(
+        f"memory://{uuid.uuid4()}", columns, record_key="id", ordering="ts", table_type=MOR
+    )
+    table.upsert(pa.table([["a", "b", "c"], [5, 5, 5], [False] * 3], schema=columns))
+    table.update("id = 'a'", {"_hoodie_is_deleted": True, "ts": "0"})
+    table.update("id = 'b'", {"_hoodie_is_deleted": True, "ts": "1"})
+    assert table.scan(["id"]).to_arrow().to_pylist() == [{"id": "b"}, {"id": "c"}]
+
+
 def test_copies_of_a_key_are_told_apart_by_the_condition() -> None:
     table = create()
     table.insert(rides(A))

@@ -19,7 +19,7 @@ class CommitResult:
         operation: name of the operation.
         records_written: records in the new files, copied ones included.
         inserts, updates, deletes: records by what happened to them; a merge-on-read log counts all
-            its records as updates.
+            its records as updates, late ones too. An update by condition logs none that are late.
         files: files written.
         bytes_written: bytes of them.
         seconds: from begin to completion.

@@ -17,11 +17,14 @@ import pyarrow.compute as pc
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table import KeyGeneratorType, TableConfig
 from drawstring.engine.protocol import Rows
+from drawstring.filegroups.deletions import row_deletes
 from drawstring.filegroups.log_records import record_keys
 from drawstring.filegroups.reader import ReadTask, read_slice
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.index.protocol import KEY, PARTITION, ROUTE, Index
-from drawstring.merge.versions import flat
+from drawstring.merge.choose import WholeMerger, merger_of
+from drawstring.merge.order import wins_over
+from drawstring.merge.versions import flat, ordering_fields, ordering_of
 from drawstring.query.evaluating import evaluated
 from drawstring.query.facts import TableFacts, load_facts
 from drawstring.query.names import path_in
@@ -143,7 +146,9 @@ class BoundFound:
         columns = plan.prepare.schema
         read = ReadForChange(columns, self.query.facts.config, plan.index)
         rows = self.state.engine.read(slices_for_change(self.query), read, read.schema)
-        return rows if not self.changes else rows.map_batches(Assign(self.changes, columns), read.schema)
+        if not self.changes:
+            return rows
+        return rows.map_batches(Assign(self.changes, columns, self.query.facts.config), read.schema)
 
     def release(self) -> None:
         """Keep nothing."""
@@ -192,23 +197,45 @@ class Assign:
     Attributes:
         changes: by column, what it is set to.
         columns: the table's columns with their types.
+        config: the table.
     """
 
     changes: Mapping[str, pc.Expression]
     columns: pa.Schema
+    config: TableConfig
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Set the columns of a stream of batches.
+        """Set the columns of a stream of batches, and leave out rows that would lose against what they were.
 
         Raises:
             InvalidError: a value does not fit its column.
         """
-        for batch in batches:
-            values = assigned(pa.Table.from_batches([batch]), self.changes, self.columns)
-            for name, column in zip(values.schema.names, values.columns, strict=True):
-                place = batch.schema.get_field_index(name)
-                batch = batch.set_column(place, batch.schema.field(name), column)
-            yield batch
+        orders = not self.changes.keys().isdisjoint(ordering_fields(self.config))
+        for before in batches:
+            after = self._set(before)
+            yield not_late(before, after, self.config) if orders else after
+
+    def _set(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        values = assigned(pa.Table.from_batches([batch]), self.changes, self.columns)
+        for name, column in zip(values.schema.names, values.columns, strict=True):
+            place = batch.schema.get_field_index(name)
+            batch = batch.set_column(place, batch.schema.field(name), column)
+        return batch
+
+
+def not_late(before: pa.RecordBatch, after: pa.RecordBatch, config: TableConfig) -> pa.RecordBatch:
+    """Return the rows that take the place of what they were; where records merge by columns, all of them.
+
+    Args:
+        before: rows as the table has them.
+        after: the same with columns set.
+        config: the table.
+    """
+    if not isinstance(merger_of(config), WholeMerger):
+        return after
+    wins = wins_over(ordering_of(after, config), ordering_of(before, config))
+    wins |= row_deletes(pa.Table.from_batches([after]), config)[1]
+    return after if wins.all() else after.filter(pa.array(wins))
 
 
 def assigned(rows: pa.Table, changes: Mapping[str, pc.Expression], columns: pa.Schema) -> pa.RecordBatch:
