@@ -9,10 +9,13 @@ import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.filegroups.log_rewrite import log_shape
+from drawstring.filegroups.markers import Markers
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.records import one_record
+from drawstring.model.files import LogFile
 from drawstring.model.instant import Action
 from drawstring.table import Table
+from drawstring.timeline.store import TimelineStore
 from tests.histories import UNCOMPACTED
 from tests.services.test_compaction import logs, versions
 from tests.services.test_compaction_runs import once
@@ -148,6 +151,23 @@ def test_a_log_compaction_that_dies_at_any_step_is_begun_anew(version: int) -> N
         assert (orphans(writer), leftovers(writer)) == ([], []), step
         opened(copy, START_MS + 3 * HOUR_MS).compact()
         assert held(writer, read_optimized=True) == expected, step
+
+
+@versions
+def test_a_log_file_that_another_engine_wrote_by_half_when_it_died_is_not_in_the_way(version: int) -> None:
+    table = with_logs(version)
+    instant = table.schedule_log_compaction(**FEW)
+    assert instant is not None
+    storage, rows = table.state.storage, held(table)
+    store = TimelineStore(storage, table.config, table.state.clock)
+    store.start(store.load().pending()[0])
+    log = next(each.logs[-1] for each in table.file_slices() if each.partition == "rome")
+    named_by = log.instant if version == 6 else instant
+    path = f"rome/{LogFile.name_of(log.file_id, named_by, log.version + 1, '9-9-9')}"
+    Markers(storage, instant).create(path, "APPEND")
+    storage.put(path, storage.read(log.status.path)[:-40])
+    assert table.log_compact(instant=instant) is not None
+    assert held(table) == rows and not storage.exists(path)
 
 
 def test_the_plan_on_the_timeline_is_the_one_of_hudi() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.formats.log_inline.blocks import scan_blocks
 from drawstring.model.files import BaseFile, FileStatus, LogFile
+from drawstring.services.whose_files import instants_in
 from drawstring.storage.protocol import Storage
 
 
@@ -25,7 +25,8 @@ def files_of_attempt(
         marked: those that the attempt's markers name.
 
     Raises:
-        UnsupportedError: another engine appended its blocks to a log file of another write.
+        UnsupportedError: another engine appended its blocks to a log file of another write, or it cannot be
+            told whose they are.
     """
     bases = {each.path for each in listed if (base := BaseFile.parse(each)) and base.instant == requested}
     return sorted(bases | {each.path for each in marked if _is_own_log(storage, each, requested)})
@@ -34,11 +35,11 @@ def files_of_attempt(
 def _is_own_log(storage: Storage, marked: FileStatus, requested: str) -> bool:
     if LogFile.parse(marked) is None or not storage.exists(marked.path):
         return False
-    with storage.open(marked.path) as file:
-        owners = {block.instant for block in scan_blocks(file, file.size())}
-    if owners - {requested}:
+    owners = instants_in(storage, marked.path)
+    if owners is None or owners - {requested}:
         raise UnsupportedError(
-            "Another engine began this log compaction in a log file of another write; finish it there.",
+            "another engine began this log compaction in a log file that has blocks of another write, or that"
+            " cannot be read: finish it there",
             instant=requested,
             path=marked.path,
         )
