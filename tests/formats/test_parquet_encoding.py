@@ -1,4 +1,4 @@
-"""Dictionaries go to columns whose values come again, as the first rows tell."""
+"""Dictionaries go to columns whose values come again, the codec to those that it shortens: a sample tells."""
 
 from __future__ import annotations
 
@@ -82,3 +82,29 @@ def test_columns_of_floats_have_no_limits_that_nan_would_be_outside_of() -> None
     }
     limited = {chunk.path_in_schema: chunk.is_stats_set for chunk in column_chunks(columns)}
     assert limited == {"fare": False, "ts": True, "driver.name": True, "driver.score": False}
+
+
+def test_a_column_that_the_codec_hardly_shortens_is_stored_as_it_is() -> None:
+    random = np.random.default_rng(7)
+    chunks = column_chunks(
+        {
+            "_hoodie_commit_time": pa.repeat("20240101000000000", ROWS),
+            "_hoodie_record_key": pa.array([f"key-{number:09}" for number in range(ROWS)]),
+            "noise": pa.array(random.uniform(-90, 90, ROWS)),
+            "noise_or_null": pa.array(random.uniform(-90, 90, ROWS), mask=random.random(ROWS) < 0.5),
+            "coins": pa.array(random.random(ROWS) < 0.5),
+            "seldom": pa.array(np.arange(ROWS) % 1_000 == 0),
+            "counting": pa.array(np.arange(ROWS)),
+            "few": pa.array([f"city {number % 8}" for number in range(ROWS)]),
+        }
+    )
+    assert {chunk.path_in_schema: chunk.compression for chunk in chunks} == {
+        "_hoodie_commit_time": "UNCOMPRESSED",
+        "_hoodie_record_key": "ZSTD",
+        "noise": "UNCOMPRESSED",
+        "noise_or_null": "UNCOMPRESSED",
+        "coins": "UNCOMPRESSED",
+        "seldom": "ZSTD",
+        "counting": "ZSTD",
+        "few": "ZSTD",
+    }

@@ -1,4 +1,4 @@
-"""Which columns of a Parquet file are dictionary-encoded.
+"""How the columns of a Parquet file are encoded.
 
 A dictionary of values that hardly repeat is work without a gain: it is built, outgrows its page and
 makes the file larger, for it keeps alike neighbours apart that the codec would shorten. So the first
@@ -8,11 +8,19 @@ rows of a file are asked how often their values come again:
     record key, sequence number    never
     booleans, columns of columns   as Arrow does by default
     any other                      if a sample of the rows repeats as it would with `DISTINCT_SHARE`
+
+Nor is a codec worth its while where it shortens next to nothing: writing and reading random numbers with it
+takes several times as long as copying them. The same sample tells:
+
+    one value alone                as it is, for its pages are a few bytes
+    with a dictionary              with the codec
+    plain                          with the codec, if it makes the sample shorter by `GAIN_MIN`
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -24,6 +32,9 @@ STRETCH_ROWS: Final = 128
 
 DISTINCT_SHARE: Final = 1 / 3
 """Distinct values by rows up to which a column gets a dictionary."""
+
+GAIN_MIN: Final = 1 / 10
+"""Share of a plain column's bytes that a codec has to save."""
 
 REPEATING: Final = frozenset(("_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_file_name"))
 _UNIQUE: Final = frozenset(("_hoodie_commit_seqno", "_hoodie_record_key"))
@@ -40,18 +51,34 @@ def _physical_field(field: pa.Field) -> pa.Field:
     return pa.field(field.name, pa.dictionary(pa.int32(), pa.string()), field.nullable)
 
 
-def dictionary_leaves(rows: pa.Table) -> list[str]:
-    """Name the leaf columns to dictionary-encode.
+@dataclass(frozen=True, slots=True)
+class Encodings:
+    """How the leaf columns of a file are written.
+
+    Attributes:
+        dictionaries: those that are dictionary-encoded.
+        codecs: the codec of each.
+    """
+
+    dictionaries: list[str]
+    codecs: dict[str, str]
+
+
+def encodings_of(rows: pa.Table, codec: str) -> Encodings:
+    """Choose the encodings of a file.
 
     Args:
         rows: the file's columns and its first rows.
+        codec: by Arrow's name, for columns that it makes shorter.
     """
-    return [
-        leaf
-        for field, column in zip(rows.schema, rows.columns, strict=True)
-        if _repeats(field, column)
-        for leaf in _leaves(field.type, field.name)
-    ]
+    chosen = Encodings([], {})
+    for field, column in zip(rows.schema, rows.columns, strict=True):
+        has_dictionary, is_shortened = _told_by_sample(field, column)
+        leaves = _leaves(field.type, field.name)
+        if has_dictionary:
+            chosen.dictionaries.extend(leaves)
+        chosen.codecs.update(dict.fromkeys(leaves, codec if is_shortened else "none"))
+    return chosen
 
 
 def statistics_leaves(schema: pa.Schema) -> list[str]:
@@ -73,15 +100,30 @@ def _is_float(kind: pa.DataType) -> bool:
     return bool(pa.types.is_floating(kind))
 
 
-def _repeats(field: pa.Field, column: pa.ChunkedArray) -> bool:
-    if field.name in _UNIQUE:
-        return False
+def _told_by_sample(field: pa.Field, column: pa.ChunkedArray) -> tuple[bool, bool]:
+    """Tell whether a column gets a dictionary, and whether its pages get the file's codec."""
     kind = field.type
-    if pa.types.is_dictionary(kind) or pa.types.is_nested(kind) or pa.types.is_boolean(kind):
-        return True
+    if pa.types.is_nested(kind) or pa.types.is_null(kind) or not len(column):
+        return True, True
     sample = _sample(column)
-    repeating = _distinct_expected(len(sample), len(column) * DISTINCT_SHARE)
-    return len(pc.unique(sample)) <= max(1.0, repeating)
+    values = sample.drop_null()
+    distinct = len(pc.unique(values))
+    if pa.types.is_dictionary(kind):
+        return True, distinct > 1
+    if pa.types.is_boolean(kind):
+        return True, _gains(values)
+    repeating = _distinct_expected(len(values), len(column) * len(values) / len(sample) * DISTINCT_SHARE)
+    has_dictionary = field.name not in _UNIQUE and distinct <= max(1.0, repeating)
+    return has_dictionary, distinct > 1 if has_dictionary else _gains(values)
+
+
+def _gains(values: pa.ChunkedArray) -> bool:
+    """Tell whether a codec shortens plain values, none of them null: all look for what zstd finds."""
+    if not len(values):
+        return False
+    buffers = pa.concat_arrays(values.chunks).buffers()[1:]
+    plain = b"".join(bytes(buffer) for buffer in buffers if buffer is not None)
+    return len(pa.compress(plain, codec="zstd", asbytes=True)) < len(plain) * (1 - GAIN_MIN)
 
 
 def _sample(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -27,13 +27,16 @@ from drawstring.base.bounds import ROW_GROUP_ROWS
 from drawstring.base.errors import InternalError, InvalidError
 from drawstring.formats.bloom import BloomFilter
 from drawstring.formats.key_summary import KeySummary
-from drawstring.formats.parquet_encoding import dictionary_leaves, physical, statistics_leaves
+from drawstring.formats.parquet_encoding import encodings_of, physical, statistics_leaves
 from drawstring.schema.meta import with_meta_fields
 from drawstring.schema.nested import settle
 from drawstring.storage.protocol import Storage
 
 ROW_GROUP_BYTES_MAX: Final = 128 << 20
 """Bytes of Arrow data in one row group of a base file."""
+
+PAGE_BYTES: Final = 128 << 10
+"""Bytes of a page before a codec: what a core's cache holds beside the rows that it is made of."""
 
 RECORD_KEY: Final = "_hoodie_record_key"
 _CODECS: Final = {"uncompressed": "none", "lz4_raw": "lz4"}
@@ -182,16 +185,19 @@ def _footer(avro_schema_json: str, keys: KeySummary | None) -> dict[str, str]:
 def _writer(target: pa.NativeFile, first: pa.Table, compression: str) -> pq.ParquetWriter:
     """Open a file whose columns, and encodings, are those for its first rows."""
     codec = compression.lower()
+    encodings = encodings_of(first, _CODECS.get(codec, codec))
+    levels = {name: _LEVELS[each] for name, each in encodings.codecs.items() if each in _LEVELS}
     try:
         return pq.ParquetWriter(
             target,
             first.schema,
             version="2.6",
-            compression=_CODECS.get(codec, codec),
-            compression_level=_LEVELS.get(codec),
-            use_dictionary=dictionary_leaves(first),
+            compression=encodings.codecs,
+            compression_level=levels,
+            use_dictionary=encodings.dictionaries,
             write_statistics=statistics_leaves(first.schema),
             write_page_index=True,
+            data_page_size=PAGE_BYTES,
             store_schema=False,
         )
     except (pa.ArrowException, OSError) as error:
