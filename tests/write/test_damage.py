@@ -167,6 +167,19 @@ def test_a_partition_without_its_metadata_file_is_named(
     assert held(table) == [*OLD, ("c", "oslo", 1, 1.0)]
 
 
+def test_a_partition_with_old_files_alone_is_replaced_once_it_is_one_again(tmp_path: Path) -> None:
+    table = table_at(tmp_path / "rides", COW)
+    table.upsert(rides(OSLO))
+    rome = tmp_path / "rides/rome"
+    max(rome.glob("*.parquet"), key=lambda path: path.name.rpartition("_")[2]).unlink()
+    shutil.move(rome / ".hoodie_partition_metadata", tmp_path / "kept")
+    with pytest.raises(CorruptTableError, match="metadata file of a partition is missing"):
+        table.delete_partition("rome")
+    shutil.move(tmp_path / "kept", rome / ".hoodie_partition_metadata")
+    table.delete_partition("rome")
+    assert (held(table), table.validate().findings) == ([OSLO], ())
+
+
 def test_a_partition_whose_folder_is_gone_is_named(tmp_path: Path) -> None:
     table = table_at(tmp_path / "rides")
     table.upsert(rides(("c", "oslo", 1, 1.0)))

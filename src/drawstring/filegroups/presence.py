@@ -111,7 +111,7 @@ class Presence:
         files: Callable[[str], Iterable[FileStatus]],
         replaced: Iterable[tuple[str, str]],
     ) -> list[str]:
-        """Return the partitions that the newest writes name, and of which nothing is left.
+        """Return the partitions that the newest writes name, and of whose file groups nothing is left.
 
         Args:
             listed: partition paths.
@@ -119,11 +119,11 @@ class Presence:
             replaced: file groups that were replaced, as partition and file id.
 
         Raises:
-            CorruptTableError: one is not listed although some of its files are there.
+            CorruptTableError: one is not listed although files of it are there, old versions perhaps.
         """
         lost = []
         for partition, paths, live in self._unlisted(listed, files, replaced):
-            if any(stat.path in paths for _, stat in live):
+            if any(stat.file_id in path for _, stat in live for path in paths):
                 raise _without_metadata(partition)
             if live:
                 lost.append(partition)
