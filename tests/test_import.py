@@ -1,12 +1,35 @@
-"""What `import drawstring` loads, for every worker of a cluster pays for it."""
+"""What `import drawstring` loads: every process of a cluster pays for it."""
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 
+import drawstring
 
-def test_the_query_parser_and_the_command_line_are_not_loaded_by_importing() -> None:
-    program = "import sys, drawstring; print(*sorted(sys.modules))"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert {"sqlglot", "polars", "cyclopts", "rich", "pyspark"}.isdisjoint(loaded.stdout.split())
+
+def loaded_by(program: str) -> set[str]:
+    printed = f"import sys; {program}; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", printed], capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+def test_the_query_parser_and_the_command_line_are_not_loaded_by_opening_tables() -> None:
+    loaded = loaded_by("import drawstring; drawstring.open, drawstring.create")
+    assert "drawstring.table" in loaded
+    assert {"sqlglot", "polars", "cyclopts", "rich", "pyspark"}.isdisjoint(loaded)
+
+
+def test_a_spark_worker_loads_what_moves_rows_and_not_the_verbs() -> None:
+    loaded = loaded_by("import drawstring.spark.tasks, drawstring.write.prepare, drawstring.write.place")
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("drawstring.")}
+    assert {"spark", "write", "filegroups", "formats"} <= rooms
+    assert {"table", "services", "query", "txn", "entry", "cli"}.isdisjoint(rooms)
+
+
+def test_every_public_name_is_there_and_is_listed() -> None:
+    assert set(drawstring.__all__) <= set(dir(drawstring))
+    for name in drawstring.__all__:
+        assert inspect.isclass(getattr(drawstring, name)) or callable(getattr(drawstring, name))
+    assert not hasattr(drawstring, "upsert")

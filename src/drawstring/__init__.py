@@ -7,25 +7,29 @@ table.upsert(batch)
 table.scan(where="month = 7").to_pandas()
 """
 
-from drawstring.base.errors import (
-    ConflictError,
-    CorruptTableError,
-    DrawstringError,
-    InternalError,
-    InvalidError,
-    UnavailableError,
-    UnsupportedError,
-)
-from drawstring.bootstrapping import bootstrap
-from drawstring.config.key_generators import register_key_generator
-from drawstring.config.mergers import register_merger
-from drawstring.entry import create, open
-from drawstring.model.event import Event
-from drawstring.model.result import CommitResult
-from drawstring.query.scan import Scan
-from drawstring.services.events import add_listener, remove_listener
-from drawstring.services.metrics import MeterListener
-from drawstring.table import Table
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from drawstring.base.errors import (
+        ConflictError,
+        CorruptTableError,
+        DrawstringError,
+        InternalError,
+        InvalidError,
+        UnavailableError,
+        UnsupportedError,
+    )
+    from drawstring.bootstrapping import bootstrap
+    from drawstring.config.key_generators import register_key_generator
+    from drawstring.config.mergers import register_merger
+    from drawstring.entry import create, open
+    from drawstring.model.event import Event
+    from drawstring.model.result import CommitResult
+    from drawstring.query.scan import Scan
+    from drawstring.services.events import add_listener, remove_listener
+    from drawstring.services.metrics import MeterListener
+    from drawstring.table import Table
 
 __version__ = "0.1.0"
 
@@ -50,3 +54,37 @@ __all__ = [
     "register_merger",
     "remove_listener",
 ]
+
+_ROOMS = {
+    "CommitResult": "model.result",
+    "ConflictError": "base.errors",
+    "CorruptTableError": "base.errors",
+    "DrawstringError": "base.errors",
+    "Event": "model.event",
+    "InternalError": "base.errors",
+    "InvalidError": "base.errors",
+    "MeterListener": "services.metrics",
+    "Scan": "query.scan",
+    "Table": "table",
+    "UnavailableError": "base.errors",
+    "UnsupportedError": "base.errors",
+    "add_listener": "services.events",
+    "bootstrap": "bootstrapping",
+    "create": "entry",
+    "open": "entry",
+    "register_key_generator": "config.key_generators",
+    "register_merger": "config.mergers",
+    "remove_listener": "services.events",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for; a Python worker of Spark, which comes by for its task, asks for nothing."""
+    if name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,7 +38,9 @@ from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 from drawstring.write.pieces import in_pieces
 from drawstring.write.routes import IS_NEW, NEW_GROUP
-from drawstring.write.twice import WriteTwice
+
+if TYPE_CHECKING:  # a worker of Spark would load the services with it
+    from drawstring.write.twice import WriteTwice
 
 
 @dataclass(frozen=True, slots=True)
