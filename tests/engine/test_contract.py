@@ -171,16 +171,18 @@ def test_kept_rows_are_read_twice(started: Started) -> None:
     kept.release()
 
 
+@pytest.mark.parametrize("narrow", [True, False])
 @pytest.mark.parametrize("on", [("key",), ("key", "city")])
 def test_a_join_finds_keys_in_any_source_and_leaves_null_elsewhere(
-    started: Started, on: tuple[str, ...]
+    started: Started, on: tuple[str, ...], narrow: bool
 ) -> None:
     _, make = started
     sources = [("group-a", 0, 10), ("group-b", 10, 400), ("group-c", 2000, 2100)]
     schema = pa.schema([field for field in LOCATIONS if field.name in on or field.name == "file_id"])
     reader = locations if len(on) == 2 else locations_by_key
     kept = make(RIDES).persist()
-    found = {row["key"]: row["file_id"] for row in collected(kept.join_keys(on, sources, reader, schema))}
+    joined = kept.join_keys(on, sources, reader, schema, narrow=narrow)
+    found = {row["key"]: row["file_id"] for row in collected(joined)}
     kept.release()
     assert len(found) == 1000
     assert {key for key, file_id in found.items() if file_id == "group-a"} == {f"k{n}" for n in range(10)}
@@ -203,6 +205,16 @@ def test_a_join_may_keep_what_matches_nothing_on_the_right(started: Started) -> 
     assert sorted(alone) == ["group-a"] * 10 + ["group-b"] * 5
     assert sum(row["file_id"] == "group-a" for row in found if row["number"] is not None) == 10
     assert len(found) == 1015
+
+
+def test_keys_are_gathered_by_what_goes_with_them(started: Started) -> None:
+    _, make = started
+    kept = make(RIDES).persist()
+    sets = kept.keys(("key", "city"))
+    assert sorted(sets) == [("amsterdam",), ("berlin",), ("chennai",)]
+    assert sorted(sets["berlin",].keys.to_pylist()) == sorted(f"k{n}" for n in range(1, 1000, 3))
+    assert kept.tally(["city"]).rows == {("amsterdam",): 334, ("berlin",): 333, ("chennai",): 333}
+    kept.release()
 
 
 def test_an_engine_reads_sources(started: Started) -> None:

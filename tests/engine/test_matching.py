@@ -28,6 +28,7 @@ def read(batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[li
         yield [tuple(row.values()) for row in batch.to_pylist()]
 
 
+@pytest.mark.parametrize("narrow", [True, False])
 @pytest.mark.parametrize(
     ("keys", "sources", "expected"),
     [
@@ -42,12 +43,13 @@ def test_a_join_pairs_every_copy_of_a_key(
     keys: list[str],
     sources: list[tuple[str, list[str]]],
     expected: list[tuple[str, int, str | None]],
+    narrow: bool,
 ) -> None:
     _, make = started
     numbers = pa.array(range(len(keys)), pa.int64())
     kept = make(pa.table({"key": keys, "city": ["rome"] * len(keys), "number": numbers})).persist()
     named = [(file_id, [(key, "rome") for key in known] + [("a", "oslo")]) for file_id, known in sources]
-    joined = kept.join_keys(("key", "city"), named, places, FOUND)
+    joined = kept.join_keys(("key", "city"), named, places, FOUND, narrow=narrow)
     found = [(key, number, file_id) for rows in joined.run(read) for key, _, number, file_id in rows]
     kept.release()
     assert sorted(found, key=str) == sorted(expected, key=str)

@@ -12,12 +12,13 @@ import pyarrow as pa
 import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import DrawstringError
+from drawstring.engine.key_sets import KeySet
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.filegroups.settings import FileSettings
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.log_index import LogIndex, read_log_index
 from drawstring.formats.metadata import encode_compaction_plan
-from drawstring.index.bloom import BloomPruning, KeySet, MayHold
+from drawstring.index.bloom import BloomPruning, MayHold, SortedKeys
 from drawstring.index.look import TableLook
 from drawstring.index.protocol import IS_DELETED, KEY, LOCATION_SCHEMA
 from drawstring.model.files import FileSlice
@@ -141,7 +142,7 @@ def found_by_reading(look: TableLook, file_slice: FileSlice, wanted: Collection[
 
 def narrowed(look: TableLook, file_slice: FileSlice, wanted: Sequence[str]) -> FileSlice | None:
     """Return what the index wants to read of a slice."""
-    keys = {file_slice.partition: [KeySet.of(pa.array(wanted, pa.string()))]}
+    keys = {(file_slice.partition,): SortedKeys.of(KeySet(pa.array(wanted, pa.string()).unique()))}
     return MayHold(look.settings, look.instants, keys, BloomPruning(by_log_index=True))(file_slice)
 
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import drawstring
+from drawstring.engine.key_sets import KeyEnds, KeySet
 from drawstring.filegroups.keys import ReadKeys
 from drawstring.formats.key_summary import StoredSummary
-from drawstring.index import bloom
-from drawstring.index.bloom import KeySet
+from drawstring.index.bloom import SortedKeys
 from drawstring.model.files import FileSlice
 from tests.index.reference import Kind, Row, content, table_of
 
@@ -92,16 +92,6 @@ def test_a_global_index_asks_the_files_of_all_partitions(tmp_path: Path, reads: 
     ]
 
 
-def test_a_change_of_more_keys_than_tasks_are_told_goes_by_ranges(
-    tmp_path: Path, reads: Reads, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bloom, "KEY_BYTES_MAX", 100)
-    table = filled(tmp_path, Kind("BLOOM", COW))
-    table.upsert(table_of(rides(2, range(1000), fare=7)))
-    assert reads == ["g2-0000"]
-    assert len(content(table)) == 2500
-
-
 def test_a_key_that_only_a_log_file_has_is_found(tmp_path: Path) -> None:
     table = Kind("BUCKET", MOR, more=(("hoodie.bucket.index.num.buckets", "1"),)).create(str(tmp_path / "r"))
     table.upsert(table_of([("b", "rome", 1, 1), ("c", "rome", 1, 1)]))
@@ -127,11 +117,19 @@ def test_a_key_that_only_a_log_file_has_is_found(tmp_path: Path) -> None:
 def test_keys_are_cut_to_the_range_of_a_file(
     smallest: str | None, largest: str | None, found: list[str] | None
 ) -> None:
-    wanted = KeySet.of(pa.array(["c", "a", "b", "a"]))
+    wanted = SortedKeys.of(KeySet(pa.array(["c", "a", "b"])))
     cut = wanted.within(StoredSummary(3, smallest, largest))
     assert (None if cut is None or cut.keys is None else cut.keys.to_pylist()) == found
 
 
 def test_keys_that_java_sorts_otherwise_are_never_out_of_range() -> None:
-    wanted = KeySet.of(pa.array(["\uffee"]))
+    wanted = SortedKeys.of(KeySet(pa.array(["\uffee"])))
     assert wanted.within(StoredSummary(1, "a", "\U0001f600")) is wanted
+
+
+@pytest.mark.parametrize(
+    ("smallest", "largest", "stays"), [("a", "c", True), ("e", "e", True), ("f", "z", False)]
+)
+def test_too_many_keys_are_told_from_a_file_by_their_ends(smallest: str, largest: str, stays: bool) -> None:
+    wanted = SortedKeys.of(KeySet(KeyEnds("b", "e", True)))
+    assert wanted.within(StoredSummary(1, smallest, largest)) is (wanted if stays else None)

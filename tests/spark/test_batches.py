@@ -10,9 +10,10 @@ import pytest
 
 from drawstring.base.errors import InternalError
 from drawstring.engine.coalesce import coalesced
+from drawstring.engine.key_sets import KeySets, gather, together
 from drawstring.spark.batches import join_key, text_hash, with_types
 from drawstring.spark.packing import MAIN, ByGroup, ByHash, Together, Unpack, packed
-from drawstring.spark.wanted import HASHES_OF_A_PART_MAX, PARTS_MAX, key_hashes, wanted
+from drawstring.spark.wanted import wanted
 from drawstring.spark.worker import shares
 
 NUMBERS = pa.record_batch({"name": [f"n{i % 7}" for i in range(500)], "value": pa.array(range(500))})
@@ -99,9 +100,12 @@ def keys_from(start: int, count: int) -> pa.RecordBatch:
     return pa.record_batch({"key": [f"ride-{number:012d}" for number in range(start, start + count)]})
 
 
+def sets_from(*starts: int) -> list[KeySets]:
+    return [gather(iter([keys_from(start, 3000)]), ("key",), 1 << 20) for start in starts]
+
+
 def test_all_wanted_keys_and_few_others_are_let_through() -> None:
-    parts = [keys_from(0, 3000), keys_from(2000, 3000), keys_from(0, 0)]
-    said = wanted("key", [key_hashes(iter([part]), "key", n) for n, part in enumerate(parts)])
+    said = wanted("key", together(sets_from(0, 2000), 1 << 20))
     assert said is not None
     found = [batch for start in (0, 50_000) for batch in said(iter([keys_from(start, 50_000)]))]
     assert found[0]["key"][:5000].equals(keys_from(0, 5000)["key"])
@@ -109,14 +113,10 @@ def test_all_wanted_keys_and_few_others_are_let_through() -> None:
 
 
 def test_nothing_is_wanted_when_there_are_no_keys() -> None:
-    said = wanted("key", [])
+    said = wanted("key", {})
     assert said is not None
     assert list(said(iter([keys_from(0, 10)]))) == []
 
 
-def test_too_many_keys_are_not_gathered() -> None:
-    small = key_hashes(iter([keys_from(0, 10)]), "key", 0)
-    batch = keys_from(0, HASHES_OF_A_PART_MAX // 2 + 1)
-    assert key_hashes(iter([batch, batch]), "key", 0) is None
-    assert key_hashes(iter([keys_from(0, 10)]), "key", PARTS_MAX) is None
-    assert wanted("key", [small, None]) is None
+def test_nothing_is_left_out_when_keys_are_too_many_to_tell() -> None:
+    assert wanted("key", together(sets_from(0, 2000), 1000)) is None

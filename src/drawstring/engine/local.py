@@ -21,6 +21,7 @@ from drawstring.base.allocator import choose_allocator
 from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
 from drawstring.base.threads import at_once
 from drawstring.engine.grouping import GroupKey, split_by
+from drawstring.engine.key_sets import KeySet, KeySets
 from drawstring.engine.matching import WantedKeys, left_pairs, with_null_left
 from drawstring.engine.protocol import BatchFunction, TaskContext, TaskFunction
 from drawstring.engine.ranges import SortedRanges
@@ -81,6 +82,7 @@ class LocalRows:
         self._below = below
         self._kept: SpillingGroups | None = None
         self._tallies: dict[tuple[str, ...], Tally] = {}
+        self._wanted_keys: dict[tuple[str, ...], WantedKeys] = {}
 
     @property
     def schema(self) -> pa.Schema:
@@ -130,6 +132,10 @@ class LocalRows:
             self._tallies[columns] = Tally.of(self._source(), columns)
         return self._tallies[columns]
 
+    def keys(self, on: Sequence[str]) -> KeySets:
+        """Return the distinct keys by the other key columns; they are held in memory."""
+        return {group: KeySet(keys) for group, (keys, _) in self._wanted(on).groups.items()}
+
     def join_keys(
         self,
         on: Sequence[str],
@@ -138,13 +144,14 @@ class LocalRows:
         schema: pa.Schema,
         *,
         keep_right: bool = False,
+        narrow: bool = False,
     ) -> LocalRows:
         """Left-join with the rows of all sources; the keys of the left side are held in memory.
 
         With `keep_right` the sources are read a second time, so that what matches nothing streams by.
         """
         left = self if self._kept is not None else self.persist()
-        wanted = WantedKeys.of(left._source(), on)
+        wanted = left._wanted(on)
 
         def matches(source: T) -> tuple[pa.Table, np.ndarray]:
             return wanted.matches(read(source), schema)
@@ -172,6 +179,12 @@ class LocalRows:
                     yield with_null_left(alone, self._schema)
 
         return LocalRows(self._engine, joined_schema, joined, left._below)
+
+    def _wanted(self, on: Sequence[str]) -> WantedKeys:
+        columns = tuple(on)
+        if columns not in self._wanted_keys:
+            self._wanted_keys[columns] = WantedKeys.of(self._source(), columns)
+        return self._wanted_keys[columns]
 
     def exchange(self, by: Sequence[str]) -> LocalGroups:
         """Bring rows with equal values in `by` together."""

@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
+from drawstring.engine.key_sets import KeySets
 from drawstring.engine.tally import Tally
 
 T = TypeVar("T")
@@ -73,6 +74,13 @@ class Rows(Protocol):
         """Count the rows by the values of text columns, once for a handle; for a few values only."""
         ...
 
+    def keys(self, on: Sequence[str]) -> KeySets:
+        """Return the distinct values of the first key column by those of the others, once for a handle.
+
+        The rows have been kept. Too many keys are told by their ends.
+        """
+        ...
+
     def join_keys(
         self,
         on: Sequence[str],
@@ -81,13 +89,16 @@ class Rows(Protocol):
         schema: pa.Schema,
         *,
         keep_right: bool = False,
+        narrow: bool = False,
     ) -> Rows:
         """Left-join with the rows that `read(source)` yields for every source, columns `schema`.
 
         `on` are the key columns of both sides. The result has the columns of the left side and
         then those of `schema` that are not in `on`, null where nothing matched. A row on the left
         comes once for each match on the right, all of them in one batch. With `keep_right` rows of the
-        right side that match nothing come too, with null in all columns of the left side.
+        right side that match nothing come too, with null in all columns of the left side. `narrow` says that
+        the right side has few short values beside the keys, so that those of a small change may go through
+        the driver.
         """
         ...
 

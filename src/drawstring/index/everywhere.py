@@ -66,8 +66,6 @@ class GlobalIndex(Joining):
     def locate(self, rows: Rows, look: TableLook) -> Rows:
         """Join with the keys of the whole table, and say where each record goes and leaves."""
         sources = [each for path in look.partitions() for each in look.slices(path)]
-        if self.pruning is not None:
-            sources = self.pruning.candidates(rows, sources, look)
         moves = Moves(look.settings) if self.moves and not look.is_delete else None
         more = () if moves is None else moves.old_columns
         places = pa.schema(
@@ -78,7 +76,10 @@ class GlobalIndex(Joining):
                 *(pa.field(old_name(name), look.settings.schema.field(name).type) for name in more),
             ]
         )
-        joined = rows.join_keys((KEY,), sources, look.key_reader(places, more), places)
+        keys = rows.keys((KEY,))
+        reader = self.pruned(look.key_reader(places, more), keys, look)
+        narrow = moves is None or moves.is_narrow
+        joined = rows.join_keys((KEY,), sources, reader, places, narrow=narrow)
         settle = Settle(rows.schema, moves)
         return joined.map_batches(settle, settle.output_schema)
 

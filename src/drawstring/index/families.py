@@ -13,9 +13,11 @@ import pyarrow as pa
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import ConflictError
+from drawstring.engine.key_sets import KeySets
 from drawstring.engine.protocol import Rows
+from drawstring.filegroups.keys import ReadKeys
 from drawstring.filegroups.settings import FileSettings
-from drawstring.index.bloom import BloomPruning
+from drawstring.index.bloom import BloomPruning, ReadPruned
 from drawstring.index.look import TableLook
 from drawstring.model.files import FileSlice, file_id_of
 
@@ -69,6 +71,10 @@ class Joining:
     def can_index_log_files(self) -> bool:
         """Log files that tell of their keys take new records."""
         return self.pruning is not None and self.pruning.by_log_index
+
+    def pruned(self, read: ReadKeys, keys: KeySets, look: TableLook) -> ReadKeys | ReadPruned:
+        """Return what reads the keys of the slices that may have one of a change's."""
+        return read if self.pruning is None else self.pruning.before(read, keys, look)
 
     def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
         """Return None: only the table knows."""

@@ -41,9 +41,12 @@ class Moves:
     @property
     def old_columns(self) -> tuple[str, ...]:
         """Columns of old versions that have to be read."""
-        if isinstance(self._merger(), WholeMerger):
-            return ordering_fields(self.settings.config)
-        return tuple(self.settings.schema.names)
+        return ordering_fields(self.settings.config) if self.is_narrow else tuple(self.settings.schema.names)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether nothing but ordering values of old versions is read."""
+        return isinstance(self._merger(), WholeMerger)
 
     def deletes(self, rows: pa.RecordBatch) -> Array:
         """Tell which rows delete their key."""

@@ -32,11 +32,11 @@ class SimpleIndex(Joining):
 
     def locate(self, rows: Rows, look: TableLook) -> Rows:
         """Join with the keys of every slice in the partitions that the rows name."""
-        sources = [each for path in rows.distinct(PARTITION) for each in look.slices(path)]
-        if self.pruning is not None:
-            sources = self.pruning.candidates(rows, sources, look)
-        reader = look.key_reader(LOCATION_SCHEMA)
-        joined = rows.join_keys((KEY, PARTITION), sources, reader, LOCATION_SCHEMA)
+        on = (KEY, PARTITION)
+        keys = rows.keys(on)
+        sources = [each for (path,) in sorted(keys) for each in look.slices(path)]
+        reader = self.pruned(look.key_reader(LOCATION_SCHEMA), keys, look)
+        joined = rows.join_keys(on, sources, reader, LOCATION_SCHEMA, narrow=True)
         return joined.map_batches(one_home, pa.schema([*rows.schema, LOCATION_SCHEMA.field(ROUTE)]))
 
 

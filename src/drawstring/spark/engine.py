@@ -18,6 +18,7 @@ from pyspark import StorageLevel, cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from drawstring.base.errors import UnsupportedError
+from drawstring.engine.key_sets import KeySets, together, told_bytes
 from drawstring.engine.protocol import BatchFunction, TaskFunction
 from drawstring.engine.tally import Tally
 from drawstring.spark.failures import surfaced
@@ -30,14 +31,17 @@ from drawstring.spark.packing import (
     Splitter,
     Together,
     Unpack,
+    empty,
     plain,
 )
 from drawstring.spark.parquet_input import parquet_input
 from drawstring.spark.tasks import (
     AsTypes,
     Count,
-    GatherHashes,
+    FindPlaces,
+    GatherKeys,
     Ingest,
+    JoinPlaces,
     OnItems,
     Pack,
     PackSources,
@@ -46,10 +50,16 @@ from drawstring.spark.tasks import (
     read_row_groups,
 )
 from drawstring.spark.types import arrow_schema, spark_schema
-from drawstring.spark.wanted import Wanted, wanted
+from drawstring.spark.wanted import wanted
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+KEY_BYTES_MAX: Final = 32 << 20
+"""Text of keys up to which the driver, and every task that reads the table's keys, has them."""
+
+FEW_KEYS_BYTES_MAX: Final = 16 << 20
+"""Text of keys up to which every task with rows has what was found for them, and nothing is shuffled."""
 
 _TASKS_PER_CORE: Final = 16
 
@@ -120,6 +130,7 @@ class SparkRows:
         self._schema = schema
         self._steps = steps
         self._tallies: dict[tuple[str, ...], Tally] = {}
+        self._keys: dict[tuple[str, ...], KeySets] = {}
 
     @staticmethod
     def of(df: DataFrame) -> SparkRows:
@@ -173,25 +184,36 @@ class SparkRows:
         schema: pa.Schema,
         *,
         keep_right: bool = False,
+        narrow: bool = False,
     ) -> SparkRows:
-        """Left-join with the rows of all sources: both sides shuffled by the hash of the key.
+        """Left-join with the rows of all sources.
 
-        Rows of the sources stay where they were read when no key can match them (see `wanted`), unless
-        they are to be kept.
+        What is found for a few keys, and narrow, goes to every task that has rows. Else both sides are
+        shuffled by the hash of the key; rows of the sources stay where they were read when no key can match
+        them (see `wanted`), unless they are to be kept.
         """
         spark = self._df.sparkSession
+        sets = None if keep_right else self.keys(on)
+        if narrow and sets is not None and _are_few(sets):
+            return self._with_places(on, sources, read, schema, sets)
         split = ByHash(tuple(on), int(str(spark.conf.get("spark.sql.shuffle.partitions"))))
         join = JoinBuckets(plain(self._schema), schema, tuple(on), keep_right)
         both = self._packed(split)
         if sources:
             pickled = [cloudpickle.dumps(source) for source in sources]
-            wanted_keys = None if keep_right else self._wanted(on[0])
+            wanted_keys = None if sets is None else wanted(on[0], sets)
             function = PackSources(pickled, read, schema, split, wanted_keys)
-            # Keys of a file slice are read in less time than a task takes to begin.
-            tasks = min(len(sources), _READS_PER_CORE * spark.sparkContext.defaultParallelism)
-            numbers = spark.range(0, len(sources), 1, tasks)
-            both = numbers.mapInArrow(function, PACKED_DDL).union(both)
+            both = _numbers(spark, len(sources)).mapInArrow(function, PACKED_DDL).union(both)
         return SparkRows(_shuffled(both, None), join.schema, (join,))
+
+    def keys(self, on: Sequence[str]) -> KeySets:
+        """Return the distinct keys by the other key columns, whose rows are counted on the way."""
+        columns = tuple(on)
+        if columns not in self._keys:
+            found = self.run(GatherKeys(columns, KEY_BYTES_MAX))
+            self._keys[columns] = together([sets for _, sets in found], KEY_BYTES_MAX)
+            self._tallies.setdefault(columns[1:], Tally.sum(tally for tally, _ in found))
+        return self._keys[columns]
 
     def exchange(self, by: Sequence[str]) -> SparkRows:
         """Bring rows with equal values in `by` together; rows of a group keep their order."""
@@ -218,8 +240,25 @@ class SparkRows:
         """Let go of what was kept."""
         self._df.unpersist()
 
-    def _wanted(self, column: str) -> Wanted | None:
-        return wanted(column, self.run(GatherHashes(column)))
+    def _with_places(
+        self,
+        on: Sequence[str],
+        sources: Sequence[T],
+        read: Callable[[T], Iterator[pa.RecordBatch]],
+        schema: pa.Schema,
+        sets: KeySets,
+    ) -> SparkRows:
+        join = JoinBuckets(plain(self._schema), schema, tuple(on))
+        found: list[pa.RecordBatch] = []
+        if sources:
+            pickled = [cloudpickle.dumps(source) for source in sources]
+            function = FindPlaces(pickled, read, schema, tuple(on), sets)
+            numbers = _numbers(self._df.sparkSession, len(sources))
+            with surfaced():
+                parts = numbers.mapInArrow(function, "result binary").collect()
+            found = [pa.ipc.read_record_batch(pa.py_buffer(part.result), schema) for part in parts]
+        step = JoinPlaces(join, pa.concat_batches([empty(schema), *found]))
+        return SparkRows(self._df, join.schema, (*self._steps, step))
 
     def _packed(self, split: Splitter) -> DataFrame:
         function = Pack(Chain(self._steps), plain(self._schema), split)
@@ -242,6 +281,18 @@ def classic(spark: Any) -> SparkSession:
             " SPARK_REMOTE setting) to run its tasks"
         )
     return spark
+
+
+def _are_few(sets: KeySets) -> bool:
+    """Tell whether all tasks can have the keys, and what is found for them."""
+    size_bytes = told_bytes(sets)
+    return size_bytes is not None and size_bytes <= FEW_KEYS_BYTES_MAX
+
+
+def _numbers(spark: SparkSession, sources: int) -> DataFrame:
+    """Return the numbers of sources whose keys are read, which takes less time than a task to begin."""
+    tasks = min(sources, _READS_PER_CORE * spark.sparkContext.defaultParallelism)
+    return spark.range(0, sources, 1, tasks)
 
 
 def _shuffled(df: DataFrame, parts: int | None) -> DataFrame:

@@ -105,14 +105,14 @@ def packed(
                 pa.array(np.full(len(pieces), side, np.int32)),
                 pa.array(np.full(len(pieces), part, np.int32)),
                 pa.array(np.arange(number, number + len(pieces))),
-                _binary([piece.serialize() for _, piece in pieces]),
+                binary([piece.serialize() for _, piece in pieces]),
             ],
             schema=PACKED_SCHEMA,
         )
         number += len(pieces)
 
 
-def _binary(buffers: Sequence[pa.Buffer]) -> pa.Array:
+def binary(buffers: Sequence[pa.Buffer]) -> pa.Array:
     """Put buffers one after the other into a binary array, with one copy."""
     ends = np.cumsum([0, *(buffer.size for buffer in buffers)], dtype=np.int32)
     data = pa.py_buffer(b"".join(buffers))
@@ -180,13 +180,14 @@ class JoinBuckets:
         if side == LOOKED_UP:
             looked_up = list(self._decoded(rows, self.right))
             _, rows = next(sides, (MAIN, iter(())))
-        right = pa.concat_batches(looked_up or [_empty(self.right)])
-        yield from self._matched(coalesced(self._decoded(rows, self.left)), right)
+        right = pa.concat_batches(looked_up or [empty(self.right)])
+        yield from self.matched(coalesced(self._decoded(rows, self.left)), right)
 
     def _decoded(self, rows: Iterator[Bucketed], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         return (pa.ipc.read_record_batch(data, schema) for _, _, data in rows)
 
-    def _matched(self, batches: Iterator[pa.RecordBatch], right: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def matched(self, batches: Iterator[pa.RecordBatch], right: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Join batches of the main side with what is held of the other one."""
         keys = pc.dictionary_encode(join_key(right, self.on), null_encoding="encode")
         added = right.select([field.name for field in right.schema if field.name not in self.on])
         numbers = keys.indices.to_numpy(zero_copy_only=False)
@@ -203,7 +204,8 @@ class JoinBuckets:
             yield with_null_left(added.filter(pa.array(~is_met[numbers])), self.left)
 
 
-def _empty(schema: pa.Schema) -> pa.RecordBatch:
+def empty(schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch without rows."""
     return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
 
 

@@ -7,23 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark import TaskContext as SparkTask
 from pyspark import cloudpickle
 
 from drawstring.engine.coalesce import coalesced
+from drawstring.engine.key_sets import KeySets, gather, matching
 from drawstring.engine.protocol import TaskContext, TaskFunction
 from drawstring.engine.tally import Tally
 from drawstring.filegroups.cdc import read_task
 from drawstring.formats.parquet_read import read_parquet_groups
 from drawstring.spark.batches import with_types
-from drawstring.spark.packing import LOOKED_UP, MAIN, Chain, Splitter, packed
-from drawstring.spark.wanted import Wanted, key_hashes
+from drawstring.spark.packing import LOOKED_UP, MAIN, Chain, JoinBuckets, Splitter, binary, packed
+from drawstring.spark.wanted import Wanted
 from drawstring.spark.worker import work
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import StorageSpec
+
+_PARTS_OF_FULL_SIZE: Final = 4
 
 
 def _part() -> int:
@@ -206,10 +209,74 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class GatherHashes:
-    """Tells the hashes of a part's keys; None when they are too many."""
+class GatherKeys:
+    """Tells the keys of a part, and how many rows go with each value of the other key columns.
 
-    column: str
+    Attributes:
+        on: the key column, and the others.
+        bytes_max: text of keys up to which one part may tell them one by one, where there are few parts.
+    """
 
-    def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterable[bytes | None]:
-        return [key_hashes(batches, self.column, context.task)]
+    on: tuple[str, ...]
+    bytes_max: int
+
+    def __call__(
+        self, batches: Iterator[pa.RecordBatch], context: TaskContext
+    ) -> Iterable[tuple[Tally, KeySets]]:
+        # A part with a high number knows that there are many, which all come to the driver.
+        share = self.bytes_max // (1 + context.task // _PARTS_OF_FULL_SIZE)
+        tallies: list[Tally] = []
+        sets = gather(_counted(batches, self.on[1:], tallies), self.on, share)
+        return [(Tally.sum(tallies), sets)]
+
+
+def _counted(
+    batches: Iterator[pa.RecordBatch], by: Sequence[str], tallies: list[Tally]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        tallies.append(Tally.of((batch,), by))
+        yield batch
+
+
+@dataclass(frozen=True, slots=True)
+class FindPlaces:
+    """Reads the other side of a join, and yields what matches a few keys, one Arrow message a part.
+
+    Attributes:
+        sources: pickled.
+        read: reads one.
+        schema: of what it yields.
+        on: key columns.
+        sets: the keys.
+    """
+
+    sources: list[bytes]
+    read: Callable[[Any], Iterator[pa.RecordBatch]]
+    schema: pa.Schema
+    on: tuple[str, ...]
+    sets: KeySets
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with work():
+            rows = ReadSources(self.sources, self.read)(batches)
+            found = list(matching(rows, self.on, self.sets))
+            if found:
+                message = pa.concat_batches(found).serialize()
+                yield pa.RecordBatch.from_arrays([binary([message])], names=["result"])
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPlaces:
+    """The batch function that left-joins rows with the few that were found for their keys.
+
+    Attributes:
+        join: the columns of both sides.
+        found: rows of the right side.
+    """
+
+    join: JoinBuckets
+    found: pa.RecordBatch
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        plain = (with_types(batch, self.join.left) for batch in batches)
+        return self.join.matched(coalesced(plain), self.found)

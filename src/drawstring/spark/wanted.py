@@ -7,21 +7,15 @@ compares the keys themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from drawstring.engine.key_sets import KeySets, told_bytes
 from drawstring.spark.batches import text_hash
-
-HASHES_MAX: Final = 1 << 22
-"""Keys up to which a join is worth it: 16 MiB of hashes for every task."""
-
-HASHES_OF_A_PART_MAX: Final = 1 << 18
-PARTS_MAX: Final = 128
-"""Parts whose keys the driver gathers; with more of them a change is not small."""
 
 Hashes = np.ndarray[Any, np.dtype[np.uint32]]
 
@@ -57,22 +51,9 @@ def hashes_of(keys: pa.Array) -> Hashes:
     return (text_hash(keys.cast(pa.string())) >> np.uint64(32)).astype(np.uint32)
 
 
-def key_hashes(batches: Iterator[pa.RecordBatch], column: str, part: int) -> bytes | None:
-    """Return the hashes of the keys of one part, None when they are too many to gather."""
-    if part >= PARTS_MAX:
+def wanted(column: str, sets: KeySets) -> Wanted | None:
+    """Return the filter by the keys of a change, None where they are not told one by one."""
+    if told_bytes(sets) is None:
         return None
-    found, rows = [], 0
-    for batch in batches:
-        rows += batch.num_rows
-        if rows > HASHES_OF_A_PART_MAX:
-            return None
-        found.append(hashes_of(batch.column(column)))
-    return np.unique(np.concatenate(found)).tobytes() if found else b""
-
-
-def wanted(column: str, gathered: Sequence[bytes | None]) -> Wanted | None:
-    """Return the filter by what all parts found, None when there are too many keys."""
-    sizes = [len(part) for part in gathered if part is not None]
-    if len(sizes) < len(gathered) or sum(sizes) > HASHES_MAX * np.dtype(np.uint32).itemsize:
-        return None
-    return Wanted(column, np.unique(np.frombuffer(b"".join(part for part in gathered if part), np.uint32)))
+    hashes = [hashes_of(each.keys) for each in sets.values()]
+    return Wanted(column, np.unique(np.concatenate([np.zeros(0, np.uint32), *hashes])))

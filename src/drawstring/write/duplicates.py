@@ -29,12 +29,13 @@ def without_known(rows: Rows, index: Index, look: TableLook, *, fails: bool) -> 
         look: the table's slices.
         fails: whether a key that is there is an error.
     """
-    partitions = look.partitions() if index.is_global else rows.distinct(PARTITION)
-    slices = [each for path in partitions for each in look.slices(path)]
     on = (KEY,) if index.is_global else (KEY, PARTITION)
+    partitions = look.partitions() if index.is_global else sorted(path for (path,) in rows.keys(on))
+    slices = [each for path in partitions for each in look.slices(path)]
     texts = (KEY, _ELSEWHERE if index.is_global else PARTITION, _KNOWN)
     schema = pa.schema([*(pa.field(name, pa.string()) for name in texts), (IS_DELETED, pa.bool_())])
-    joined = rows.join_keys(on, slices, ReadLiveKeys(look.key_reader(schema)), schema)
+    reader = ReadLiveKeys(look.key_reader(schema))
+    joined = rows.join_keys(on, slices, reader, schema, narrow=True)
     return joined.map_batches(DropKnown(rows.schema, fails), rows.schema)
 
 
