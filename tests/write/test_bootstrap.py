@@ -15,7 +15,7 @@ import pytest
 
 import drawstring
 from drawstring import bootstrapping
-from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.filegroups.stitched import side_by_side
 from drawstring.services import transaction
 from drawstring.storage.local import LocalStorage
@@ -220,6 +220,10 @@ def test_a_source_is_a_folder_of_parquet_files_elsewhere(tmp_path: Path, source:
     (tmp_path / "full/notes.txt").touch()
     with pytest.raises(InvalidError, match="not empty"):
         drawstring.bootstrap(tmp_path / "full", source, **KEYS)
+    (source / "more.orc").touch()
+    with pytest.raises(UnsupportedError, match="ORC file"):
+        drawstring.bootstrap(tmp_path / "another", source, **KEYS)
+    (source / "more.orc").unlink()
     with pytest.raises(InvalidError, match="makes a table"):
         table = drawstring.open(tmp_path / "table")
         table.write("bootstrap", table.state.engine.rows(pa.schema([]), iter(())), {})

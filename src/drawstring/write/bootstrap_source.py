@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
 from drawstring.config.bootstrap_keys import BootstrapMode
 from drawstring.config.kinds import typed_columns
 from drawstring.config.options import WriteOptions
@@ -29,6 +29,7 @@ from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
 
 _ENDING: Final = ".parquet"
+_ORC: Final = ".orc"
 _DELTA: Final = "_delta_log"
 _HIDDEN: Final = ("_", ".")
 _GUESSES: Final = (pa.int32(), pa.int64(), pa.date32())
@@ -89,6 +90,7 @@ def look_at_source(
 
     Raises:
         InvalidError: it is no folder of Parquet files with the same columns, or laid out by other columns.
+        UnsupportedError: it has ORC files.
     """
     columns, asked = typed_columns(partition_by)[0], options.bootstrap
     decodes = asked.decodes(url_encode=bool(options.url_encode))
@@ -139,6 +141,12 @@ def _files_by_folder(storage: Storage) -> dict[str, list[FileStatus]]:
                 path=storage.full_uri(""),
             )
         is_hidden = any(part.startswith(_HIDDEN) for part in status.path.split("/"))
+        if status.path.endswith(_ORC) and not is_hidden:
+            raise UnsupportedError(
+                "the source has an ORC file, and this release bootstraps folders of Parquet files only:"
+                " write its rows to a new table",
+                path=storage.full_uri(status.path),
+            )
         if status.path.endswith(_ENDING) and not is_hidden:
             found[status.folder].append(status)
     if not found:
