@@ -23,7 +23,7 @@ from drawstring.engine.protocol import BatchFunction, TaskFunction
 from drawstring.engine.tally import Tally
 from drawstring.spark.failures import surfaced
 from drawstring.spark.packing import (
-    PACKED_DDL,
+    PACKED_SCHEMA,
     ByGroup,
     ByHash,
     Chain,
@@ -61,6 +61,10 @@ KEY_BYTES_MAX: Final = 32 << 20
 FEW_KEYS_BYTES_MAX: Final = 16 << 20
 """Text of keys up to which every task with rows has what was found for them, and nothing is shuffled."""
 
+_PACKED: Final = spark_schema(PACKED_SCHEMA)
+_RESULTS: Final = spark_schema(pa.schema([("result", pa.binary())]))
+"""Types of what tasks yield; a text that says so is parsed by the JVM, a tenth of a second the first time."""
+
 _TASKS_PER_CORE: Final = 16
 
 _READS_PER_CORE: Final = 4
@@ -95,7 +99,7 @@ class SparkEngine:
         numbers = self.spark.range(0, len(pickled), 1, slices)
         with surfaced():
             # As a DataFrame and not an RDD: those have Python workers of their own, to be started first.
-            found = numbers.mapInArrow(OnItems(pickled, task), "result binary").collect()
+            found = numbers.mapInArrow(OnItems(pickled, task), _RESULTS).collect()
         return [cloudpickle.loads(bytes(row.result)) for row in found]
 
     def read(
@@ -203,7 +207,7 @@ class SparkRows:
             pickled = [cloudpickle.dumps(source) for source in sources]
             wanted_keys = None if sets is None else wanted(on[0], sets)
             function = PackSources(pickled, read, schema, split, wanted_keys)
-            both = _numbers(spark, len(sources)).mapInArrow(function, PACKED_DDL).union(both)
+            both = _numbers(spark, len(sources)).mapInArrow(function, _PACKED).union(both)
         return SparkRows(_shuffled(both, None), join.schema, (join,))
 
     def keys(self, on: Sequence[str]) -> KeySets:
@@ -233,7 +237,7 @@ class SparkRows:
         """Run a task on every part that has rows and gather its results."""
         function = RunTask(Chain(self._steps), task)
         with surfaced():
-            found = self._df.mapInArrow(function, "result binary").collect()
+            found = self._df.mapInArrow(function, _RESULTS).collect()
         return [cloudpickle.loads(bytes(row.result)) for row in found]
 
     def release(self) -> None:
@@ -255,14 +259,14 @@ class SparkRows:
             function = FindPlaces(pickled, read, schema, tuple(on), sets)
             numbers = _numbers(self._df.sparkSession, len(sources))
             with surfaced():
-                parts = numbers.mapInArrow(function, "result binary").collect()
+                parts = numbers.mapInArrow(function, _RESULTS).collect()
             found = [pa.ipc.read_record_batch(pa.py_buffer(part.result), schema) for part in parts]
         step = JoinPlaces(join, pa.concat_batches([empty(schema), *found]))
         return SparkRows(self._df, join.schema, (*self._steps, step))
 
     def _packed(self, split: Splitter) -> DataFrame:
         function = Pack(Chain(self._steps), plain(self._schema), split)
-        return self._df.mapInArrow(function, PACKED_DDL)
+        return self._df.mapInArrow(function, _PACKED)
 
     def _unpacked(self, df: DataFrame) -> SparkRows:
         schema = plain(self._schema)

@@ -29,7 +29,6 @@ from drawstring.engine.matching import left_pairs, with_null_left
 from drawstring.engine.protocol import BatchFunction
 from drawstring.spark.batches import join_key, text_hash, with_types
 
-PACKED_DDL: Final = "bucket string, side int, part int, number bigint, data binary"
 PACKED_SCHEMA: Final = pa.schema(
     [
         ("bucket", pa.string()),
