@@ -78,12 +78,6 @@ NO_OPERATIONS = (
         ("append",),
     ),
     Refusal(
-        "overwriting on consistent",
-        "not available with a consistent hashing index",
-        lambda kind: kind.index == "consistent",
-        ("insert_overwrite", "insert_overwrite_table"),
-    ),
-    Refusal(
         "cluster on bucket",
         "cannot be clustered",
         lambda kind: kind.index == "bucket",

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
+from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
 from drawstring.index.consistent import key_hashes
 from drawstring.index.rings import FIRST, FOLDERS, Ring, load_ring
 from drawstring.index.xxhash import xxhash32
@@ -110,7 +110,15 @@ def test_a_write_that_is_to_wait_for_a_pending_resizing_names_it(tmp_path: Path)
         table.upsert(table.scan().to_arrow().slice(0, 1), **CONSISTENT, **waits)
 
 
-def test_overwrites_are_refused(tmp_path: Path) -> None:
-    table = golden("v9_idx_consistent", tmp_path)
-    with pytest.raises(UnsupportedError, match="consistent hashing"):
-        table.insert_overwrite(table.scan().to_arrow().slice(0, 1), **CONSISTENT)
+@pytest.mark.parametrize("name", ["v6_idx_consistent", "v9_idx_consistent", "v9_idx_consistent_split"])
+def test_partitions_that_real_hudi_wrote_are_overwritten(name: str, tmp_path: Path) -> None:
+    table = golden(name, tmp_path)
+    rows = table.scan().to_arrow()
+    kept, path = rows.slice(0, 1), rows["_hoodie_partition_path"][0].as_py()
+    others = [row for row in rows.to_pylist() if row["_hoodie_partition_path"] != path]
+    keys = sorted(row["_hoodie_record_key"] for row in [*others, *kept.to_pylist()])
+    table.insert_overwrite(kept, **CONSISTENT)
+    assert sorted(table.scan().to_arrow()["_hoodie_record_key"].to_pylist()) == keys
+    table.upsert(table.scan().to_arrow(), **CONSISTENT)
+    assert sorted(table.scan().to_arrow()["_hoodie_record_key"].to_pylist()) == keys
+    assert [each for each in table.validate().findings if each.severity == "error"] == []

@@ -185,3 +185,37 @@ def test_hudi_goes_on_with_the_new_ring_of_a_dropped_partition(referee: Referee,
     history.upsert([row(number, 300) for number in range(0, 75, 5)])
     history.table.compact()
     assert_both_read(referee, history)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case(9, "MERGE_ON_READ", "avro"),
+        pytest.param(Case(8, "MERGE_ON_READ"), marks=pytest.mark.long),
+        pytest.param(Case(6, "MERGE_ON_READ", "avro"), marks=pytest.mark.long),
+    ],
+    ids=str,
+)
+def test_hudi_goes_on_with_the_new_rings_of_overwritten_partitions(
+    referee: Referee, tmp_path: Path, case: Case
+) -> None:
+    history = create(str(tmp_path / "rides"), case, properties=RING)
+    rows = [row(number, 100) for number in range(60)]
+    history.upsert(rows)
+    there = [each for each in rows if each["city"] == rows[0]["city"]]
+    history.table.insert_overwrite(table_of([row(0, 50), row(63, 50)]))
+    history.model.delete(there)
+    history.model.upsert([row(0, 50), row(63, 50)])
+    assert_both_read(referee, history)
+    hudi_writes(referee, history, "upsert", [row(number, 200) for number in range(0, 70, 3)], **RING)
+    assert_both_read(referee, history)
+    history.table = drawstring.open(history.path)
+    history.table.insert_overwrite_table(table_of([row(number, 60) for number in (0, 3, 1)]))
+    history.model.rows.clear()
+    history.model.upsert([row(number, 60) for number in (0, 3, 1)])
+    assert_both_read(referee, history)
+    hudi_writes(referee, history, "upsert", [row(number, 300) for number in range(0, 75, 5)], **RING)
+    history.table = drawstring.open(history.path)
+    history.upsert([row(number, 400) for number in range(0, 75, 10)])
+    history.table.compact()
+    assert_both_read(referee, history)

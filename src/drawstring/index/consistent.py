@@ -34,19 +34,26 @@ class ConsistentIndex(Hashing):
         hash_fields: the fields of a compound key that are hashed.
         storage: opens the table.
         timeline: which resizings completed.
+        overwrite: the instant of a write that gives all partitions which it writes to new file groups.
     """
 
     def __init__(
-        self, bucket_count: int, hash_fields: tuple[str, ...], storage: StorageSpec, timeline: Timeline
+        self,
+        bucket_count: int,
+        hash_fields: tuple[str, ...],
+        storage: StorageSpec,
+        timeline: Timeline,
+        overwrite: str = "",
     ) -> None:
         self.bucket_count = bucket_count
         self.hash_fields = hash_fields
         self._storage = storage
         self._timeline = timeline
+        self._overwrite = overwrite
         self._rings: dict[str, Ring] = {}
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self.bucket_count, self.hash_fields, self._storage, self._timeline
+        return self.bucket_count, self.hash_fields, self._storage, self._timeline, self._overwrite
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.__init__(*state)  # type: ignore[misc]
@@ -91,11 +98,20 @@ class ConsistentIndex(Hashing):
             if load_ring(storage, partition, self._timeline.has_completed, confirms=True) is None:
                 save_first_ring(storage, partition, self.bucket_count)
 
+    def overwriting(self, instant: str) -> ConsistentIndex:
+        """Return the index of a write that replaces what is in its partitions.
+
+        Args:
+            instant: requested time of the write.
+        """
+        return ConsistentIndex(self.bucket_count, self.hash_fields, self._storage, self._timeline, instant)
+
     def ring(self, partition: str) -> Ring:
-        """Return the ring of a partition as it is, or begins."""
+        """Return the ring of a partition as it is, or begins; of an overwrite as it is going to be."""
         if partition not in self._rings:
             found = load_ring(open_spec(self._storage), partition, self._timeline.has_completed)
-            self._rings[partition] = found or Ring.first(partition, self.bucket_count)
+            ring = found or Ring.first(partition, self.bucket_count)
+            self._rings[partition] = ring.renewed(partition, self._overwrite) if self._overwrite else ring
         return self._rings[partition]
 
 

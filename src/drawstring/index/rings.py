@@ -5,7 +5,7 @@ r"""Hashing metadata of the consistent hashing index: which file group a stretch
 A key belongs to the node with the smallest value that is not less than its hash. Each partition has a
 ring, in a file `<instant>.hashing_meta`: the first one, at instant 00000000000000, follows from the
 partition's name and the number of buckets alone; every resizing that completes adds another, and so does
-dropping the partition.
+what drops or overwrites the partition.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from drawstring.base.clock import Ids
 from drawstring.base.errors import CorruptTableError
 from drawstring.index.xxhash import Hashes
 from drawstring.model.files import join_path
@@ -90,9 +89,15 @@ class Ring:
         values, prefixes = (tuple(each) for each in zip(*pairs, strict=True))
         return Ring(values, prefixes, self.buckets, self.sequence + 1)
 
-    def renewed(self, ids: Ids) -> Ring:
-        """Return the ring of the same stretches with other file groups, after a partition was dropped."""
-        return Ring(self.values, tuple(ids.uuid() for _ in self.values), self.buckets, self.sequence + 1)
+    def renewed(self, partition: str, instant: str) -> Ring:
+        """Return the ring of the same stretches with other file groups; every process comes to the same.
+
+        Args:
+            partition: partition path.
+            instant: of the write that replaces the file groups.
+        """
+        named = (f"{instant}/{value}/{partition}".encode() for value in self.values)
+        return Ring(self.values, tuple(map(_uuid, named)), self.buckets, self.sequence + 1)
 
     def middle(self, prefix: str) -> int | None:
         """Return the hash in the middle of a node's stretch; None for one that cannot be divided."""
@@ -184,12 +189,12 @@ def save_first_ring(storage: Storage, partition: str, buckets: int) -> None:
 
 
 def save_ring(storage: Storage, partition: str, ring: Ring, instant: str) -> None:
-    """Put the ring that a resizing or a drop leads to; it counts once that completed."""
+    """Put the ring that a resizing, a drop or an overwrite leads to; it counts once that completed."""
     storage.put(_path(partition, instant + _RING), ring.encode(partition, instant))
 
 
 def confirm_ring(storage: Storage, partition: str, instant: str) -> None:
-    """Note that the resizing of a ring completed, for when the timeline does not tell any more."""
+    """Note that what a ring comes from completed, for when the timeline does not tell any more."""
     storage.put_if_absent(_path(partition, instant + _COMMIT), b"")
 
 
@@ -198,9 +203,8 @@ def renew_rings(
     partitions: Iterable[str],
     is_completed: Callable[[str], bool],
     instant: str,
-    ids: Ids,
 ) -> list[str]:
-    """Put new rings for partitions that are dropped; they count once that completed.
+    """Put new rings for partitions that are dropped or overwritten; they count once that completed.
 
     The ids of file groups follow from the ring, and those that were replaced cannot come again.
 
@@ -208,18 +212,18 @@ def renew_rings(
         storage: the table's.
         partitions: paths of the partitions.
         is_completed: tells whether the resizing of an instant completed.
-        instant: what drops them.
-        ids: names the file groups.
+        instant: what replaces their file groups.
 
     Returns:
         The partitions that have rings; of a table with another index none.
     """
-    renewed = []
-    if has_rings(storage):
-        for partition in partitions:
+    renewed: list[str] = []
+    asked = list(partitions)
+    if asked and has_rings(storage):
+        for partition in asked:
             ring = load_ring(storage, partition, is_completed)
             if ring is not None:
-                save_ring(storage, partition, ring.renewed(ids), instant)
+                save_ring(storage, partition, ring.renewed(partition, instant), instant)
                 renewed.append(partition)
     return renewed
 
@@ -240,7 +244,7 @@ def sweep_rings(storage: Storage, partition: str, start: str) -> None:
 
 
 def drop_rings(storage: Storage, instant: str) -> None:
-    """Delete the rings of a resizing or a drop that did not complete or is undone: older ones count again."""
+    """Delete the rings of what did not complete or is undone: older ones count again."""
     found = (status for folder in FOLDERS for status in storage.list_tree(folder))
     storage.delete([status.path for status in found if status.name.partition(".")[0] == instant])
 
@@ -251,7 +255,10 @@ def _path(partition: str, name: str) -> str:
 
 def _prefix(partition: str, start: int, end: int) -> str:
     """Return the id that Hudi makes of a stretch: a UUID of version 3 of these bytes alone."""
-    data = struct.pack(">qq", start, end) + partition.encode()
+    return _uuid(struct.pack(">qq", start, end) + partition.encode())
+
+
+def _uuid(data: bytes) -> str:
     digest = bytearray(hashlib.md5(data, usedforsecurity=False).digest())
     digest[6] = digest[6] & 0x0F | 0x30
     digest[8] = digest[8] & 0x3F | 0x80

@@ -68,8 +68,9 @@ def _refuse_replaced(facts: WriteFacts, index: ConsistentIndex) -> None:
     for partition, file_id in lookup.view().replaced_groups():
         if index.has_group(partition, file_id):
             raise UnsupportedError(
-                f"file group {file_id} of the consistent hashing index was replaced, by an overwrite or a"
-                " deletion of its partition: this release cannot write to such a table; use Apache Hudi",
+                f"file group {file_id} of the consistent hashing index was replaced by another engine, and no"
+                " reader would see rows that are written to it: give the partition new file groups first, by"
+                " overwriting it (insert_overwrite)",
                 path=partition,
             )
 

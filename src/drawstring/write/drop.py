@@ -19,7 +19,6 @@ from drawstring.engine.protocol import Rows
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.formats.metadata import encode_requested_replace
 from drawstring.index.protocol import PARTITION
-from drawstring.index.rings import confirm_ring, renew_rings
 from drawstring.model.commit import CommitMetadata, WriteOperation
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
@@ -31,6 +30,7 @@ from drawstring.timeline.table_schema import table_schema_json
 from drawstring.txn.state import TableState
 from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import plan_write
+from drawstring.write.renewed_rings import renewed_rings
 from drawstring.write.replaced import replaced_groups
 from drawstring.write.verbs import VERBS
 
@@ -107,11 +107,8 @@ def drop_listed(
             replaced=replaced,
         )
         make_way(session, timeline, options, metadata)
-        storage, ids = session.state.storage, session.state.ids
-        renewed = renew_rings(storage, replaced, timeline.has_completed, time, ids)
-        completed = transaction.commit(metadata)
-    for partition in renewed:
-        confirm_ring(storage, partition, time)
+        with renewed_rings(session, timeline, replaced, time):
+            completed = transaction.commit(metadata)
     result = replace(
         CommitResult.of(completed, DELETE_PARTITION, (), watch.seconds()),
         partitions_dropped=len(replaced),

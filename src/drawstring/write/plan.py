@@ -73,8 +73,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
     """
     config = facts.session.config
     check_against(options, config)
-    index = choose_index(options, config, facts.session.state.storage.spec, facts.timeline)
-    _check_index(index, verb, config)
+    index = _index(facts, verb, options)
     needed = _needed_columns(config, verb, index)
     schema_json, schema = _schema_after(facts, without_meta(normalise(incoming)), verb, needed)
     key_schema = _key_schema(schema, config, needed)
@@ -109,13 +108,12 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
     )
 
 
-def _check_index(index: Index, verb: Verb, config: TableConfig) -> None:
-    """Refuse what an index cannot do."""
+def _index(facts: WriteFacts, verb: Verb, options: WriteOptions) -> Index:
+    """Return the index of a write; refuse what it cannot do."""
+    config = facts.session.config
+    index = choose_index(options, config, facts.session.state.storage.spec, facts.timeline)
     if verb.replaces and isinstance(index, ConsistentIndex):
-        raise UnsupportedError(
-            f"{verb.operation} is not available with a consistent hashing index: the ids of its file groups"
-            " cannot come again; delete the rows, or write to another table"
-        )
+        index = index.overwriting(facts.time)
     if index.is_hashed and not config.record_key_fields:
         raise InvalidError("a bucket index needs key columns, which the table does not have: use SIMPLE")
     if index.is_hashed and not verb.hashes:
@@ -123,6 +121,7 @@ def _check_index(index: Index, verb: Verb, config: TableConfig) -> None:
             "append makes a new file group of every batch, and in a table with a bucket index the key says"
             " which file group a record is in: use insert, or a table with hoodie.index.type=SIMPLE"
         )
+    return index
 
 
 def _combines(verb: Verb, options: WriteOptions) -> bool:

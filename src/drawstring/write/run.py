@@ -44,6 +44,7 @@ from drawstring.write.merge_batches import HOME, AtHome
 from drawstring.write.partial import PartialRows
 from drawstring.write.place import PlaceGroups, PlaceNew
 from drawstring.write.plan import WritePlan, plan_write, setting_only
+from drawstring.write.renewed_rings import renewed_rings
 from drawstring.write.replaced import replaced_groups
 from drawstring.write.sizing import Sizer
 from drawstring.write.twice import write_twice
@@ -117,15 +118,19 @@ def write_feed(
                 transaction.abandon()
                 return CommitResult("", None, asked.name, seconds=watch.seconds())
             make_way(session, facts.timeline, options, metadata)
-            completed = transaction.commit(metadata)
+            with renewed_rings(session, facts.timeline, _overwritten(verb, metadata), facts.time):
+                completed = transaction.commit(metadata)
         watch.lap("commit")
-        counted = plan.twice.once(stats) if plan.twice else stats
-        done = CommitResult.of(completed, asked.name, counted, watch.seconds())
+        done = CommitResult.of(completed, asked.name, _once(plan, stats), watch.seconds())
         result = told_commit(state, session.config, done, watch.laps)
         tidy(session, options)
     timeline = Timeline.of((*facts.timeline.instants, completed))
     _look_after(Committed(state, session.config, options, timeline, stats), asked)
     return result
+
+
+def _once(plan: WritePlan, stats: list[WriteStat]) -> list[WriteStat]:
+    return plan.twice.once(stats) if plan.twice else stats
 
 
 def _look_after(written: Committed, asked: Verb) -> None:
@@ -161,6 +166,8 @@ def _planned(
     facts = WriteFacts(session, timeline, session.store.new_time(timeline))
     plan = setting_only(plan_write(facts, feed.schema, verb, options), feed.sets, options)
     check_buckets(facts, plan.index, options)
+    if verb.replaces:
+        return facts, plan
     return facts, replace(plan, twice=write_twice(facts, plan.index, options))
 
 
@@ -232,6 +239,11 @@ def _run(rows: Rows, task: PlaceGroups) -> list[WriteStat]:
     if task.twice is not None:
         rows = rows.map_batches(task.twice, rows.schema)
     return rows.exchange(task.grouping).run(task)
+
+
+def _overwritten(verb: Verb, metadata: CommitMetadata) -> set[str]:
+    """Return the partitions whose file groups are new ones."""
+    return {stat.partition for stat in metadata.stats} | {*metadata.replaced} if verb.replaces else set()
 
 
 def _replaced(verb: Verb, stats: list[WriteStat], lookup: SliceLookup) -> dict[str, tuple[str, ...]]:
