@@ -55,6 +55,16 @@ def test_decoded_filter_has_all_its_keys_and_encodes_to_the_same_text(count: int
     assert decoded.encode() == text
 
 
+@pytest.mark.parametrize("added", [1, 10, 3_000])
+def test_keys_added_to_a_decoded_filter_give_the_text_of_a_filter_of_all(added: int) -> None:
+    keys = long_keys(61_000 + added)
+    decoded = BloomFilter.decode(BloomFilter.build(keys[:61_000]).encode(), "DYNAMIC_V0")
+    assert not decoded.contains(keys[61_000:]).any()
+    decoded.add(keys[61_000:])
+    assert decoded.contains(keys[61_000:]).all()
+    assert decoded.encode() == BloomFilter.build(keys).encode()
+
+
 def test_simple_filter_of_the_jvm_is_read() -> None:
     text = text_of(VECTORS["simple"]["filter"])
     bloom = BloomFilter.decode(text, "SIMPLE")
@@ -89,6 +99,13 @@ def test_shortened_filter_is_refused() -> None:
     text = BloomFilter.build(long_keys(10)).encode()
     with pytest.raises(CorruptTableError, match="damaged"):
         BloomFilter.decode(text[:-400], "DYNAMIC_V0")
+
+
+@pytest.mark.parametrize("wrong", ["*", "=", "é", "\n"])
+def test_a_letter_that_is_not_base64_far_from_the_head_is_refused(wrong: str) -> None:
+    text = BloomFilter.build(long_keys(10)).encode()
+    with pytest.raises(CorruptTableError, match="damaged"):
+        BloomFilter.decode(text[:-50] + wrong + text[-49:], "DYNAMIC_V0")
 
 
 def test_filter_of_an_unknown_type_is_refused() -> None:

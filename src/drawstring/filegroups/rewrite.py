@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from typing import Final, TypeAlias
 
@@ -35,7 +36,7 @@ from drawstring.filegroups.stitched import base_rows_of
 from drawstring.filegroups.virtual_keys import as_stored, keyed
 from drawstring.formats.base_files import Selection
 from drawstring.formats.base_footer import BaseFooter, base_footer
-from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows, stored_summary
+from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows
 from drawstring.merge.choose import WholeMerger, merger_of
 from drawstring.merge.order import wins_over
 from drawstring.merge.versions import comparable, ordering_fields, ordering_of
@@ -78,32 +79,40 @@ def rewrite_slice(
     footer = _footer(storage, target)
     overlay = _overlay(changes, settings)
     log = overlay.change_log if isinstance(overlay, Overlay) else None
-    kept = overlay.lay_over(_base_rows(storage, target, settings))
+    kept = overlay.lay_over(_base_rows(storage, target, settings, footer))
     looks_late = isinstance(overlay, Overlay) and _looks_late(footer, changes, settings.config)
-    if looks_late and _changes_nothing(settings, storage, target, changes):
+    changes_nothing = partial(_changes_nothing, settings, storage, target, changes, footer)
+    if looks_late and changes_nothing():
         return None
     held = _until_a_change(kept, overlay)
     if not (overlay.has_changed or looks_late):
         is_through = len(held) < _BATCHES_HELD
-        if not overlay.has_new if is_through else _changes_nothing(settings, storage, target, changes):
+        if not overlay.has_new if is_through else changes_nothing():
             return None
     writer = _successor(settings, storage, target, context, footer)
     try:
         for batch in chain(held, kept):
             writer.write(as_stored(batch, writer.name, settings.config), is_known=True)
-        written = 0
-        for records, is_known in overlay.surviving_records():
-            written += records.num_rows
-            for batch in records.to_batches():
-                writer.write(stamp.apply(batch, writer.name), is_known=is_known)
-                if log and not is_known:
-                    log.inserted(batch)
+        written = _write_survivors(writer, overlay, stamp)
     except BaseException:
         writer.abort()
         raise
     cdc_files = log.write(storage, target, context) if log else {}
     stat = writer.close(inserts=written - overlay.updates, updates=overlay.updates, deletes=overlay.deletes)
     return replace(stat, cdc_files=cdc_files)
+
+
+def _write_survivors(writer: BaseFileWriter, overlay: Overlay | PatchingOverlay, stamp: Stamp) -> int:
+    """Write the records that no base row won over, and return how many they are."""
+    log = overlay.change_log if isinstance(overlay, Overlay) else None
+    written = 0
+    for records, is_known in overlay.surviving_records():
+        written += records.num_rows
+        for batch in records.to_batches():
+            writer.write(stamp.apply(batch, writer.name), is_known=is_known)
+            if log and not is_known:
+                log.inserted(batch)
+    return written
 
 
 def extend_slice(
@@ -127,10 +136,11 @@ def extend_slice(
     Raises:
         CorruptTableError: the base file is missing or damaged.
     """
-    writer = _successor(settings, storage, target, context, _footer(storage, target))
+    former = _footer(storage, target)
+    writer = _successor(settings, storage, target, context, former)
     log = ChangeLog(settings) if settings.config.cdc_enabled else None
     try:
-        for batch in _base_rows(storage, target, settings):
+        for batch in _base_rows(storage, target, settings, former):
             writer.write(as_stored(batch, writer.name, settings.config), is_known=True)
         kept = writer.rows
         for batch in added:
@@ -167,7 +177,11 @@ def _successor(
 
 
 def _base_rows(
-    storage: Storage, target: FileSlice, settings: FileSettings, schema: pa.Schema | None = None
+    storage: Storage,
+    target: FileSlice,
+    settings: FileSettings,
+    footer: BaseFooter,
+    schema: pa.Schema | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a slice's base file, its own name left out, what repeats as dictionaries.
 
@@ -177,7 +191,8 @@ def _base_rows(
     schema = schema or physical(settings.full_schema)
     columns = [name for name in schema.names if name != FILE_NAME]
     if target.base.source is None:
-        batches = read_parquet_rows(storage, target.base.status.path, columns, tuple(REPEATING))
+        path = target.base.status.path
+        batches = read_parquet_rows(storage, path, columns, tuple(REPEATING), footer.metadata)
     else:
         full = settings.full_schema
         batches = base_rows_of(storage, target.base, Selection(columns), full, settings.config)
@@ -222,13 +237,15 @@ def _until_a_change(
     return held
 
 
-def _changes_nothing(settings: FileSettings, storage: Storage, target: FileSlice, changes: Changes) -> bool:
+def _changes_nothing(
+    settings: FileSettings, storage: Storage, target: FileSlice, changes: Changes, footer: BaseFooter
+) -> bool:
     """Look through a base file for a row that the changes change, by the columns that tell."""
-    if _has_new_for_sure(storage, target, changes):
+    if _has_new_for_sure(footer, target, changes):
         return False
     overlay = _overlay(changes, settings, logs_changes=False)
     told_by = _telling(settings) if isinstance(overlay, Overlay) else None
-    for _ in overlay.lay_over(_base_rows(storage, target, settings, told_by)):
+    for _ in overlay.lay_over(_base_rows(storage, target, settings, footer, told_by)):
         if overlay.has_changed:
             return False
     return not overlay.has_new
@@ -242,12 +259,12 @@ def _telling(settings: FileSettings) -> pa.Schema:
     return pa.schema([full.field(name) for name in names if name in full.names])
 
 
-def _has_new_for_sure(storage: Storage, target: FileSlice, changes: Changes) -> bool:
+def _has_new_for_sure(footer: BaseFooter, target: FileSlice, changes: Changes) -> bool:
     """Ask the filter of a base file whether it lacks one of the first keys, so that nobody need look."""
     keys = changes.records.column(RECORD_KEY).slice(0, _KEYS_ASKED).combine_chunks()
     if target.base is None or target.base.source is not None or not len(keys):
         return False
-    bloom = stored_summary(storage, target.base.status.path).bloom_filter()
+    bloom = footer.bloom_filter()
     return bloom is not None and not bloom.contains(keys).all()
 
 

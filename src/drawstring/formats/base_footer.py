@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from drawstring.formats.bloom import BloomFilter
 from drawstring.formats.file_errors import about_file
-from drawstring.formats.key_summary import FILTER, FILTER_TYPE, reusable_filter
+from drawstring.formats.key_summary import FILTER, FILTER_TYPE, StoredSummary, reusable_filter
 from drawstring.storage.protocol import Storage
 
 
@@ -26,9 +26,15 @@ class BaseFooter:
 
     def reusable_filter(self) -> BloomFilter | None:
         """Return the bloom filter for the file that takes this one's place; None when it needs a new one."""
+        return reusable_filter(self._filter_entries(), self.metadata.num_rows)
+
+    def bloom_filter(self) -> BloomFilter | None:
+        """Return the bloom filter; None where there is none that can be asked."""
+        return StoredSummary.of(self._filter_entries(), self.metadata.num_rows).bloom_filter()
+
+    def _filter_entries(self) -> dict[str, str]:
         entries: Mapping[bytes, bytes] = self.metadata.metadata or {}
-        texts = {name: entries.get(name.encode(), b"").decode() for name in (FILTER, FILTER_TYPE)}
-        return reusable_filter(texts, self.metadata.num_rows)
+        return {name: entries.get(name.encode(), b"").decode() for name in (FILTER, FILTER_TYPE)}
 
     def greatest(self, column: str) -> Any:
         """Return the greatest value of a column that is not nested; None where that is not known."""

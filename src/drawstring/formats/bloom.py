@@ -15,7 +15,6 @@ blocks of keys of one length, a position at a time.
 from __future__ import annotations
 
 import base64
-import binascii
 import math
 import struct
 from collections.abc import Iterator
@@ -27,6 +26,8 @@ import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.base.javahash import utf8_parts
+from drawstring.formats.base64_parts import Base64Text
+from drawstring.formats.bloom_bits import BloomBits
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -68,9 +69,10 @@ class BloomFilter:
         self.type_code = type_code
         self.capacity = capacity
         self._rows_max = max(1, -(-keys_max // capacity))
-        self._rows = [np.zeros(shape.bits, np.bool_)]
+        self._rows = [BloomBits(shape.bits)]
         self._added = 0
         self._count = 0
+        self._text = ""
 
     @property
     def keys(self) -> int:
@@ -106,7 +108,7 @@ class BloomFilter:
 
     @staticmethod
     def decode(text: str, type_code: str) -> BloomFilter:
-        """Return the filter of a footer.
+        """Return the filter of a footer. Bits are decoded when somebody asks for them.
 
         Args:
             text: base64 of the filter.
@@ -119,13 +121,19 @@ class BloomFilter:
         if type_code not in (SIMPLE, DYNAMIC):
             raise UnsupportedError(f"Bloom filters of type {type_code!r} cannot be read.")
         try:
-            data = base64.b64decode(text, validate=True)
-            return _decode_simple(data) if type_code == SIMPLE else _decode_dynamic(data)
-        except (binascii.Error, struct.error, ValueError) as error:
+            data = Base64Text(text.encode("ascii"))
+            if not data.is_whole:
+                raise ValueError("it is not base64")
+            bloom = _decode_simple(data) if type_code == SIMPLE else _decode_dynamic(data)
+        except (struct.error, ValueError) as error:
             raise CorruptTableError(f"A bloom filter of type {type_code} is damaged: {error}") from error
+        bloom._text = text
+        return bloom
 
     def encode(self) -> str:
         """Return the filter as a footer holds it."""
+        if self._text:
+            return self._text
         images = [_encode_row(self.shape, row) for row in self._rows]
         if self.type_code == DYNAMIC:
             head = DYNAMIC_HEAD.pack(
@@ -146,15 +154,21 @@ class BloomFilter:
         Args:
             keys: record keys, without nulls.
         """
+        if not len(keys):
+            return
+        self._text = ""
         for row, part in self._placed(keys):
             bits = self._rows[row]
+            bits.expect(len(part) * self.shape.hashes)
             for _, texts in _blocks(part):
                 for positions in _positions(texts, self.shape):
-                    bits[positions] = True
+                    bits.set(positions)
 
     def contains(self, keys: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Tell for each key whether it may be in the filter; a no is certain."""
         found: Array = np.zeros(len(keys), np.bool_)
+        for bits in self._rows:
+            bits.expect(len(keys) * self.shape.hashes)
         for members, texts in _blocks(keys):
             found[members] = self._contains(texts)
         return found
@@ -168,7 +182,7 @@ class BloomFilter:
         matches: Array = np.ones((len(self._rows), len(texts)), np.bool_)
         for step, positions in enumerate(_positions(texts, self.shape)):
             for row, bits in enumerate(self._rows):
-                matches[row] &= bits[positions]
+                matches[row] &= bits.are_set(positions)
             if step == _FIRST_BITS and narrows:
                 left = np.flatnonzero(matches.any(axis=0))
                 if len(left) * 2 <= len(texts):
@@ -178,7 +192,7 @@ class BloomFilter:
                     return found
         return np.asarray(matches.any(axis=0))
 
-    def restored(self, rows: list[Array], count: int) -> BloomFilter:
+    def restored(self, rows: list[BloomBits], count: int) -> BloomFilter:
         """Take over the rows of a decoded filter, `count` keys of which are in the last one."""
         self._rows = rows
         self._count = count
@@ -190,7 +204,7 @@ class BloomFilter:
         start, room = self._added, self._rows_max * self.capacity
         self._added += len(keys)
         wanted = min(self._rows_max, max(1, -(-self._added // self.capacity)))
-        self._rows.extend(np.zeros(self.shape.bits, np.bool_) for _ in range(wanted - len(self._rows)))
+        self._rows.extend(BloomBits(self.shape.bits) for _ in range(wanted - len(self._rows)))
         self._count = self._added - (wanted - 1) * self.capacity
         for row in range(start // self.capacity, wanted):
             first = max(start, row * self.capacity)
@@ -202,22 +216,21 @@ class BloomFilter:
             yield from ((row, rest.filter(pa.array(in_turn == row))) for row in np.unique(in_turn).tolist())
 
 
-def _encode_row(shape: BloomShape, bits: Array) -> bytes:
-    head = SIMPLE_HEAD.pack(VERSION, shape.hashes, MURMUR, shape.bits)
-    return head + np.packbits(bits, bitorder="little").tobytes()
+def _encode_row(shape: BloomShape, bits: BloomBits) -> bytes:
+    return SIMPLE_HEAD.pack(VERSION, shape.hashes, MURMUR, shape.bits) + bits.image()
 
 
-def _decode_simple(data: bytes) -> BloomFilter:
+def _decode_simple(data: Base64Text) -> BloomFilter:
     shape, bits = _decode_row(data, 0)
     return BloomFilter(shape, 1, 1, SIMPLE).restored([bits], 0)
 
 
-def _decode_dynamic(data: bytes) -> BloomFilter:
-    _, hashes, _, bits, capacity, count, rows = DYNAMIC_HEAD.unpack_from(data)
+def _decode_dynamic(data: Base64Text) -> BloomFilter:
+    _, hashes, _, bits, capacity, count, rows = DYNAMIC_HEAD.unpack(data.part(0, DYNAMIC_HEAD.size))
     shape = BloomShape(bits, hashes)
     row_bytes = SIMPLE_HEAD.size + (bits + 7) // 8
-    if capacity < 1 or rows * row_bytes != len(data) - DYNAMIC_HEAD.size:
-        raise ValueError(f"{rows} rows of {bits} bits do not fill {len(data)} bytes")
+    if min(capacity, rows) < 1 or rows * row_bytes != data.size - DYNAMIC_HEAD.size:
+        raise ValueError(f"{rows} rows of {bits} bits do not fill {data.size} bytes")
     images = [_decode_row(data, DYNAMIC_HEAD.size + row * row_bytes) for row in range(rows)]
     if any(other != shape for other, _ in images):
         raise ValueError("its rows differ in shape")
@@ -227,13 +240,12 @@ def _decode_dynamic(data: bytes) -> BloomFilter:
     return BloomFilter(shape, capacity, keys_max).restored([row for _, row in images], count)
 
 
-def _decode_row(data: bytes, start: int) -> tuple[BloomShape, Array]:
-    version, hashes, kind, bits = SIMPLE_HEAD.unpack_from(data, start)
+def _decode_row(data: Base64Text, start: int) -> tuple[BloomShape, BloomBits]:
+    version, hashes, kind, bits = SIMPLE_HEAD.unpack(data.part(start, SIMPLE_HEAD.size))
     start += SIMPLE_HEAD.size
-    image = np.frombuffer(data[start : start + (bits + 7) // 8], np.uint8)
-    if (version, kind) != (VERSION, MURMUR) or bits < 1 or len(image) * 8 < bits:
+    if (version, kind) != (VERSION, MURMUR) or bits < 1 or data.size < start + (bits + 7) // 8:
         raise ValueError(f"version {version}, hash type {kind}, {bits} bits")
-    return BloomShape(bits, hashes), np.unpackbits(image, count=bits, bitorder="little").view(np.bool_)
+    return BloomShape(bits, hashes), BloomBits(bits, data, start)
 
 
 def key_positions(key: pa.Array, shape: BloomShape) -> Iterator[int]:

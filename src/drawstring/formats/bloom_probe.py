@@ -1,20 +1,17 @@
 """Asking a bloom filter about a few keys as it stands in a footer, without decoding it.
 
-    base64   AAAA BBBB CCCC    byte n of the filter is byte n % 3 of the quartet n // 3
-
 A filter of 60,000 keys is 430 KB of text, while a key's answer hangs on the bits of at most k bytes a row,
 most often of two or three.
 """
 
 from __future__ import annotations
 
-import binascii
 import struct
 from collections.abc import Sequence
-from typing import Final
 
 import pyarrow as pa
 
+from drawstring.formats.base64_parts import Base64Text
 from drawstring.formats.bloom import (
     DYNAMIC,
     DYNAMIC_HEAD,
@@ -25,9 +22,6 @@ from drawstring.formats.bloom import (
     BloomShape,
     key_positions,
 )
-
-_QUARTET: Final = 4
-_TRIPLET: Final = 3
 
 
 def may_have_any(text: bytes, type_code: str, keys: Sequence[str]) -> bool:
@@ -53,18 +47,17 @@ class _Rows:
     """
 
     def __init__(self, text: bytes, type_code: str) -> None:
-        self._text = text
+        self._data = data = Base64Text(text)
         at, rows = 0, 1
         if type_code == DYNAMIC:
-            head = DYNAMIC_HEAD.unpack(self._bytes(0, DYNAMIC_HEAD.size))
+            head = DYNAMIC_HEAD.unpack(data.part(0, DYNAMIC_HEAD.size))
             at, rows = DYNAMIC_HEAD.size, head[-1]
         elif type_code != SIMPLE:
             raise ValueError(f"type {type_code}")
-        version, hashes, kind, bits = SIMPLE_HEAD.unpack(self._bytes(at, SIMPLE_HEAD.size))
+        version, hashes, kind, bits = SIMPLE_HEAD.unpack(data.part(at, SIMPLE_HEAD.size))
         size = SIMPLE_HEAD.size + (bits + 7) // 8
-        length = len(text) // _QUARTET * _TRIPLET - text[-2:].count(b"=")
-        if (version, kind) != (VERSION, MURMUR) or min(bits, rows) < 1 or length != at + rows * size:
-            raise ValueError(f"{rows} rows of {bits} bits do not fill {length} bytes")
+        if (version, kind) != (VERSION, MURMUR) or min(bits, rows) < 1 or data.size != at + rows * size:
+            raise ValueError(f"{rows} rows of {bits} bits do not fill {data.size} bytes")
         self._shape = BloomShape(bits, hashes)
         self._starts = [at + row * size + SIMPLE_HEAD.size for row in range(rows)]
 
@@ -78,10 +71,4 @@ class _Rows:
         return True
 
     def _bit(self, start: int, position: int) -> int:
-        return self._bytes(start + position // 8, 1)[0] >> position % 8 & 1
-
-    def _bytes(self, start: int, count: int) -> bytes:
-        quartet, skipped = divmod(start, _TRIPLET)
-        end = -(-(start + count) // _TRIPLET)
-        data = binascii.a2b_base64(self._text[quartet * _QUARTET : end * _QUARTET], strict_mode=True)
-        return data[skipped : skipped + count]
+        return self._data.part(start + position // 8, 1)[0] >> position % 8 & 1

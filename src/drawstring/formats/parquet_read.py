@@ -95,7 +95,11 @@ def read_parquet(storage: Storage, path: str, query: ParquetQuery = _EVERYTHING)
 
 
 def read_parquet_rows(
-    storage: Storage, path: str, columns: Sequence[str], dictionaries: Sequence[str]
+    storage: Storage,
+    path: str,
+    columns: Sequence[str],
+    dictionaries: Sequence[str],
+    metadata: pq.FileMetaData | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield all rows of a file that is going to be written anew.
 
@@ -104,12 +108,13 @@ def read_parquet_rows(
         path: its path relative to the table's root.
         columns: top-level columns to yield; those that the file lacks are left out.
         dictionaries: text columns to yield dictionary-encoded, as the writer wants them.
+        metadata: the file's footer, if it was read before.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
     """
     with about_file(path), storage.open(path) as file:
-        yield from _batches(file, ParquetQuery(columns, dictionaries=dictionaries))
+        yield from _batches(file, ParquetQuery(columns, dictionaries=dictionaries), metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,13 +265,15 @@ def _columns_of(parquet: pq.ParquetFile) -> pa.Schema:
     return pa.schema([field.remove_metadata() for field in parquet.schema_arrow])
 
 
-def _batches(file: pa.NativeFile, query: ParquetQuery) -> Iterator[pa.RecordBatch]:
+def _batches(
+    file: pa.NativeFile, query: ParquetQuery, metadata: pq.FileMetaData | None = None
+) -> Iterator[pa.RecordBatch]:
     if not isinstance(file, pa.BufferReader) and file.size() <= _SMALL_FILE_BYTES:
         file = pa.BufferReader(file.read_buffer())
     if query.where is not None:
         yield from _matching(file, query, query.where)
         return
-    parquet = _open(file, dictionaries=query.dictionaries)
+    parquet = _open(file, metadata, query.dictionaries)
     names = _wanted(query, _columns_of(parquet))
     yield from _rows(file, parquet, range(parquet.num_row_groups), names, query)
 
