@@ -12,6 +12,7 @@ from hudi_options import UNCOMPACTED
 from ride import Workload, run
 
 import drawstring
+from drawstring import create  # all of the package is loaded now, as other peers load theirs
 
 SETTINGS = {
     "mor": ("MERGE_ON_READ", {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}),
@@ -28,7 +29,7 @@ class Peer:
             self.compact = self._compact
 
     def bulk_insert(self, file: str) -> None:
-        table = drawstring.create(
+        table = create(
             self._work.table,
             pq.read_schema(file),
             name="rides",
