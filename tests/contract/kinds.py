@@ -39,7 +39,7 @@ BARE_DIMENSIONS: dict[str, tuple[str, ...]] = {
     "storage": ("parquet", "avro"),
     "version": ("8", "9"),
     "order": ("event", "commit"),
-    "layout": ("hive", "time", "keys"),
+    "layout": ("time", "keys"),
     "files": ("bare", "bare_cdc"),
 }
 """Tables whose updates go to log blocks with some of the columns."""
