@@ -63,6 +63,23 @@ def check_places(table: Table) -> None:
     assert len(set(keys.to_pylist())) == len(keys)
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"hoodie.clustering.plan.strategy.partition.selected": "rome"},
+        {"hoodie.clustering.plan.strategy.partition.regex.pattern": "ro.*"},
+    ],
+    ids=["selected", "pattern"],
+)
+def test_buckets_of_other_partitions_than_asked_for_stay(told: dict[str, str]) -> None:
+    table = table_of()
+    table.upsert(rides(*((key, "pisa", ts, fare) for key, _, ts, fare in ROWS)))
+    assert table.cluster(**MORE, **told) is not None
+    assert [len(ring_of(table, city).values) for city in ("pisa", "rome")] == [2, 4]
+    assert table.cluster(**MORE) is not None
+    assert len(ring_of(table, "pisa").values) == 4
+
+
 @versions
 def test_large_buckets_are_split_and_small_ones_merged(version: int) -> None:
     table = table_of(version)

@@ -199,13 +199,14 @@ def _planned(
 ) -> ClusteringPlan | None:
     asked = options.clustering
     lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
-    if has_rings(session.state.storage):
-        return plan_rings(session, lookup, timeline, lookup.partitions(), options)
-    taken = lookup.view().in_services()
     hour = datetime.fromtimestamp(session.state.clock.now_ms() / 1000, UTC).hour
+    partitions = partitions_to_cluster(asked.partitions or lookup.partitions(), asked, hour)
+    if has_rings(session.state.storage):
+        return plan_rings(session, lookup, timeline, partitions, options)
+    taken = lookup.view().in_services()
     slices = {
         partition: [each for each in lookup.slices(partition) if (partition, each.file_id) not in taken]
-        for partition in partitions_to_cluster(asked.partitions or lookup.partitions(), asked, hour)
+        for partition in partitions
     }
     sorts = bare(asked.plan_strategy) != BASE_FILES
     settled = _settled(session, timeline, slices, parameters(asked)) if sorts else frozenset()
