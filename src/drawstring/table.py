@@ -107,7 +107,8 @@ class Table(TableServices):
     ) -> CommitResult:
         """Set columns of the rows that fulfil a condition.
 
-        A row whose ordering column is set to less than it was stays as it was, as in Hudi's UPDATE.
+        A row whose ordering column is set to less than it was stays as it was, as in Hudi's UPDATE, and is
+        not counted.
 
         Args:
             where: a SQL predicate, or a pyarrow expression, as in `scan`; None for all rows.

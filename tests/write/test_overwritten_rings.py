@@ -91,6 +91,23 @@ def test_an_overwrite_that_dies_at_any_step_happens_or_does_not(version: int, na
         assert (orphans(table), leftovers(table)) == ([], []), step
 
 
+def test_rings_of_archived_overwrites_go() -> None:
+    table = table_of(9)
+    few = {
+        "hoodie.keep.min.commits": "3",
+        "hoodie.keep.max.commits": "4",
+        "hoodie.clean.commits.retained": "2",
+    }
+    counts = []
+    for ts in range(2, 16):
+        table.insert_overwrite(rides(("k1", "rome", ts, 1.0)), **few)
+        names = [each.name for each in table.state.storage.list_tree(FOLDERS[0]) if "rome" in each.path]
+        counts.append(len(names))
+    assert max(counts) < 16
+    table.upsert(rides(("k1", "rome", 20, 2.0), ("k2", "rome", 20, 2.0)))
+    assert held(table) == [("k1", "rome", 20, 2.0), ("k2", "rome", 20, 2.0), PISA]
+
+
 @pytest.mark.parametrize("rows", [ROMANS, []], ids=["overwritten", "dropped"])
 def test_a_partition_whose_ring_another_engine_left_as_it_was_is_mended_by_overwriting_it(rows: Any) -> None:
     table = table_of(9)
