@@ -55,7 +55,8 @@ class Merging:
         on: what source and target are matched on.
         aliases: what expressions call source and target.
         clauses: what is to be done.
-        is_upsert: whether rows of one key are combined as in an upsert; none of them is a delete then.
+        is_upsert: whether a row is for the record of its key and partition path, and rows of one record are
+            combined as in an upsert; none of them is a delete then.
     """
 
     rows: Rows
@@ -92,7 +93,7 @@ class BoundMerge:
         sides: columns of both.
         clauses: checked.
         query: the target's rows.
-        is_upsert: whether rows of one key are combined.
+        is_upsert: as in `Merging`.
         kept: what is to be let go of.
     """
 
@@ -131,7 +132,7 @@ class BoundMerge:
                 "a table with a global index takes a merge that inserts when it matches on the record key"
                 f" alone: match on {', '.join(keys)}"
             )
-        arrive = ArriveToMerge(self.sides, self.clauses, plan.prepare.config)
+        arrive = ArriveToMerge(self.sides, self.clauses, plan.prepare.config, self.is_upsert)
         source = self.rows.map_batches(arrive, arrive.schema).persist()
         self.kept.append(source)
         keeps = any(clause.when is When.BY_SOURCE for clause in self.clauses)
@@ -139,7 +140,7 @@ class BoundMerge:
         if arrive.knows_partitions and not keeps:
             touched = set(source.distinct(TOUCHED))
             slices = [task for task in slices if task.file_slice.partition in touched]
-        read = ReadToMerge(self.sides, self.clauses)
+        read = ReadToMerge(self.sides, self.clauses, self.is_upsert)
         joined = source.join_keys((JOINED,), slices, read, read.schema, keep_right=keeps)
         is_routed = plan.index.is_hashed or plan.index.is_global or not finds
         apply = ApplyClauses(self.clauses, self.sides, plan.prepare, ROUTE if is_routed else HOME)

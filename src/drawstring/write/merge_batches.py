@@ -53,11 +53,14 @@ class ArriveToMerge:
         sides: columns of both.
         clauses: which tell the columns that are looked at.
         config: the table as its key generator has to see it.
+        by_record: whether the rows are for the record that has their key and partition path, rather than
+            for those with equal columns: nulls have a path too, and different values may have the same.
     """
 
     sides: Sides
     clauses: tuple[Clause, ...]
     config: TableConfig
+    by_record: bool = False
 
     @property
     def knows_partitions(self) -> bool:
@@ -84,7 +87,7 @@ class ArriveToMerge:
         """Prepare a stream of batches.
 
         Raises:
-            InvalidError: a column that is matched on does not fit the table's type.
+            InvalidError: a column that is matched on does not fit the table's type, or makes no key.
         """
         sides, generator, schema = self.sides, KeyGenerator(self.config), self.schema
         kinds = pa.schema([sides.target.field(name).with_nullable(True) for name in sides.matched_on])
@@ -97,7 +100,8 @@ class ArriveToMerge:
                 if self.knows_partitions
                 else pa.nulls(len(rows), pa.string())
             )
-            added = [join_text(named.columns, _NO_TARGET), pa.repeat(True, len(rows)), touched]
+            asked = generator.keys_and_paths(named) if self.by_record else named.columns
+            added = [join_text(asked, _NO_TARGET), pa.repeat(True, len(rows)), touched]
             columns = [*added, *(rows.column(name) for name in self.columns)]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -109,10 +113,12 @@ class ReadToMerge:
     Attributes:
         sides: columns of both.
         clauses: which tell the columns that are looked at.
+        by_record: as in `ArriveToMerge`.
     """
 
     sides: Sides
     clauses: tuple[Clause, ...]
+    by_record: bool = False
 
     @property
     def schema(self) -> pa.Schema:
@@ -130,11 +136,11 @@ class ReadToMerge:
         """Read one slice."""
         schema, names = self.schema, target_columns(self.clauses, self.sides)
         for batch in read_slice(task):
+            record = (record_keys(batch, self.sides.config), pa.repeat(task.file_slice.partition, len(batch)))
             matched = [batch.column(name) for name in self.sides.matched_on]
             columns = [
-                join_text(matched, _NO_SOURCE),
-                record_keys(batch, self.sides.config),
-                pa.repeat(task.file_slice.partition, len(batch)),
+                join_text(record if self.by_record else matched, _NO_SOURCE),
+                *record,
                 pa.repeat(task.file_slice.file_id, len(batch)),
                 *(batch.column(name) for name in names),
             ]
