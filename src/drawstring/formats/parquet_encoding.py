@@ -14,7 +14,7 @@ takes several times as long as copying them. The same sample tells:
 
     one value alone                as it is, for its pages are a few bytes
     with a dictionary              with the codec
-    plain                          with the codec, if it makes the sample shorter by `GAIN_MIN`
+    plain, or a boolean            with the codec, if rows are few or it saves `GAIN_MIN` of the sample
 """
 
 from __future__ import annotations
@@ -72,8 +72,9 @@ def encodings_of(rows: pa.Table, codec: str) -> Encodings:
         codec: by Arrow's name, for columns that it makes shorter.
     """
     chosen = Encodings([], {})
-    for field, column in zip(rows.schema, rows.columns, strict=True):
-        has_dictionary, is_shortened = _told_by_sample(field, column)
+    sample = _sample(rows)
+    for field, column in zip(rows.schema, sample.columns, strict=True):
+        has_dictionary, is_shortened = _told_by_sample(field, column, rows.num_rows)
         leaves = _leaves(field.type, field.name)
         if has_dictionary:
             chosen.dictionaries.extend(leaves)
@@ -100,21 +101,22 @@ def _is_float(kind: pa.DataType) -> bool:
     return bool(pa.types.is_floating(kind))
 
 
-def _told_by_sample(field: pa.Field, column: pa.ChunkedArray) -> tuple[bool, bool]:
-    """Tell whether a column gets a dictionary, and whether its pages get the file's codec."""
+def _told_by_sample(field: pa.Field, sample: pa.ChunkedArray, rows: int) -> tuple[bool, bool]:
+    """Tell whether a column of so many rows gets a dictionary, and whether its pages get the file's codec."""
     kind = field.type
-    if pa.types.is_nested(kind) or pa.types.is_null(kind) or not len(column):
+    if pa.types.is_nested(kind) or pa.types.is_null(kind) or not rows:
         return True, True
-    sample = _sample(column)
+    is_small = len(sample) == rows
     values = sample.drop_null()
+    if pa.types.is_boolean(kind) or field.name in _UNIQUE:
+        return field.name not in _UNIQUE, is_small or _gains(values)
     distinct = len(pc.unique(values))
     if pa.types.is_dictionary(kind):
         return True, distinct > 1
-    if pa.types.is_boolean(kind):
-        return True, _gains(values)
-    repeating = _distinct_expected(len(values), len(column) * len(values) / len(sample) * DISTINCT_SHARE)
-    has_dictionary = field.name not in _UNIQUE and distinct <= max(1.0, repeating)
-    return has_dictionary, distinct > 1 if has_dictionary else _gains(values)
+    repeating = _distinct_expected(len(values), rows * len(values) / len(sample) * DISTINCT_SHARE)
+    if distinct <= max(1.0, repeating):
+        return True, distinct > 1
+    return False, is_small or _gains(values)
 
 
 def _gains(values: pa.ChunkedArray) -> bool:
@@ -126,14 +128,13 @@ def _gains(values: pa.ChunkedArray) -> bool:
     return len(pa.compress(plain, codec="zstd", asbytes=True)) < len(plain) * (1 - GAIN_MIN)
 
 
-def _sample(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return stretches of a column, spread evenly, or all of a short one."""
-    rows = len(column)
-    if rows <= STRETCHES * STRETCH_ROWS:
-        return column
-    starts = (number * rows // STRETCHES for number in range(STRETCHES))
-    chunks = [chunk for start in starts for chunk in column.slice(start, STRETCH_ROWS).chunks]
-    return pa.chunked_array(chunks, column.type)
+def _sample(rows: pa.Table) -> pa.Table:
+    """Return stretches of the rows, spread evenly, or all of few."""
+    count = rows.num_rows
+    if count <= STRETCHES * STRETCH_ROWS:
+        return rows
+    starts = (number * count // STRETCHES for number in range(STRETCHES))
+    return pa.concat_tables([rows.slice(start, STRETCH_ROWS) for start in starts]).combine_chunks()
 
 
 def _distinct_expected(draws: int, values: float) -> float:
