@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import subprocess
 import sys
@@ -33,3 +34,12 @@ def test_every_public_name_is_there_and_is_listed() -> None:
     for name in drawstring.__all__:
         assert inspect.isclass(getattr(drawstring, name)) or callable(getattr(drawstring, name))
     assert not hasattr(drawstring, "upsert")
+
+
+def test_type_checkers_tell_of_misspelt_public_names() -> None:
+    defined = {
+        each.name
+        for each in ast.parse(inspect.getsource(drawstring)).body
+        if isinstance(each, ast.FunctionDef)
+    }
+    assert "__getattr__" not in defined, "to a checker a module with it has every name"

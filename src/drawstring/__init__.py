@@ -78,12 +78,14 @@ _ROOMS = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import what is asked for; a Python worker of Spark, which comes by for its task, asks for nothing."""
-    if name not in _ROOMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
-    return found
+if not TYPE_CHECKING:  # A checker that saw this would take every misspelt name for one of ours.
+
+    def __getattr__(name: str) -> Any:
+        """Import what is asked for; a Python worker of Spark, which comes by for its task, asks nothing."""
+        if name not in _ROOMS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
+        return found
 
 
 def __dir__() -> list[str]:
