@@ -86,6 +86,20 @@ def test_an_address_that_cannot_be_opened_says_why(uri: str, kind: type[Exceptio
         open_storage(uri)
 
 
+def test_a_file_of_no_bytes_takes_the_place_of_another_but_never_of_one_that_must_be_absent(
+    tmp_path: Path,
+) -> None:
+    storage = open_storage(tmp_path)
+    storage.put("f", b"x")
+    assert not storage.put_if_absent("f", b"")
+    assert storage.read("f") == b"x"
+    storage.put("f", b"")
+    assert storage.read("f") == b""
+    assert storage.put_if_absent("a/b/g", b"")
+    assert not storage.put_if_absent("a/b/g", b"")
+    assert [status.path for status in storage.list_tree("")] == ["a/b/g", "f"]
+
+
 def test_a_folder_without_permission_is_the_users_to_fix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,7 +108,7 @@ def test_a_folder_without_permission_is_the_users_to_fix(
 
     monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(InvalidError, match="refuses access") as caught:
-        open_storage(tmp_path).put("f", b"")
+        open_storage(tmp_path).put("f", b"x")
     assert caught.value.path == "f"
     assert os.listdir(tmp_path) == []
 
@@ -105,7 +119,7 @@ def test_a_file_system_that_fails_is_unavailable(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(UnavailableError, match=r"No space left.*check the disk") as caught:
-        open_storage(tmp_path).put("x", b"")
+        open_storage(tmp_path).put("x", b"x")
     assert caught.value.path == "x"
 
 

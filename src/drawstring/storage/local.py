@@ -1,8 +1,8 @@
 """Files of this machine, or of a file system mounted on it.
 
 Whole files come into place at once: a temporary sibling is renamed over the target (`put`), or
-linked to it (`put_if_absent`: a hard link fails when the target exists). `create` writes in place,
-so that what a killed writer left lies where its marker says.
+linked to it (`put_if_absent`: a hard link fails when the target exists); one of no bytes is whole as soon as
+it is there. `create` writes in place, so that what a killed writer left lies where its marker says.
 
 A table may come from strangers, so links in it are refused; its root may be one. What is no file and no
 folder, such as a link that leads nowhere, is listed among the files: it stands where one should be, and
@@ -56,14 +56,7 @@ class LocalStorage:
 
     def list_files(self, folder: str) -> list[FileStatus]:
         """List the files directly in a folder, sorted by path."""
-        found = []
-        for entry in self._entries(folder):
-            # A file can vanish between the listing and the look at it.
-            with suppress(FileNotFoundError):
-                if not is_hidden(entry.name) and not _is_folder(entry):
-                    status = entry.stat(follow_symlinks=False)
-                    found.append(_status(joined(folder, entry.name), status))
-        return sorted(found, key=_by_path)
+        return sorted(_files_of(folder, self._entries(folder)), key=_by_path)
 
     def list_folders(self, folder: str) -> list[str]:
         """List the paths of the folders directly in a folder, sorted."""
@@ -71,11 +64,13 @@ class LocalStorage:
 
     def list_tree(self, folder: str) -> list[FileStatus]:
         """List all files below a folder, sorted by path."""
-        found, todo = [], [folder]
+        found: list[FileStatus] = []
+        todo = [folder]
         while todo:
             current = todo.pop()
-            found += self.list_files(current)
-            todo += self.list_folders(current)
+            entries = self._entries(current)
+            found += _files_of(current, entries)
+            todo += [joined(current, entry.name) for entry in entries if _is_folder(entry)]
         return sorted(found, key=_by_path)
 
     def exists(self, path: str) -> bool:
@@ -102,14 +97,20 @@ class LocalStorage:
     def put(self, path: str, data: bytes) -> None:
         """Write a whole file at once."""
         full = self._full(path)
-        with _translated(path), self._temporary(full, data) as temporary:
-            os.replace(temporary, full)
+        with _translated(path):
+            if not data and _made_empty(full):
+                return
+            with self._temporary(full, data) as temporary:
+                os.replace(temporary, full)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Write a whole file unless it exists; False when it does."""
         full = self._full(path)
         if os.path.lexists(full):
             return False
+        if not data:
+            with _translated(path):
+                return _made_empty(full)
         with _translated(path), self._temporary(full, data) as temporary:
             try:
                 os.link(temporary, full)
@@ -192,11 +193,16 @@ class LocalStorage:
 
     def _without_links(self, path: str) -> str:
         """Return the path in the file system, having made sure that no link leads elsewhere."""
-        full = self._root
+        full = self._root.rstrip("/")
+        is_there = True
         for part in path.split("/"):
-            full = os.path.join(full, part)
-            if os.path.islink(full):
-                raise _linked(path)
+            full = f"{full}/{part}"
+            if is_there:
+                try:
+                    if stat.S_ISLNK(os.lstat(full).st_mode):
+                        raise _linked(path)
+                except (OSError, ValueError):
+                    is_there = False
         return full
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
@@ -248,10 +254,28 @@ def _make_way(full: str) -> None:
     _drop_checksum(full)
 
 
+def _made_empty(full: str) -> bool:
+    """Make a file of no bytes, which is whole at once; False where there is something already."""
+    _make_way(full)
+    try:
+        with open(full, "xb"):
+            return True
+    except FileExistsError:
+        return False
+
+
 def _drop_checksum(full: str) -> None:
     folder, name = os.path.split(full)
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(folder, f".{name}.crc"))
+
+
+def _files_of(folder: str, entries: Iterable[os.DirEntry[str]]) -> Iterator[FileStatus]:
+    for entry in entries:
+        # A file can vanish between the listing and the look at it.
+        with suppress(FileNotFoundError):
+            if not is_hidden(entry.name) and not _is_folder(entry):
+                yield _status(joined(folder, entry.name), entry.stat(follow_symlinks=False))
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
