@@ -38,7 +38,7 @@ BARE_DIMENSIONS: dict[str, tuple[str, ...]] = {
     "index": ("simple", "bloom", "bucket", "consistent", "log"),
     "storage": ("parquet", "avro"),
     "version": ("8", "9"),
-    "order": ("event", "commit"),
+    "order": ("event",),
     "layout": ("time", "keys"),
     "files": ("bare", "bare_cdc"),
 }

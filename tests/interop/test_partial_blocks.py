@@ -89,3 +89,25 @@ def test_real_hudi_reads_partial_blocks_and_goes_on(
     settled(a=("a", "rome", 7, 70.0, "ours"), e=("e", "rome", 5, 4.0, "ours"))
     assert referee.compact(path, options) is not None
     settled()
+
+
+@pytest.mark.parametrize("ordering", ["ts", ()], ids=["event", "commit"])
+def test_real_hudi_reads_a_key_that_comes_back_after_some_of_its_columns_were_set(
+    referee: Referee, tmp_path: Path, ordering: Any
+) -> None:
+    logged = {
+        "hoodie.logfile.data.block.format": "avro",
+        "hoodie.spark.sql.merge.into.partial.updates": "true",
+        "hoodie.compact.inline": "false",
+    }
+    path = str(tmp_path / "rides")
+    kind = {"table_type": "MERGE_ON_READ", "record_key": "id", "partition_by": "city", "ordering": ordering}
+    table = drawstring.create(path, SCHEMA, **kind)
+    table.insert(rows(("a", "rome", 5, 1.0, "n"), ("b", "rome", 5, 1.0, "n")))
+    table.update(None, {"fare": "fare + 1"}, **logged)
+    table.delete(where="id = 'a'", **logged)
+    back, other = ("a", "rome", 6, 9.0, "back"), ("b", "rome", 5, 2.0, "n")
+    table.upsert(rows(back), **logged)
+    table.update("id = 'b'", {"fare": "fare + 1"}, **logged)
+    found = referee.read(path, columns=SCHEMA.names).to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == [back, (*other[:3], 3.0, "n")]

@@ -131,6 +131,18 @@ def test_logs_hold_the_columns_given_and_no_others() -> None:
     assert '"id"' not in block.schema_json
 
 
+def test_a_table_that_goes_by_commit_time_logs_whole_rows() -> None:
+    table = filled(MOR, ordered=False)
+    table.upsert(some("id city ts fare", ("a", "rome", 6, 10.0)), **PARTIAL)
+    table.update("id = 'a'", {"note": "'new'"}, **{"hoodie.spark.sql.merge.into.partial.updates": "true"})
+    blocks = []
+    for log in [log for each in table.file_slices() for log in each.logs]:
+        with table.state.storage.open(log.status.path) as file:
+            blocks += scan_blocks(file, file.size())
+    assert [block.is_partial for block in blocks] == [False, False]
+    assert held(table)[0] == ("a", "rome", 6, 10.0, "new", ["x"])
+
+
 def test_wrong_partial_updates_are_refused_and_leave_no_trace() -> None:
     for table_type in (COW, MOR):
         table = filled(table_type)

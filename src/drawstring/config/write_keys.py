@@ -214,8 +214,8 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.spark.sql.merge.into.partial.updates",
         "Whether updates and merges write log blocks with the columns that they set alone, in MERGE_ON_READ"
-        " tables of version 8 and later. Off by default, unlike in Hudi, for over a late row that"
-        " lies in a log file such a block would bring the other values of that row back.",
+        " tables of version 8 and later that go by event time. Off by default, unlike in Hudi, for over a"
+        " late row that lies in a log file such a block would bring the other values of that row back.",
         kind=Kind.FLAG,
         default=False,
         field="partial_merges",

@@ -1,7 +1,8 @@
 """Partial updates: rows that have some of the table's columns, and say nothing about the others.
 
-MERGE_ON_READ, version 8 and later   log blocks with these columns alone; readers lay them over the record
-everything else                      a merge: the record is read, and written whole
+MERGE_ON_READ, version 8 and later, by event time
+                  log blocks with these columns alone; readers lay them over the record
+everything else   a merge: the record is read, and written whole
 """
 
 from __future__ import annotations

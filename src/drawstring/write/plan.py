@@ -9,6 +9,7 @@ import pyarrow as pa
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.log_index_keys import log_index_cliques
+from drawstring.config.merging import MergeMode
 from drawstring.config.options import WriteOptions, check_against
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.settings import FileSettings
@@ -169,7 +170,8 @@ def partial_columns(incoming: pa.Schema, schema: pa.Schema, config: TableConfig)
     """Return the columns that a partial update puts into log blocks; none where it rewrites whole rows.
 
     Hudi 1.2.0 looks for the mark of a deleted row in such blocks where the whole row has it, and fails or
-    drops rows: tables with that column get whole rows.
+    drops rows: tables with that column get whole rows. So do tables that go by commit time: there it cannot
+    read a slice with such blocks once a record follows the delete of its key in the log files.
 
     Args:
         incoming: the columns that are set, and the keys.
@@ -178,7 +180,7 @@ def partial_columns(incoming: pa.Schema, schema: pa.Schema, config: TableConfig)
     """
     if not (config.is_merge_on_read and config.populate_meta_fields and takes_partial_blocks(config)):
         return ()
-    if IS_DELETED_COLUMN in schema.names:
+    if IS_DELETED_COLUMN in schema.names or config.merge_mode is MergeMode.COMMIT_TIME_ORDERING:
         return ()
     fixed = (*config.record_key_fields, *config.partition_fields)
     return tuple(name for name in without_meta(incoming).names if name not in fixed)
