@@ -226,8 +226,9 @@ def partial(both: Both, step: Step, options: dict[str, str]) -> CommitResult | N
     if not found:
         return None
     kept = {"id", "region", "city", "made", "ts", ("value", "note")[step.items[0].number % 2]}
-    rows = both.sent({name: row[name] for name in row if name in kept} for row in found)
+    kept |= {*ADDED} if step.wide else set()
     columns = {name: kind for name, kind in both.columns.items() if name in kept}
+    rows = both.sent({name: row[name] for name in columns} for row in found)
     result = both.table.upsert(both.give(table_of(rows, columns)), **{**options, **PARTIAL})
     both.patch(rows, result)
     return result

@@ -66,7 +66,7 @@ class Witness:
         commit = self.commits[-1]
         if not (self.kind.is_bare and commit.operation in PATCHES and self.both.hits):
             return
-        blocks = [block.is_partial for block in _data_blocks(self.both.table, commit.instant)]
+        blocks = [block.is_partial for block in data_blocks(self.both.table, commit.instant)]
         assert any(blocks), f"{commit.operation} wrote whole rows: {blocks}"
         assert all(blocks) or commit.operation == "merge"
         self.patched += 1
@@ -148,7 +148,7 @@ class Witness:
         }
 
 
-def _data_blocks(table: Table, instant: str) -> Iterator[LogBlock]:
+def data_blocks(table: Table, instant: str) -> Iterator[LogBlock]:
     """Yield the blocks with records that a commit wrote."""
     storage = table.state.storage
     for status in storage.list_tree(""):

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 import drawstring
-from tests.contract.cells import Cell
+from drawstring.model.result import CommitResult
+from tests.contract.cells import PATCHES, Cell
 from tests.contract.kinds import FILES, INDEXES, Kind
 from tests.contract.matrix import cells, step_of
 from tests.contract.model import Model
 from tests.contract.steps import FIRST, Both, Item, Pace, Step, table_of
+from tests.contract.witness import data_blocks
 from tests.interop.client import Referee
 
 SHORT = "consistent"
@@ -66,10 +68,11 @@ class Turns:
     def kind(self) -> Kind:
         return self.both.kind
 
-    def ours(self, step: Step) -> None:
+    def ours(self, step: Step) -> CommitResult | None:
         self.both.table = drawstring.open(self.path)
-        self.both.take(step)
+        result = self.both.take(step)
         self.compare(step.operation)
+        return result
 
     def theirs(self, number: int, operation: str = "upsert") -> None:
         """Let real Hudi upsert records that are there, in other partitions too, and new ones."""
@@ -103,6 +106,29 @@ def test_hudi_goes_on_after_each_operation(referee: Referee, tmp_path: Path, cel
         turns.ours(step_of(operation, number))
         turns.theirs(number)
     turns.ours(step_of("upsert", 1))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Kind("simple", "parquet", "9", "event", "hive", "bare"),
+        Kind("bucket", "avro", "8", "event", "none", "bare"),
+    ],
+    ids=str,
+)
+def test_hudi_goes_on_with_blocks_that_have_some_of_the_columns(
+    referee: Referee, tmp_path: Path, kind: Kind
+) -> None:
+    path = str(tmp_path / "rides")
+    turns, patched = Turns(referee, path, Both(kind, kind.create(path), Model(kind))), []
+    turns.ours(FIRST)
+    for number, operation in enumerate((*PATCHES, "delete", *PATCHES, "compact", *PATCHES)):
+        result = turns.ours(step_of(operation, number))
+        if result and any(each.is_partial for each in data_blocks(turns.both.table, result.instant)):
+            patched.append(operation)
+        turns.theirs(number)
+    assert set(patched) == {*PATCHES}
 
 
 STARTED_BY_HUDI = [
