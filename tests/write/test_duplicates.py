@@ -20,7 +20,7 @@ def test_insert_drops_rows_whose_key_is_there_when_told_to(table_type: str, inde
     assert held(table) == kept
     table.insert(rides(A2, ("d", "rome", 1, 1.0)), **{"hoodie.datasource.insert.dup.policy": "drop"})
     assert held(table) == [*kept, ("d", "rome", 1, 1.0)]
-    with pytest.raises(InvalidError, match="1 rows to insert have keys that the table has already, 'd'"):
+    with pytest.raises(InvalidError, match=r"^rows to insert have keys that the table has already, 'd'"):
         table.insert(
             rides(("d", "rome", 2, 1.0), ("e", "rome", 2, 1.0)),
             **{"hoodie.datasource.insert.dup.policy": "fail"},

@@ -69,10 +69,10 @@ class DropKnown:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             is_known = batch.column(_KNOWN).is_valid()
-            if self.fails and (count := pc.sum(is_known).as_py()):
+            if self.fails and pc.any(is_known).as_py():
                 key = batch.filter(is_known).column(KEY)[0].as_py()
                 raise InvalidError(
-                    f"{count} rows to insert have keys that the table has already, {key!r} for one, and"
+                    f"rows to insert have keys that the table has already, {key!r} for one, and"
                     " hoodie.datasource.insert.dup.policy is fail: upsert them, or drop them (policy drop)"
                 )
             yield batch.filter(pc.invert(is_known)).select(self.schema.names)
