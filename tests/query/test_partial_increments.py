@@ -40,7 +40,7 @@ def patch(table: Table, names: str, *rows: Row, **options: str) -> str:
 
 @pytest.mark.parametrize(
     ("version", "index", "ordered", "log_format"),
-    [(8, "SIMPLE", True, "avro"), (9, "SIMPLE", False, "parquet"), (9, "BUCKET", True, "avro")],
+    [(8, "SIMPLE", True, "avro"), (9, "SIMPLE", True, "parquet"), (9, "BUCKET", True, "avro")],
 )
 def test_each_range_has_the_rows_as_it_left_them(
     version: int, index: str, ordered: bool, log_format: str

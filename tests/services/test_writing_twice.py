@@ -15,6 +15,7 @@ from drawstring.model.files import LogFile
 from drawstring.model.instant import Action, Instant, time_of
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
+from tests.contract.witness import data_blocks
 from tests.services.test_resizing import ALLOW, FEWER, MORE, ROWS, check_places, ring_of, table_of, versions
 from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.write.test_operations import held, rides
@@ -128,6 +129,25 @@ def test_the_later_of_writes_in_one_new_bucket_wins_whatever_the_verb(version: i
     expected["k007"] = ("k007", "rome", 7, 200.0)
     expected["k008"] = ("k008", "rome", 100, 2.0)
     assert rows_of(table) == expected
+    assert table.cluster(instant=resizing) is not None
+    assert rows_of(table) == expected
+    check_places(table)
+    table.compact()
+    assert rows_of(table) == expected
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_blocks_with_some_of_the_columns_go_to_old_and_new_buckets(version: int) -> None:
+    table = table_of(version)
+    resizing = table.schedule_clustering(**MORE)
+    for rows in ((row(8, 500), row(9, 500)), (row(8, 600), row(10, 500))):
+        some = rides(*rows).select(["id", "city", "ts"])
+        result = table.upsert(some, **{"drawstring.write.partial_update": "true"})
+        blocks = [block.is_partial for block in data_blocks(table, result.instant)]
+        assert len(blocks) >= 2 and all(blocks)
+    expected = rows_of(table)
+    assert expected["k008"] == ("k008", "rome", 600, 2.0)
+    assert expected["k009"] == ("k009", "rome", 500, 2.25)
     assert table.cluster(instant=resizing) is not None
     assert rows_of(table) == expected
     check_places(table)
