@@ -60,7 +60,10 @@ class Layout:
         count = Counter(file.parent.name for file in loaded)
         group = pq.read_metadata(loaded[0]).row_group(0)
         is_mor = "MERGE_ON_READ" in Path(table, ".hoodie/hoodie.properties").read_text()
-        return Layout(max(count.values()), group.column(0).compression, group.num_rows, is_mor)
+        codecs = Counter(group.column(number).compression for number in range(group.num_columns))
+        del codecs["UNCOMPRESSED"]  # of columns that no codec shortens
+        codec = max(codecs, key=codecs.__getitem__, default="none")
+        return Layout(max(count.values()), codec, group.num_rows, is_mor)
 
 
 class Same:
