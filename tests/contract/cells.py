@@ -92,7 +92,7 @@ NO_OPERATIONS = (
     ),
     Refusal(
         "partial on global_*",
-        "matches on the record key",
+        "an index within partitions",
         lambda kind: kind.is_global,
         ("partial",),
     ),

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.formats.log_inline import scan_blocks
 from drawstring.table import Table
 from tests.pairs import pairwise
@@ -267,3 +267,13 @@ def test_an_update_leaves_structs_with_required_fields_alone(log_format: str) ->
             {"id": "b", "fare": 2.0, "note": "n", "last": None},
         ]
         table.compact()
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_global_index_takes_no_partial_update(table_type: str, ordered: bool) -> None:
+    table = filled(table_type, ordered=ordered)
+    options = {**PARTIAL, "hoodie.index.type": "GLOBAL_SIMPLE"}
+    with pytest.raises(UnsupportedError, match="a partial update needs an index within partitions"):
+        table.upsert(some("id city ts fare", ("a", "rome", 6, 9.0)), **options)
+    assert len(table.timeline.instants) == 1

@@ -136,11 +136,11 @@ def _combines(verb: Verb, options: WriteOptions) -> bool:
 def _partial(
     options: WriteOptions, incoming: pa.Schema, schema: pa.Schema, config: TableConfig, index: Index
 ) -> tuple[str, ...]:
-    partial = partial_columns(incoming, schema, config) if options.partial_update else ()
-    if partial and index.is_global:
+    if options.partial_update and index.is_global:
         raise UnsupportedError(
             "a partial update needs an index within partitions: a global one moves whole rows"
         )
+    partial = partial_columns(incoming, schema, config) if options.partial_update else ()
     if partial and (index.is_hashed or index.can_index_log_files):
         # New records may go to log files too, and have to say there who they are.
         return tuple(without_meta(incoming).names)
