@@ -96,6 +96,8 @@ def test_a_column_that_the_codec_hardly_shortens_is_stored_as_it_is() -> None:
             "seldom": pa.array(np.arange(ROWS) % 1_000 == 0),
             "counting": pa.array(np.arange(ROWS)),
             "few": pa.array([f"city {number % 8}" for number in range(ROWS)]),
+            "alike_so_far": pa.repeat("rome", ROWS),
+            "null_so_far": pa.nulls(ROWS, pa.string()),
         }
     )
     assert {chunk.path_in_schema: chunk.compression for chunk in chunks} == {
@@ -107,4 +109,6 @@ def test_a_column_that_the_codec_hardly_shortens_is_stored_as_it_is() -> None:
         "seldom": "ZSTD",
         "counting": "ZSTD",
         "few": "ZSTD",
+        "alike_so_far": "ZSTD",
+        "null_so_far": "ZSTD",
     }

@@ -12,8 +12,8 @@ rows of a file are asked how often their values come again:
 Nor is a codec worth its while where it shortens next to nothing: writing and reading random numbers with it
 takes several times as long as copying them. The same sample tells:
 
-    one value alone                as it is, for its pages are a few bytes
-    with a dictionary              with the codec
+    meta column of one value       as it is, for its pages are a few bytes
+    with a dictionary              with the codec; the rows to come may have long and many values
     plain, or a boolean            with the codec, if rows are few or it saves `GAIN_MIN` of the sample
 """
 
@@ -115,14 +115,14 @@ def _told_by_sample(field: pa.Field, sample: pa.ChunkedArray, rows: int) -> tupl
         return True, distinct > 1
     repeating = _distinct_expected(len(values), rows * len(values) / len(sample) * DISTINCT_SHARE)
     if distinct <= max(1.0, repeating):
-        return True, distinct > 1
+        return True, True
     return False, is_small or _gains(values)
 
 
 def _gains(values: pa.ChunkedArray) -> bool:
     """Tell whether a codec shortens plain values, none of them null: all look for what zstd finds."""
     if not len(values):
-        return False
+        return True
     buffers = pa.concat_arrays(values.chunks).buffers()[1:]
     plain = b"".join(bytes(buffer) for buffer in buffers if buffer is not None)
     return len(pa.compress(plain, codec="zstd", asbytes=True)) < len(plain) * (1 - GAIN_MIN)
