@@ -82,6 +82,13 @@ def test_null_and_empty_keys_are_refused_with_their_number() -> None:
         KeyGenerator(config("a b")).record_keys(batch(a=[None, 1], b=["", None]))
 
 
+def test_text_that_is_not_utf_8_is_refused() -> None:
+    damaged = pa.array([b"a", b"\xff"]).view(pa.string())
+    for properties in (config("id"), config("x", "id")):
+        with pytest.raises(InvalidError, match=r"column id, .*UTF.?8"):
+            KeyGenerator(properties).keys_and_paths(batch(id=damaged, x=["b", "c"]))
+
+
 def test_a_missing_key_column_is_named() -> None:
     with pytest.raises(InvalidError, match="no column id"):
         KeyGenerator(config("id")).record_keys(batch(x=[1]))

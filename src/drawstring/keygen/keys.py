@@ -180,8 +180,20 @@ def column_of(batch: pa.RecordBatch, field: str) -> pa.Array:
         field: name of the column.
 
     Raises:
-        InvalidError: there is no such column.
+        InvalidError: there is no such column, or it has a text that is not UTF-8.
     """
+    column = _found(batch, field)
+    try:
+        # Arrow takes texts for granted that come by way of its own interfaces.
+        column.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise InvalidError(
+            f"column {field}, which the record key or partition path needs, is damaged: {error}"
+        ) from None
+    return column
+
+
+def _found(batch: pa.RecordBatch, field: str) -> pa.Array:
     if field in batch.schema.names:
         return batch.column(field)
     name, _, inner = field.partition(".")
