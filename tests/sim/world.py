@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import drawstring
-from drawstring.base.clock import SteppingClock
+from drawstring.base.clock import Clock, SteppingClock
 from drawstring.engine.local import LocalEngine
 from drawstring.model.instant import Action
 from drawstring.storage import open_storage
@@ -88,6 +88,7 @@ class World:
         moments: its commits as far as queries may still go back, oldest first.
         saved: the moment of the savepoint, if there is one.
         time: counts up; newer rows carry it.
+        clock: that processes share which are at work at the same time; None for one of each its own.
     """
 
     kind: Kind
@@ -97,6 +98,7 @@ class World:
     moments: list[Moment] = field(default_factory=list)
     saved: Moment | None = None
     time: int = 0
+    clock: Clock | None = None
 
     @staticmethod
     def create(kind: Kind) -> World:
@@ -124,7 +126,8 @@ class World:
 
     def table(self, storage: Storage | None = None) -> Table:
         """Open the table, by way of another storage if one is given."""
-        return Table(TableState(storage or self.storage, LocalEngine(threads=1), SteppingClock(self.now_ms)))
+        clock = self.clock or SteppingClock(self.now_ms)
+        return Table(TableState(storage or self.storage, LocalEngine(threads=1), clock))
 
     def settle(self) -> None:
         """Look at what a dead step left: the rows, and whether there is a savepoint."""

@@ -28,24 +28,40 @@ class InstantRange:
         start: requested time of the first of them; what lies before was archived and counts.
         as_of: the latest requested time that counts; None for no bound.
         is_written: whether a write is pending, which may be dead and have left a torn block.
+        uncommitted: requested times before `start` that do not count all the same.
     """
 
     committed: frozenset[str]
     start: str | None = None
     as_of: str | None = None
     is_written: bool = False
+    uncommitted: frozenset[str] = frozenset()
 
     @staticmethod
     def of(timeline: Timeline, as_of: str | None = None) -> InstantRange:
         """Return the range of all completed writes up to a time."""
         committed = frozenset(instant.requested for instant in timeline.writes())
-        return InstantRange(committed, timeline.start, as_of, bool(timeline.pending_writes()))
+        return InstantRange.among(committed, timeline, as_of)
+
+    @staticmethod
+    def among(committed: frozenset[str], timeline: Timeline, as_of: str | None = None) -> InstantRange:
+        """Return the range of some completed writes, and of all that were archived.
+
+        Args:
+            committed: requested times of writes of the active timeline.
+            timeline: of the table.
+            as_of: the latest requested time that counts; None for no bound.
+        """
+        is_written = bool(timeline.pending_writes())
+        return InstantRange(committed, timeline.start, as_of, is_written, timeline.uncommitted)
 
     def admits(self, instant: str) -> bool:
         """Tell whether blocks of an instant count."""
         if self.as_of is not None and instant > self.as_of:
             return False
-        return instant in self.committed or (self.start is not None and instant < self.start)
+        if instant in self.committed:
+            return True
+        return self.start is not None and instant < self.start and instant not in self.uncommitted
 
 
 @dataclass(frozen=True, slots=True)

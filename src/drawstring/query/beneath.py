@@ -33,9 +33,8 @@ class Beneath:
         self._timeline = facts.timeline
         end = asked.end or max(map(time_of, asked.writes))
         before = [write.requested for write in facts.timeline.writes() if time_of(write) <= end]
-        self._instants = InstantRange(
-            frozenset(before), facts.timeline.start, is_written=query.instants.is_written
-        )
+        among = InstantRange.among(frozenset(before), facts.timeline)
+        self._instants = replace(among, is_written=query.instants.is_written)
         self._files = ListedFiles(facts.view.listing)
         self._groups: dict[str, Mapping[str, GroupFiles]] = {}
 

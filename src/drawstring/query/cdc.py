@@ -186,9 +186,7 @@ class ChangePlanner:
             return None
         facts = self._facts
         seen = {*self._slices.earlier(instant), *((instant.requested,) if is_after else ())}
-        instants = InstantRange(
-            frozenset(seen), facts.timeline.start, None, bool(facts.timeline.pending_writes())
-        )
+        instants = InstantRange.among(frozenset(seen), facts.timeline)
         partition = partitions_to_read([piece.partition], facts.config, self._query.schema, None)[0]
         return task_of(replace(self._query, instants=instants), partition, piece)
 

@@ -20,6 +20,7 @@ from drawstring.services.clean import cutoff_of, last_clean
 from drawstring.services.cleaning import earliest_retained
 from drawstring.services.events import told_archiving
 from drawstring.services.readers import needed_by_readers
+from drawstring.services.rollback import forget_old_rollbacks
 from drawstring.services.transaction import Session, cleared, exclusive
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive_writer import archive_instants
@@ -70,6 +71,7 @@ def archive_table(session: Session, options: WriteOptions, timeline: Timeline) -
     session.lock.check()
     archive_instants(session.state.storage, session.config, options.archiving, chosen)
     _sweep_markers(session.state.storage, chosen)
+    forget_old_rollbacks(session.rollback_context())
     seconds = round(watch.seconds(), 3)
     result = ArchiveResult(len(chosen), chosen[0].requested, chosen[-1].requested, seconds)
     return told_archiving(session.state, session.config, result)

@@ -16,7 +16,7 @@ from drawstring.formats.base_file_compaction import base_files_of
 from drawstring.formats.clustering_plan import decode_clustering_plan
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
-from drawstring.services.clustering import run_clustering, schedule_clustering
+from drawstring.services.clustering import cluster_at_once, run_clustering, schedule_clustering
 from drawstring.services.progress import Progress
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
@@ -37,8 +37,7 @@ def schedule_base_file_compaction(state: TableState, options: WriteOptions) -> s
         ConflictError: another writer holds the table.
         UnsupportedError: a bucket index has the key say which file group a record is in.
     """
-    asked = replace(options.clustering, plan_strategy=BASE_FILES, cluster_by=())
-    return schedule_clustering(state, replace(options, clustering=asked))
+    return schedule_clustering(state, _by_size(options))
 
 
 def compact_base_files(
@@ -54,8 +53,11 @@ def compact_base_files(
     Returns:
         What was done, or None when there was nothing to do.
     """
-    scheduled = schedule_base_file_compaction(state, options)
-    return None if scheduled is None else run_clustering(state, scheduled, options, progress)
+    return cluster_at_once(state, _by_size(options), progress)
+
+
+def _by_size(options: WriteOptions) -> WriteOptions:
+    return replace(options, clustering=replace(options.clustering, plan_strategy=BASE_FILES, cluster_by=()))
 
 
 def run_base_file_compaction(

@@ -48,6 +48,7 @@ from drawstring.timeline.properties_store import load_config, save_properties
 from drawstring.timeline.relayout import Relaid, copy_timeline, remove_timeline
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
+from drawstring.timeline.version_change import begin_change, end_change
 from drawstring.txn.state import TableState
 
 _FOLDS_MAX: Final = 3
@@ -161,15 +162,25 @@ def _change(found: Session, version: int, options: WriteOptions) -> Relaid | Non
     if session.config.is_merge_on_read and not _is_folded(session, session.store.load()):
         return None
     then = table_config(properties_of_version(session.config.properties, version))
-    relaid = Relaid(0, 0)
     if session.config.layout < LAYOUT_WITH_COMPLETION_TIMES <= then.layout:
         archive_stragglers(session, options)
-    if then.layout != session.config.layout:
+    before = begin_change(storage)
+    try:
+        return _carry_out(session, then, options, before)
+    finally:
+        end_change(storage)
+
+
+def _carry_out(session: Session, then: TableConfig, options: WriteOptions, before: str | None) -> Relaid:
+    """Bring the timeline to its other layout, if it has one, and replace the properties of a version."""
+    storage, relaid = session.state.storage, Relaid(0, 0)
+    is_relaid = then.layout != session.config.layout
+    if is_relaid:
         relaid = _copy(storage, session.config, then, options)
-    _rewrite_definitions(storage, version)
+    _rewrite_definitions(storage, then.version)
     session.lock.check()
-    save_properties(storage, then.properties, session.state.clock)
-    if then.layout != session.config.layout:
+    save_properties(storage, then.properties, session.state.clock, before)
+    if is_relaid:
         _remove(storage, session.config)
     return relaid
 

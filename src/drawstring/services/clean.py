@@ -44,6 +44,7 @@ from drawstring.services.transaction import Session, cleared, exclusive
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
 from drawstring.timeline.archived import open_archive
+from drawstring.timeline.claims import Fence
 from drawstring.timeline.instants import instant_time
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
@@ -120,7 +121,9 @@ def finish_cleans(session: Session, timeline: Timeline) -> CleanResult | None:
             _log.warning("the clean %s has no whole plan and is dropped: %s", pending.requested, error)
             session.store.remove_pending(pending)
             continue
-        result = _run(session, pending, plan)
+        fence = session.store.fence(pending)
+        if isinstance(fence, Fence):
+            result = _run(session, pending, plan, fence)
     return result
 
 
@@ -138,7 +141,7 @@ def _carry_out(session: Session, look: _Look, plan: CleanPlan, needed: Needed) -
     return done if plan.files else None
 
 
-def _run(session: Session, instant: Instant, plan: CleanPlan) -> CleanResult:
+def _run(session: Session, instant: Instant, plan: CleanPlan, fence: Fence | None = None) -> CleanResult:
     watch = Stopwatch()
     store, state = session.store, session.state
     inflight = instant if instant.state is State.INFLIGHT else store.start(instant)
@@ -160,7 +163,7 @@ def _run(session: Session, instant: Instant, plan: CleanPlan) -> CleanResult:
         },
         savepoints=plan.savepoints,
     )
-    completed = store.complete(inflight, encode_clean(metadata))
+    completed = store.complete(inflight, encode_clean(metadata), fence)
     result = CleanResult(
         instant=completed.requested,
         completed=completed.completed,
@@ -200,11 +203,17 @@ def _drop_partition(storage: Storage, partition: str) -> bool:
     listed = storage.list_files(partition)
     if not partition or not is_empty_after(listed, ()):
         return False
-    if storage.list_folders(partition):
-        storage.delete([status.path for status in listed])
-    else:
+    if storage.local_path(partition) is not None and not storage.list_folders(partition):
         storage.delete_tree(partition)
-    return True
+        return True
+    kept = {each.path: storage.read(each.path) for each in listed}
+    storage.delete(kept)
+    if is_empty_after(storage.list_files(partition), ()):
+        return True
+    # Others wrote to the partition while this process stood still: it needs its metadata.
+    for path, data in kept.items():
+        storage.put_if_absent(path, data)
+    return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -54,13 +55,15 @@ from drawstring.services.resizing import (
     save_rings,
 )
 from drawstring.services.resizing_plan import RESIZE
-from drawstring.services.rollback import cancel_clustering, rollback_instant
+from drawstring.services.rollback import cancel_clustering, restart
 from drawstring.services.row_order import RowOrder
 from drawstring.services.service_files import file_settings
 from drawstring.services.transaction import Session, check_marked, cleared, exclusive
+from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.service_lease import ServiceLease, service_lease
 from drawstring.txn.state import TableState
 
 _RUNNABLE: Final = frozenset(
@@ -98,8 +101,36 @@ def cluster(
 
     runner = _runner(state, options, progress)
     result = runner.run_pending(load_config(state.storage), Action.CLUSTERING, check=check)
-    scheduled = schedule_clustering(state, options)
-    return result if scheduled is None else run_clustering(state, scheduled, options, progress)
+    return cluster_at_once(state, options, progress) or result
+
+
+def cluster_at_once(
+    state: TableState,
+    options: WriteOptions,
+    progress: Progress | None = None,
+    planner: _Planner = plan_clustering,
+) -> CommitResult | None:
+    """Schedule a clustering and run it under one lease; see `cluster`.
+
+    Should this process die in between, others find the lease that nobody holds, and withdraw the plan.
+
+    Args:
+        state: the table.
+        options: which file groups, sizes, sort columns, lock wait.
+        progress: told of every group that is done.
+        planner: says what comes together.
+    """
+    with ExitStack() as held:
+        leases: list[ServiceLease] = []
+
+        def hold(time: str) -> None:
+            lease = held.enter_context(service_lease(state.storage, state.clock, state.ids, time))
+            leases.extend([lease] if lease else [])
+
+        scheduled = schedule_clustering(state, options, planner, hold)
+        if scheduled is None or not leases:
+            return None
+        return _runner(state, options, progress).run_leased(scheduled, leases[0])
 
 
 def run_pending(
@@ -110,7 +141,10 @@ def run_pending(
 
 
 def schedule_clustering(
-    state: TableState, options: WriteOptions, planner: _Planner = plan_clustering
+    state: TableState,
+    options: WriteOptions,
+    planner: _Planner = plan_clustering,
+    before: Callable[[str], None] | None = None,
 ) -> str | None:
     """Put the plan of a clustering on the timeline, to be run by anybody; see `cluster`.
 
@@ -118,6 +152,7 @@ def schedule_clustering(
         state: the table.
         options: which file groups, sizes, sort columns, lock wait.
         planner: says what comes together.
+        before: told of the requested time before the plan is on the timeline.
 
     Returns:
         Its requested time, or None when there is nothing to do.
@@ -132,7 +167,10 @@ def schedule_clustering(
         if plan is None:
             return None
         content = encode_clustering_plan(plan, state.storage.full_uri(""))
-        return session.store.request(Action.CLUSTERING, session.store.new_time(timeline), content).requested
+        time = session.store.new_time(timeline)
+        if before is not None:
+            before(time)
+        return session.store.request(Action.CLUSTERING, time, content).requested
 
 
 def run_clustering(
@@ -249,12 +287,14 @@ class _Attempt:
         plan: what comes together.
         task: writes the base files of a group.
         schema_json: Avro text of the table schema.
+        fence: of an instant whose first attempt another process made.
     """
 
     instant: Instant
     plan: ClusteringPlan
     task: ClusterGroup | ResizeGroup
     schema_json: str
+    fence: Fence | None = None
 
     @property
     def operation(self) -> str:
@@ -288,14 +328,19 @@ class _Attempt:
         check_marked(storage, requested, stats)
         if is_resizing(self.plan):
             save_rings(session, self.plan, timeline, requested)
-        completed = session.finish(self.instant, _metadata(self.plan, stats, self.schema_json))
+        metadata = _metadata(self.plan, stats, self.schema_json)
+        completed = session.finish(self.instant, metadata, self.fence)
         if is_resizing(self.plan):
             confirm_rings(storage, self.plan, timeline, requested)
         return completed
 
 
-def _claim(found: Session, requested: str, options: WriteOptions) -> _Attempt | None:
-    """Bring a clustering to inflight, taking away what a dead attempt left; None when it is out of date."""
+def _claim(found: Session, requested: str, options: WriteOptions, others_may_live: bool) -> _Attempt | None:
+    """Bring a clustering to inflight, taking away what a dead attempt left; None when it is out of date.
+
+    One that another process ran, which may only stand still, is withdrawn and not run again: the file groups
+    that it still writes would count beside those of the next attempt.
+    """
     session, timeline = cleared(found, options.failed_writes)
     instant = timeline.find(requested)
     if instant is None or instant.action.completed_action is not Action.REPLACE_COMMIT:
@@ -305,16 +350,21 @@ def _claim(found: Session, requested: str, options: WriteOptions) -> _Attempt | 
     plan = decode_clustering_plan(session.store.read_requested(instant))
     _check_runnable(plan, instant)
     refuse_live_writers(session.state.storage, session.state.clock, (instant,), options.failed_writes)
-    if written_since(session, timeline, requested, plan):
-        _log.info("the clustering %s is out of date: its file groups were written to", requested)
+    if others_may_live or written_since(session, timeline, requested, plan):
+        reason = "its process stands still, or died" if others_may_live else "its file groups were written to"
+        _log.info("The clustering %s is withdrawn: %s.", requested, reason)
         cancel_clustering(session.rollback_context(), instant, options.failed_writes)
         return None
     settings, schema_json = file_settings(session, timeline, requested, options)
     task = _task(session, timeline, plan, options, settings)
+    fence = None
     if instant.state is State.INFLIGHT:
-        rollback_instant(session.rollback_context(), instant)
+        outcome = restart(session.rollback_context(), instant)
+        if isinstance(outcome, Instant):
+            return None
+        fence = outcome
     inflight = session.store.start(Instant(requested, Action.CLUSTERING, State.REQUESTED))
-    return _Attempt(inflight, plan, task, schema_json)
+    return _Attempt(inflight, plan, task, schema_json, fence)
 
 
 def written_since(session: Session, timeline: Timeline, time: str, plan: ClusteringPlan) -> bool:

@@ -11,7 +11,9 @@ Writers go on while a compaction runs (`planned`): their log files belong to the
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
+from typing import Final
 
 from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.config.options import WriteOptions
@@ -31,14 +33,16 @@ from drawstring.services.compaction_strategies import is_to_be_planned
 from drawstring.services.heartbeats import refuse_live_writers
 from drawstring.services.planned import PlanRunner
 from drawstring.services.progress import Progress, watched
-from drawstring.services.rollback import rollback_instant
+from drawstring.services.rollback import remove_compaction, restart
 from drawstring.services.service_files import file_settings
 from drawstring.services.transaction import Session, check_marked, cleared, exclusive
+from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.state import TableState
 
+_log: Final = logging.getLogger("drawstring")
 _ACTIONS = (Action.LOG_COMPACTION, Action.COMPACTION)
 
 
@@ -192,11 +196,13 @@ class _Attempt:
         instant: inflight.
         task: writes the base file of an operation.
         operations: of the plan, numbered.
+        fence: of an instant whose first attempt another process made.
     """
 
     instant: Instant
     task: CompactSlice
     operations: list[tuple[int, CompactionOperation]]
+    fence: Fence | None = None
 
     @property
     def operation(self) -> str:
@@ -229,11 +235,15 @@ class _Attempt:
             compacted=True,
         )
         check_marked(session.state.storage, self.instant.requested, stats)
-        return session.finish(self.instant, metadata)
+        return session.finish(self.instant, metadata, self.fence)
 
 
-def _claim(found: Session, requested: str, options: WriteOptions) -> _Attempt | None:
+def _claim(found: Session, requested: str, options: WriteOptions, others_may_live: bool) -> _Attempt | None:
     """Bring a compaction to inflight, taking away first what a dead attempt left.
+
+    One that another process ran, which may only stand still, is withdrawn; what is due is planned anew. In
+    version 6, where log files may be named by it, it is run again: two base files of a slice, should there be
+    two, hold the same rows.
 
     File groups that were replaced since are left out: nobody reads them any more, and their files may
     be damaged or gone.
@@ -247,13 +257,21 @@ def _claim(found: Session, requested: str, options: WriteOptions) -> _Attempt | 
     if instant.is_completed:
         return None
     refuse_live_writers(session.state.storage, session.state.clock, (instant,), options.failed_writes)
+    if others_may_live and not session.config.shares_log_files:
+        _log.info("The compaction %s is withdrawn: its process stands still, or died.", requested)
+        remove_compaction(session.rollback_context(), instant)
+        return None
     operations = _without_replaced(session, timeline, plan)
+    fence = None
     if instant.state is State.INFLIGHT:
-        rollback_instant(session.rollback_context(), instant)
+        outcome = restart(session.rollback_context(), instant)
+        if isinstance(outcome, Instant):
+            return None
+        fence = outcome
     task = _task(session, timeline, requested, options)
     if instant.action is Action.LOG_COMPACTION:
         operations = [(number, replace(each, logs_only=True)) for number, each in operations]
-    return _Attempt(session.store.start(instant), task, operations)
+    return _Attempt(session.store.start(instant), task, operations, fence)
 
 
 def _plan_of(store: TimelineStore, instant: Instant) -> CompactionPlan:

@@ -5,22 +5,38 @@
     NEVER   they stay pending
 
 A write that stays pending does not count: readers, writers and services pass over its files and blocks.
-Cleaning and archiving stop before it, as in Hudi. It is claimed, so that its writer, should it live on,
-cannot complete it beside what others wrote since.
+Cleaning and archiving stop before it, as in Hudi. Its claim is taken, so that its writer, should it
+live on, cannot complete it beside what others wrote since.
+
+A clustering whose runner died goes, too: it would be in the way of all writes to its file groups.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.failed_writes_keys import EAGERLY, FailedWrites, FailedWritesPolicy
 from drawstring.filegroups.markers import MARKER_ROOT, Markers
 from drawstring.model.instant import Action, Instant
-from drawstring.services.heartbeats import expired, forget_heartbeats, refuse_live_writers
-from drawstring.services.rollback import RollbackContext, resume_rollback, rollback_instant
+from drawstring.services.heartbeats import (
+    alive_elsewhere,
+    expired,
+    forget_heartbeats,
+    refuse_live_writers,
+)
+from drawstring.services.rollback import (
+    RollbackContext,
+    cancel_clustering,
+    resume_rollback,
+    rollback_instant,
+    withdraw,
+)
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.service_lease import sweep_leases
+from drawstring.txn.service_lease import is_runner_dead, sweep_leases
+
+_log = logging.getLogger("drawstring")
 
 
 def rollback_pending(
@@ -53,8 +69,29 @@ def rollback_pending(
     for instant in reversed(dead):
         rollback_instant(context, instant)
         done.append(instant.requested)
-    _sweep(context, timeline, [each for each in timeline.pending_writes() if each not in dead])
+    left = [each for each in timeline.pending_writes() if each not in dead]
+    done += [each.requested for each in left if isinstance(context.store.bar(each), Instant)]
+    done += _withdraw_left(context, timeline, failed)
+    _sweep(context, context.store.load() if done else timeline)
     return done
+
+
+def _withdraw_left(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[str]:
+    """Withdraw the clusterings that a process of drawstring ran and left; return their requested times."""
+    if failed.policy == FailedWritesPolicy.NEVER:
+        return []
+    pending = timeline.pending_of(Action.CLUSTERING)
+    left = [
+        each
+        for each in pending
+        if is_runner_dead(context.storage, context.clock, context.ids, each.requested)
+        and not alive_elsewhere(context.storage, context.clock, (each,), failed)
+    ]
+    for instant in left:
+        _log.info("The clustering %s is withdrawn: its process died.", instant.requested)
+        if withdraw(context, instant):
+            cancel_clustering(context, instant, failed)
+    return [each.requested for each in left]
 
 
 def rollback_expired(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[str]:
@@ -78,23 +115,27 @@ def rollback_expired(context: RollbackContext, timeline: Timeline, failed: Faile
     return [instant.requested for instant in dead]
 
 
-def _sweep(context: RollbackContext, timeline: Timeline, left: Sequence[Instant]) -> None:
+def _sweep(context: RollbackContext, timeline: Timeline) -> None:
     """Clear away what writers left that died right after their write took effect, and late attempts.
 
     Args:
         context: the table, locked.
-        timeline: as it was before.
-        left: dead writes that stay on it.
+        timeline: as it is.
     """
-    context.store.sweep_claims(left)
+    context.store.sweep_claims(timeline)
+    for stray in timeline.stray:
+        context.store.stop(stray)
     sweep_leases(context.storage, {instant.requested for instant in timeline.pending()})
     for folder in context.storage.list_folders(MARKER_ROOT):
         instant = folder.rpartition("/")[2]
-        write = timeline.write_at(instant)
+        write, markers = timeline.write_at(instant), Markers(context.storage, instant)
         if write is not None:
-            markers = Markers(context.storage, instant)
             counted = {stat.path for stat in context.store.commit_metadata(write).stats}
             context.storage.delete(_uncounted(markers.files(), counted, instant, context.config.layout))
+            markers.remove()
+        elif instant in timeline.rolled_back and timeline.find(instant) is None:
+            # Its writer stood still, and went on when it had been rolled back.
+            context.storage.delete(markers.files())
             markers.remove()
 
 

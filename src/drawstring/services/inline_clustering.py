@@ -7,7 +7,7 @@ from drawstring.config.table import TableConfig
 from drawstring.model.commit import WriteOperation
 from drawstring.model.instant import Action
 from drawstring.services.background import run_in_background
-from drawstring.services.clustering import run_clustering, run_pending, schedule_clustering
+from drawstring.services.clustering import cluster_at_once, run_pending, schedule_clustering
 from drawstring.services.committed import write_stands
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.state import TableState
@@ -25,10 +25,9 @@ def cluster_when_due(state: TableState, config: TableConfig, options: WriteOptio
             asked.background_commits if in_thread else asked.inline_commits
         ):
             return
-        scheduled = schedule_clustering(state, options)
-        if asked.inline and scheduled is not None:
-            run_clustering(state, scheduled, options)
-        elif in_thread and scheduled is not None:
+        if asked.inline:
+            cluster_at_once(state, options)
+        elif schedule_clustering(state, options) is not None and in_thread:
             run_in_background(state, options, run_pending)
 
 

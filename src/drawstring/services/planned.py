@@ -68,14 +68,15 @@ class PlanRunner:
 
     Attributes:
         service: its name, for people.
-        claim: brings a plan to inflight, the table being locked; None when there is nothing left to do.
+        claim: brings a plan to inflight, the table being locked; None when there is nothing left to do. Told
+            whether another process ran the plan before, and may only stand still.
         state: the table.
         options: of writes: codec, sizes, lock wait.
         progress: told of every piece of work that is done.
     """
 
     service: str
-    claim: Callable[[Session, str, WriteOptions], Attempt | None]
+    claim: Callable[[Session, str, WriteOptions, bool], Attempt | None]
     state: TableState
     options: WriteOptions
     progress: Progress | None
@@ -95,7 +96,7 @@ class PlanRunner:
                 raise ConflictError(
                     f"another process runs this {self.service}: leave it to that one", instant=requested
                 )
-            return self._run(requested, lease)
+            return self.run_leased(requested, lease)
 
     def run_pending(
         self, config: TableConfig, *actions: Action, check: Callable[[Session], None] | None = None
@@ -121,13 +122,14 @@ class PlanRunner:
                 if lease is None:
                     _log.info("another process runs the %s %s", self.service, instant.requested)
                 else:
-                    result = self._run(instant.requested, lease) or result
+                    result = self.run_leased(instant.requested, lease) or result
         return result
 
-    def _run(self, requested: str, lease: ServiceLease) -> CommitResult | None:
+    def run_leased(self, requested: str, lease: ServiceLease) -> CommitResult | None:
+        """Run the plan of a requested time whose lease this process holds; see `run`."""
         watch = Stopwatch()
         with exclusive(self.state, self.options.lock_wait_ms) as found:
-            attempt = self.claim(found, requested, self.options)
+            attempt = self.claim(found, requested, self.options, lease.others_may_live)
         if attempt is None:
             return None
         watch.lap("plan")

@@ -21,7 +21,7 @@ from drawstring.services import table_checks
 from drawstring.services.inventory import Inventory, take_inventory
 from drawstring.services.transaction import Session, clear, exclusive
 from drawstring.services.validate import properties_findings
-from drawstring.timeline.properties_store import restore_properties
+from drawstring.timeline.properties_store import renew_properties
 from drawstring.txn.state import TableState
 
 EVERYTHING = frozenset(Remedy)
@@ -78,7 +78,7 @@ def _apply(session: Session, findings: list[Finding]) -> None:
     asked = {finding.remedy for finding in findings}
     storage = session.state.storage
     if Remedy.PROPERTIES in asked:
-        restore_properties(storage, session.state.clock)
+        renew_properties(storage, session.state.clock)
     if Remedy.ROLLBACK in asked:
         session = clear(session)
     inventory = take_inventory(storage, session.config, session.store)

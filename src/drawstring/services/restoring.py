@@ -32,10 +32,12 @@ from drawstring.services.rollback import (
     carry_out,
     plan_rollback,
     table_root,
+    withdraw,
 )
 from drawstring.services.whose_files import appended_logs, data_files
 from drawstring.services.written_copies import copies_of
 from drawstring.timeline.archive_writer import StateFile, state_files
+from drawstring.timeline.claims import Fence
 from drawstring.timeline.timeline import Timeline
 
 _log = logging.getLogger("drawstring")
@@ -73,25 +75,44 @@ def finish_restores(context: RollbackContext, timeline: Timeline) -> list[str]:
             _log.warning("the restore %s has no whole plan and is dropped: %s", pending.requested, error)
             context.store.remove_pending(pending)
             continue
-        run_restore(context, pending, plan)
+        fence = context.store.fence(pending)
+        if isinstance(fence, Fence):
+            run_restore(context, pending, plan, fence)
         done.append(pending.requested)
     return done
 
 
 def run_restore(
-    context: RollbackContext, restore: Instant, plan: RestorePlan
+    context: RollbackContext, restore: Instant, plan: RestorePlan, fence: Fence | None = None
 ) -> tuple[Instant, RestoreMetadata]:
-    """Carry out a restore that stands on the timeline; return it completed, and what it did."""
+    """Carry out a restore that stands on the timeline; return it completed, and what it did.
+
+    Args:
+        context: the table, locked.
+        restore: the restore's own instant.
+        plan: what to undo.
+        fence: of the restore, if another process began it.
+    """
     watch = Stopwatch()
     inflight = restore if restore.state is State.INFLIGHT else context.store.start(restore)
-    timeline = context.store.load()
+    timeline = _without_pending(context, plan)
     found = [_find(timeline, requested, Action(action)) for requested, action in plan.instants]
     targets = [target for target in found if target is not None]
     states = state_files(context.storage, context.config, targets)
     rollbacks = {each.requested: (_undo(context, inflight, each, states),) for each in targets}
     metadata = RestoreMetadata(restore.requested, round(watch.seconds() * 1000), plan.instants, rollbacks)
-    context.store.sweep_claims()
-    return context.store.complete(inflight, encode_restore(metadata, table_root(context.storage))), metadata
+    content = encode_restore(metadata, table_root(context.storage))
+    return context.store.complete(inflight, content, fence), metadata
+
+
+def _without_pending(context: RollbackContext, plan: RestorePlan) -> Timeline:
+    """Make sure that nothing pending that is to be undone completes meanwhile; return the timeline then."""
+    timeline = context.store.load()
+    for requested, action in plan.instants:
+        target = _find(timeline, requested, Action(action))
+        if target is not None and not target.is_completed:
+            withdraw(context, target)
+    return context.store.load()
 
 
 def _find(timeline: Timeline, requested: str, action: Action) -> Instant | None:

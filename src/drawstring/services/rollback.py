@@ -1,5 +1,6 @@
 """Rollback: take back what a write left that never completed (specification: Rollback).
 
+    fence  take the claim of the failed instant: it can never complete, whoever wakes up (`timeline.claims`)
     plan   the files of the failed instant, and in version 6 the slices with its log blocks (pure)
     run    requested, inflight -> delete files, append rollback commands -> completed
            -> take the failed instant off the timeline, remove its markers
@@ -12,10 +13,11 @@ Each step can be done twice: a rollback that was cut short is resumed by the nex
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-from drawstring.base.clock import Clock
-from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+from drawstring.base.clock import Clock, Ids, SystemIds
+from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
 from drawstring.config.failed_writes_keys import EAGERLY, FailedWrites
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.markers import Markers
@@ -40,10 +42,15 @@ from drawstring.services.unmarked import keep_files, may_be_completed
 from drawstring.services.whose_files import appended_logs, data_files, is_named_by
 from drawstring.services.written_copies import copies_of, holds_blocks_of_others
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.claims import Fence
+from drawstring.timeline.instants import instant_time
+from drawstring.timeline.rolled_back import old_notes
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 
-_FIRST_TOKEN = "1-0-1"
+_WRITER_LIVES_MS: Final = 7 * 24 * 3_600_000
+"""How long a writer may stand still and go on, at most: for so long it is known what was rolled back."""
+
 _log = logging.getLogger("drawstring")
 
 
@@ -56,12 +63,14 @@ class RollbackContext:
         config: the table's settings.
         store: its timeline.
         clock: for how long it took, and whose heartbeat is alive.
+        ids: name owners of leases.
     """
 
     storage: Storage
     config: TableConfig
     store: TimelineStore
     clock: Clock
+    ids: Ids = field(default_factory=SystemIds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +95,11 @@ class RollbackFacts:
 
 
 def rollback_instant(context: RollbackContext, instant: Instant, *, by_name: bool = False) -> None:
-    """Roll one pending write back; a compaction or clustering loses its attempt and stays requested.
+    """Roll one pending write back, unless its writer had decided that it completes: then it is completed.
 
     Args:
         context: the table, locked.
-        instant: the pending action.
+        instant: the pending write.
         by_name: somebody said that this one is to go, though its markers are gone: nothing of it is kept.
 
     Raises:
@@ -99,18 +108,50 @@ def rollback_instant(context: RollbackContext, instant: Instant, *, by_name: boo
     """
     if instant.is_completed:
         raise InvalidError("A completed write is not rolled back.", instant=instant.requested)
+    if instant.action not in WRITE_ACTIONS:
+        raise InvalidError(f"A {instant.action} is not rolled back.", instant=instant.requested)
+    refuse_built_on(context.store, context.store.load(), instant)
+    if not withdraw(context, instant):
+        return
+    facts = _gather(context, instant)
+    plan = plan_rollback(facts)
+    if not by_name and may_be_completed(context.storage, instant, facts.files, context.config.layout):
+        keep_files(context.storage, context.store, instant, plan.paths())
+    _roll_back(context, instant, plan)
+
+
+def withdraw(context: RollbackContext, instant: Instant) -> bool:
+    """Make sure that a pending instant never completes; False when it is completed now, by its own decision.
+
+    Args:
+        context: the table, locked.
+        instant: pending; nobody runs it again.
+    """
+    if isinstance(context.store.fence(instant), Instant):
+        return False
+    context.store.note_rolled_back(instant)
+    return True
+
+
+def restart(context: RollbackContext, instant: Instant) -> Fence | Instant:
+    """Take away what a dead attempt of a plan left, so that the plan can be run again.
+
+    Args:
+        context: the table, locked.
+        instant: the plan's, inflight.
+
+    Returns:
+        What completing the instant takes; or the instant, completed: the attempt had come that far.
+
+    Raises:
+        CorruptTableError: it had been completed, and its files are needed.
+    """
     timeline = context.store.load()
     refuse_built_on(context.store, timeline, instant)
-    if instant.action in PLANNED_ACTIONS:
+    outcome = context.store.fence(instant)
+    if isinstance(outcome, Fence):
         _clear_attempt(context, timeline, instant)
-    elif instant.action in WRITE_ACTIONS:
-        facts = _gather(context, instant)
-        plan = plan_rollback(facts)
-        if not by_name and may_be_completed(context.storage, instant, facts.files, context.config.layout):
-            keep_files(context.storage, context.store, instant, plan.paths())
-        _roll_back(context, instant, plan)
-    else:
-        raise InvalidError(f"A {instant.action} is not rolled back.", instant=instant.requested)
+    return outcome
 
 
 def take_back(context: RollbackContext, instant: Instant) -> None:
@@ -140,12 +181,13 @@ def cancel_clustering(context: RollbackContext, instant: Instant, failed: Failed
         failed: how old a sign of life of another engine may be.
 
     Raises:
-        ConflictError: another engine is running it.
+        ConflictError: another engine is running it, or its runner had decided that it completes.
         CorruptTableError: it had been completed, and its files are needed.
     """
     timeline = context.store.load()
     refuse_built_on(context.store, timeline, instant)
     refuse_live_writers(context.storage, context.clock, (instant,), failed)
+    _withdraw_plan(context, instant)
     _clear_attempt(context, timeline, instant)
     requested = Instant(instant.requested, Action.CLUSTERING, State.REQUESTED)
     _roll_back(context, requested, plan_rollback(_gather(context, requested)))
@@ -157,11 +199,20 @@ def remove_compaction(context: RollbackContext, instant: Instant) -> None:
     Nobody may have written log files for the slices that it was to make.
 
     Raises:
+        ConflictError: its runner had decided that it completes.
         CorruptTableError: it had been completed, and its files are all that there is.
     """
+    _withdraw_plan(context, instant)
     _clear_attempt(context, context.store.load(), instant)
     _forget(context, instant.requested, None)
     context.store.remove_pending(instant)
+
+
+def _withdraw_plan(context: RollbackContext, instant: Instant) -> None:
+    if not withdraw(context, instant):
+        raise ConflictError(
+            f"This {instant.action} is completed by now. Look at the table again.", instant=instant.requested
+        )
 
 
 def files_of(context: RollbackContext, instant: Instant) -> list[str]:
@@ -188,7 +239,11 @@ def plan_rollback(facts: RollbackFacts) -> RollbackPlan:
 
 
 def run_rollback(
-    context: RollbackContext, rollback: Instant, plan: RollbackPlan, target: Instant | None
+    context: RollbackContext,
+    rollback: Instant,
+    plan: RollbackPlan,
+    target: Instant | None,
+    fence: Fence | None = None,
 ) -> None:
     """Carry out a rollback that is inflight, and complete it.
 
@@ -196,6 +251,7 @@ def run_rollback(
         rollback: the rollback's own instant.
         plan: what to do.
         target: the failed instant as it is on the timeline, None when it is gone.
+        fence: of the rollback, if another process began it.
 
     Raises:
         CorruptTableError: the plan would delete a file of another instant.
@@ -205,7 +261,7 @@ def run_rollback(
         context.store.remove_pending(target)
         target = None
     metadata = carry_out(context, rollback, plan)
-    context.store.complete(rollback, encode_rollback(metadata, table_root(context.storage)))
+    context.store.complete(rollback, encode_rollback(metadata, table_root(context.storage)), fence)
     _forget(context, plan.instant, target)
 
 
@@ -260,9 +316,23 @@ def resume_rollback(context: RollbackContext, timeline: Timeline, rollback: Inst
         )
     if target is not None:
         _refuse_needed(context, timeline, plan, target)
+    fence = context.store.fence(rollback)
+    if isinstance(fence, Instant):
+        _forget(context, plan.instant, target)
+        return plan.instant
+    if target is not None and not _stays_undone(context, target):
+        context.store.remove_pending(rollback)
+        return plan.instant
     context.store.stop(rollback)
-    run_rollback(context, context.store.start(rollback), plan, target)
+    run_rollback(context, context.store.start(rollback), plan, target, fence)
     return plan.instant
+
+
+def _stays_undone(context: RollbackContext, target: Instant) -> bool:
+    """Make sure that what a rollback takes back does not complete; a plan may be run again afterwards."""
+    if target.action in PLANNED_ACTIONS and not _is_given_up(target):
+        return isinstance(context.store.fence(target), Fence)
+    return withdraw(context, target)
 
 
 def _refuse_needed(context: RollbackContext, timeline: Timeline, plan: RollbackPlan, target: Instant) -> None:
@@ -320,6 +390,22 @@ def _check_doomed(context: RollbackContext, plan: RollbackPlan, doomed: list[str
                 instant=plan.instant,
                 path=path,
             )
+
+
+def forget_old_rollbacks(context: RollbackContext) -> None:
+    """Forget the rollbacks whose writers cannot live any more, and delete what these made since.
+
+    Args:
+        context: the table, locked.
+    """
+    storage, config = context.storage, context.config
+    before = instant_time(context.clock.now_ms() - _WRITER_LIVES_MS, config.timezone)
+    for time, note in old_notes(storage, config, before):
+        instant = Instant(time, Action.DELTA_COMMIT, State.INFLIGHT)
+        plan = plan_rollback(_gather(context, instant))
+        if plan.requests:
+            carry_out(context, instant, plan)
+        storage.delete([note])
 
 
 def _stats(plan: RollbackPlan, commands: list[FileStatus]) -> tuple[RollbackStat, ...]:

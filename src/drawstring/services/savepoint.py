@@ -55,9 +55,12 @@ def savepoint(state: TableState, options: WriteOptions, instant: str | None, com
         check_retained(session.store, timeline, target)
         saved = Savepoint(_BY, state.clock.now_ms(), comments, _files(session, timeline, target))
         begun = Instant(target.requested, Action.SAVEPOINT, State.INFLIGHT)
-        if begun not in timeline.instants:
+        fence = session.store.fence(begun) if begun in timeline.instants else None
+        if isinstance(fence, Instant):
+            return target.requested
+        if fence is None:
             session.store.start(Instant(target.requested, Action.SAVEPOINT, State.REQUESTED))
-        session.store.complete(begun, encode_savepoint(saved))
+        session.store.complete(begun, encode_savepoint(saved), fence)
         return target.requested
 
 

@@ -29,6 +29,7 @@ from drawstring.services.restoring import finish_restores
 from drawstring.services.rollback import RollbackContext, take_back
 from drawstring.services.writable import check_writable
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -57,10 +58,16 @@ class Session:
 
     def rollback_context(self) -> RollbackContext:
         """Return what a rollback needs."""
-        return RollbackContext(self.state.storage, self.config, self.store, self.state.clock)
+        state = self.state
+        return RollbackContext(state.storage, self.config, self.store, state.clock, state.ids)
 
-    def finish(self, instant: Instant, metadata: CommitMetadata) -> Instant:
+    def finish(self, instant: Instant, metadata: CommitMetadata, fence: Fence | None = None) -> Instant:
         """Complete an instant whose files are written.
+
+        Args:
+            instant: inflight.
+            metadata: of what it wrote.
+            fence: of an instant that another process began.
 
         Raises:
             ConflictError: the lock was lost, or somebody rolled the instant back.
@@ -69,7 +76,7 @@ class Session:
         self.lock.check()
         is_replace = instant.action.completed_action is Action.REPLACE_COMMIT
         content = encode_commit(metadata, self.config.layout, is_replace)
-        completed = self.store.complete(instant, content)
+        completed = self.store.complete(instant, content, fence)
         try:
             # An attempt that another one outran may have begun a file since.
             discard_failed_attempts(self.state, instant.requested, metadata.stats)
@@ -209,13 +216,15 @@ def check_marked(storage: Storage, requested: str, stats: Sequence[WriteStat]) -
 
 
 def _session(state: TableState, config: TableConfig, lock: Lock) -> Session:
-    return Session(state, config, TimelineStore(state.storage, config, state.clock), lock)
+    return Session(state, config, TimelineStore(state.storage, config, state.clock, state.ids), lock)
 
 
 def _undo(session: Session, instant: Instant) -> None:
     """Take the own instant back; what cannot be undone now, the next write undoes."""
     try:
-        session.lock.check()
+        if not _is_locked(session):
+            _discard_rolled_back(session, instant)
+            return
         current = session.store.load().find(instant.requested)
         if current is not None and not current.is_completed:
             take_back(session.rollback_context(), current)
@@ -223,3 +232,23 @@ def _undo(session: Session, instant: Instant) -> None:
         _log.warning(
             "the failed write %s is left to the next writer to roll back: %s", instant.requested, error
         )
+
+
+def _is_locked(session: Session) -> bool:
+    try:
+        session.lock.check()
+    except ConflictError:
+        return False
+    return True
+
+
+def _discard_rolled_back(session: Session, instant: Instant) -> None:
+    """Delete what a write made since another process rolled it back, because this one stood still.
+
+    It never completes, so its files are nobody else's, and need no lock.
+    """
+    _log.warning("The write %s lost the table lock and is left to the next writer.", instant.requested)
+    if instant.requested in session.store.load().rolled_back:
+        markers = Markers(session.state.storage, instant.requested)
+        session.state.storage.delete(markers.files())
+        markers.remove()

@@ -29,6 +29,7 @@ from drawstring.timeline.archived import LogArchive, open_archive
 from drawstring.timeline.history_writer import HistoryWriter
 from drawstring.timeline.instants import instant_time
 from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, parse_instant
+from drawstring.timeline.manifests import outrun
 
 _ARCHIVE: Final = re.compile(r"\.commits_\.archive\.(\d{1,18})_1-0-1", re.ASCII)
 _SMALL_BYTES: Final = 1 << 20
@@ -76,14 +77,26 @@ def archive_instants(
         instants: what to move, oldest first.
 
     Raises:
+        ConflictError: another process archived meanwhile, because this one stood still.
         CorruptTableError: a file of the timeline or of the archive is damaged.
     """
     files = state_files(storage, config, instants)
+    try:
+        _archive_files(storage, config, archiving, files)
+    except FileNotFoundError as error:
+        raise outrun(str(error.filename or error)) from error
+
+
+def _archive_files(
+    storage: Storage, config: TableConfig, archiving: Archiving, files: Sequence[StateFile]
+) -> None:
+    if not files:
+        return
     if config.layout >= LAYOUT_WITH_COMPLETION_TIMES:
         history = HistoryWriter(storage, config.history_folder, archiving)
         known = (
             _keys(open_archive(storage, config).completed(""))
-            if history.may_have(instants[0].requested)
+            if history.may_have(files[0].instant.requested)
             else frozenset()
         )
         if rows := _rows(storage, [each for each in files if each.key not in known]):
@@ -153,6 +166,8 @@ def _append(storage: Storage, config: TableConfig, files: Sequence[StateFile]) -
     grows = newest is not None and newest.size_bytes < _SMALL_BYTES
     before = storage.read(newest.path) if grows and newest is not None else b""
     name = f".commits_.archive.{number + 1}_1-0-1"
-    storage.put(join_path(config.history_folder, name), before + block)
+    path = join_path(config.history_folder, name)
+    if not storage.put_if_absent(path, before + block):
+        raise outrun(path)
     if grows and newest is not None:
         storage.delete([newest.path])

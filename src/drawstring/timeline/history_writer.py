@@ -4,7 +4,8 @@
     compact  the oldest files of a level with many of them -> one file of the next level
     sweep    manifests but the newest few go, and files that none of those names
 
-A process may die between any two of these steps: what no manifest names does not count.
+A process may die between any two of these steps: what no manifest names does not count. One that stood still
+while another one archived fails at the version, which it replaces as it read it and not otherwise.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from drawstring.storage.protocol import Storage
 from drawstring.timeline.manifests import (
     HISTORY_FILE,
     MANIFEST,
+    VERSION,
     HistoryFile,
     current_version,
     load_manifest,
+    replace_file,
     save_manifest,
 )
 
@@ -40,6 +43,7 @@ class HistoryWriter:
         self._storage = storage
         self._folder = folder
         self._archiving = archiving
+        self._stored = storage.read_versioned(join_path(folder, VERSION))
         version = current_version(storage, folder)
         self._version = version or 0
         self._files = () if version is None else load_manifest(storage, folder, version)
@@ -81,18 +85,20 @@ class HistoryWriter:
         return True
 
     def _put(self, name: str, data: bytes) -> HistoryFile:
-        self._storage.put(join_path(self._folder, name), data)
+        replace_file(self._storage, join_path(self._folder, name), data)
         return HistoryFile(name, len(data))
 
     def _save(self, files: Sequence[HistoryFile]) -> None:
-        save_manifest(self._storage, self._folder, self._version + 1, files)
+        self._stored = save_manifest(self._storage, self._folder, self._version + 1, files, self._stored)
         self._version += 1
         self._files = tuple(files)
 
     def _sweep(self, kept: int) -> None:
         names = [status.name for status in self._storage.list_files(self._folder)]
         versions = sorted(int(match[1]) for name in names if (match := MANIFEST.fullmatch(name)))
-        newest = [version for version in versions if version <= self._version][-kept:]
+        if versions and versions[-1] > self._version:
+            return  # others archived meanwhile: they know better what is old
+        newest = versions[-kept:]
         named = {
             file.name for version in newest for file in load_manifest(self._storage, self._folder, version)
         }

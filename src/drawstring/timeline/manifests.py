@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from drawstring.base.errors import CorruptTableError
+from drawstring.base.errors import ConflictError, CorruptTableError
 from drawstring.model.files import join_path
 from drawstring.storage.protocol import Storage
 
@@ -21,6 +21,10 @@ VERSION: Final = "_version_"
 MANIFEST: Final = re.compile(r"manifest_(\d{1,18})", re.ASCII)
 HISTORY_FILE: Final = re.compile(r"(\d{14,})_(\d{14,})_(\d{1,9})\.parquet", re.ASCII)
 """First and last requested time in it, and its level."""
+
+
+StoredVersion = tuple[bytes, str] | None
+"""The version file and the version that the storage gave it, None where it is not there."""
 
 
 class HistoryFile(NamedTuple):
@@ -76,12 +80,57 @@ def load_manifest(storage: Storage, folder: str, version: int) -> tuple[HistoryF
         ) from error
 
 
-def save_manifest(storage: Storage, folder: str, version: int, files: Iterable[HistoryFile]) -> None:
-    """Make these files the ones that count."""
+def save_manifest(
+    storage: Storage, folder: str, version: int, files: Iterable[HistoryFile], before: StoredVersion
+) -> StoredVersion:
+    """Make these files the ones that count, unless another archiver has changed which count.
+
+    Args:
+        storage: the table's files.
+        folder: the archive.
+        version: number of the manifest.
+        files: that count from now on.
+        before: the version file as it was read before.
+
+    Returns:
+        The version file as it is now.
+
+    Raises:
+        ConflictError: another process archived meanwhile.
+    """
     content = {"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in files]}
     text = json.dumps(content, indent=2, separators=(",", " : "))
-    storage.put(join_path(folder, f"manifest_{version}"), text.encode())
-    storage.put(join_path(folder, VERSION), str(version).encode())
+    replace_file(storage, join_path(folder, f"manifest_{version}"), text.encode())
+    path, number = join_path(folder, VERSION), str(version).encode()
+    if before is None:
+        is_put = storage.put_if_absent(path, number)
+    else:
+        is_put = storage.put_if_match(path, number, before[1])
+    if not is_put:
+        raise outrun(path)
+    return storage.read_versioned(path)
+
+
+def replace_file(storage: Storage, path: str, data: bytes) -> None:
+    """Put a file of the archive, in the place of one that an archiver left that died before it counted.
+
+    Raises:
+        ConflictError: another process put it at this moment.
+    """
+    found = storage.read_versioned(path)
+    if found is None:
+        is_put = storage.put_if_absent(path, data)
+    else:
+        is_put = found[0] == data or storage.put_if_match(path, data, found[1])
+    if not is_put:
+        raise outrun(path)
+
+
+def outrun(path: str) -> ConflictError:
+    """Return the error of an archiver that stood still while another one archived."""
+    return ConflictError(
+        "Another process archived instants of this table while this one stood still. Try again.", path=path
+    )
 
 
 def _checked(name: object) -> str:

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Final
 
 from drawstring.base.clock import Clock
-from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
 from drawstring.config.key_generators import registered_key_generator
 from drawstring.config.mergers import registered_merger
 from drawstring.config.properties import decode_properties, encode_properties, table_checksum
@@ -69,20 +69,41 @@ def load_config(storage: Storage) -> TableConfig:
     return config
 
 
-def save_properties(storage: Storage, properties: Mapping[str, str], clock: Clock) -> None:
+def properties_version(storage: Storage) -> str | None:
+    """Return the version of the properties file, which every change of it changes; None without a file."""
+    found = storage.read_versioned(PROPERTIES_PATH)
+    return None if found is None else found[1]
+
+
+def save_properties(
+    storage: Storage, properties: Mapping[str, str], clock: Clock, version: str | None = None
+) -> None:
     """Replace the properties of a table; a reader sees the old ones or the new ones.
 
     Args:
         properties: all of them, also those that stay; the checksum is renewed.
+        clock: for the time in the file.
+        version: what `properties_version` gave when the caller began; None to replace what is there now.
 
     Raises:
+        ConflictError: another process changed the properties since.
         InvalidError: there is no table at this place.
         CorruptTableError: neither the properties nor their backup can be read, or only they are gone.
     """
-    old = _load(storage)
+    old, version = _load(storage), version or properties_version(storage)
     if not old.from_backup:
         storage.put(BACKUP_PATH, old.data)
-    storage.put(PROPERTIES_PATH, _encode(properties, clock))
+    data = _encode(properties, clock)
+    if version is None:
+        is_put = storage.put_if_absent(PROPERTIES_PATH, data)
+    else:
+        is_put = storage.put_if_match(PROPERTIES_PATH, data, version)
+    if not is_put:
+        raise ConflictError(
+            "Another process changed the properties of the table while this one stood still. Try again.",
+            table=storage.spec.uri,
+            path=PROPERTIES_PATH,
+        )
     storage.delete([BACKUP_PATH])
 
 
@@ -96,8 +117,8 @@ def problem_of_properties(storage: Storage) -> str | None:
     return "they are missing or damaged" if _load(storage).from_backup else None
 
 
-def restore_properties(storage: Storage, clock: Clock) -> None:
-    """Put the properties that count in their place."""
+def renew_properties(storage: Storage, clock: Clock) -> None:
+    """Put the properties that count in their place, in a new version of the file."""
     save_properties(storage, _load(storage).config.properties, clock)
 
 

@@ -5,16 +5,15 @@
 
 Every step makes one new file with put-if-absent, so of two processes one gets `ConflictError`.
 In layout 2 the completion time is part of the name, so two completions of one instant would not
-collide by name. Whoever completes therefore first takes a claim, a file named by the requested
-time alone; a claim outlives a killed process until the instant is rolled back.
+collide by name; and a completed file cannot be refused to a writer that stood still while another one rolled
+its instant back. The claim of the instant decides both (`timeline.claims`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
 
-from drawstring.base.clock import Clock
+from drawstring.base.clock import Clock, Ids, SystemIds
 from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError
 from drawstring.config.table import TableConfig
 from drawstring.formats.metadata import decode_commit, is_clustering
@@ -23,13 +22,15 @@ from drawstring.model.files import join_path
 from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.bootstrapped import BootstrapSources
+from drawstring.timeline.claims import Claims, Fence
+from drawstring.timeline.completion import Completion
 from drawstring.timeline.instants import instant_time, next_time
 from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, MOVED, file_name, parse_instant
 from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.rolled_back import note_rolled_back, noted_in
 from drawstring.timeline.timeline import Timeline
+from drawstring.timeline.version_change import VERSION_CHANGE, bar_change
 
-CLAIM_FOLDER = ".hoodie/.locks"
-_CLAIM_SUFFIX = ".claim"
 _RECALLED = 64
 _log = logging.getLogger("drawstring")
 
@@ -41,12 +42,14 @@ class TimelineStore:
         storage: the table's files.
         config: the table's layout, folder and time zone.
         clock: where instant times come from.
+        ids: name whose claims are whose.
     """
 
-    def __init__(self, storage: Storage, config: TableConfig, clock: Clock) -> None:
+    def __init__(self, storage: Storage, config: TableConfig, clock: Clock, ids: Ids | None = None) -> None:
         self._storage = storage
         self._config = config
         self._clock = clock
+        self._claims = Claims(storage, ids or SystemIds())
         self._last_time: str | None = None
         self._commits: dict[Instant, CommitMetadata] = {}
         self._instants: dict[str, Instant | None] = {}
@@ -68,7 +71,10 @@ class TimelineStore:
         for name in names:
             if name not in self._instants:
                 self._instants[name] = parse_instant(name, self._config.layout)
-        timeline = Timeline.of(instant for name in names if (instant := self._instants[name]) is not None)
+        timeline = Timeline.of(
+            (instant for name in names if (instant := self._instants[name]) is not None),
+            noted_in(names),
+        )
         if MOVED in names or not timeline.instants:
             self._check_layout()
         if self._config.layout >= LAYOUT_WITH_COMPLETION_TIMES:
@@ -187,32 +193,49 @@ class TimelineStore:
         """
         return self._add(_at(instant, instant.action, State.INFLIGHT), content)
 
-    def complete(self, instant: Instant, content: bytes) -> Instant:
+    def complete(self, instant: Instant, content: bytes, fence: Fence | None = None) -> Instant:
         """Bring an inflight instant to completed: what it wrote takes effect at once.
 
         Args:
             instant: the pending instant.
             content: its metadata.
+            fence: what `fence` gave, for an instant that another process began.
 
         Raises:
             ConflictError: another process completed it, is about to, or rolled it back.
         """
-        if not self._storage.put_if_absent(_claim(instant), b""):
-            raise _lost(instant, "another process is completing it")
-        timeline = self.load()
-        reason = self._obstacle(timeline, instant)
-        if reason is None:
-            completed = self._completed(timeline, instant)
-            if self._storage.put_if_absent(self.path(completed), content):
-                self._give_back(instant)
-                return completed
-            reason = "another process completed it"
-        self._storage.delete([_claim(instant)])
-        raise _lost(instant, reason)
+        return self._completion().complete(instant, content, fence)
+
+    def fence(self, instant: Instant) -> Fence | Instant:
+        """Make sure that only this process can complete a pending instant that another one began.
+
+        Args:
+            instant: pending; the caller holds the table lock.
+
+        Returns:
+            What `complete` needs; or the instant as it is completed now, because its writer had decided that
+            it is.
+
+        Raises:
+            ConflictError: another process takes the instant over at this moment.
+        """
+        return self._completion().fence(instant)
+
+    def bar(self, instant: Instant) -> Instant | None:
+        """Make sure that a pending write that stays on the timeline never completes.
+
+        Returns:
+            The write as it is completed now, if its writer had decided that it is.
+        """
+        return self._completion().bar(instant)
+
+    def note_rolled_back(self, instant: Instant) -> None:
+        """Note that an instant is rolled back and never completes; only once it is fenced."""
+        now = instant_time(self._clock.now_ms(), self._config.timezone)
+        note_rolled_back(self._storage, self._config, instant.requested, now)
 
     def stop(self, instant: Instant) -> None:
-        """Take a dead attempt's inflight file and claim away, so that the instant is requested again."""
-        self._storage.delete([_claim(instant)])
+        """Take a dead attempt's inflight file away, so that the instant is requested again."""
         self._storage.delete([self.path(_at(instant, instant.action, State.INFLIGHT))])
 
     def remove_pending(self, instant: Instant) -> None:
@@ -220,17 +243,16 @@ class TimelineStore:
         self.stop(instant)
         self._storage.delete([self.path(_at(instant, instant.action, State.REQUESTED))])
 
-    def sweep_claims(self, dead: Collection[Instant] = ()) -> None:
-        """Delete the claims of processes that died while completing; only under the table lock.
+    def sweep_claims(self, timeline: Timeline) -> None:
+        """Delete the claims that protect nothing any more; only under the table lock.
+
+        A change of version that another process left cannot take effect then.
 
         Args:
-            dead: instants that stay pending; they are claimed, so that they can never complete.
+            timeline: as it is.
         """
-        kept = {_claim(instant) for instant in dead}
-        found = {status.path for status in self._storage.list_files(CLAIM_FOLDER)}
-        for path in sorted(kept - found):
-            self._storage.put_if_absent(path, b"")
-        self._storage.delete([path for path in sorted(found - kept) if path.endswith(_CLAIM_SUFFIX)])
+        if VERSION_CHANGE in self._claims.sweep(timeline.pending(), timeline.rolled_back):
+            bar_change(self._storage, self._clock)
 
     def _add(self, instant: Instant, content: bytes) -> Instant:
         path = self.path(instant)
@@ -240,29 +262,8 @@ class TimelineStore:
             )
         return instant
 
-    def _give_back(self, instant: Instant) -> None:
-        """Delete the claim of a completed instant; if that fails, the next writer does it."""
-        try:
-            self._storage.delete([_claim(instant)])
-        except (DrawstringError, OSError) as error:
-            _log.warning("the claim of the completed %s stays for now: %s", instant.requested, error)
-
-    def _completed(self, timeline: Timeline, instant: Instant) -> Instant:
-        layout_2 = self._config.layout >= LAYOUT_WITH_COMPLETION_TIMES
-        completion = self.new_time(timeline) if layout_2 else None
-        return Instant(instant.requested, instant.action.completed_action, State.COMPLETED, completion)
-
-    def _obstacle(self, timeline: Timeline, instant: Instant) -> str | None:
-        """Say why an instant that we hold the claim of cannot be completed, None when it can."""
-        for known in timeline.instants:
-            if known.requested != instant.requested or known.action.completed_action is not (
-                instant.action.completed_action
-            ):
-                continue
-            if known.is_completed:
-                return "another process completed it"
-            return None if known.state is State.INFLIGHT else "its inflight file was taken away"
-        return "it was rolled back"
+    def _completion(self) -> Completion:
+        return Completion(self._storage, self._config, self._clock, self._claims, self)
 
     def _is_clustering(self, instant: Instant) -> bool:
         try:
@@ -276,16 +277,6 @@ def _at(instant: Instant, action: Action, state: State) -> Instant:
     return Instant(instant.requested, action, state)
 
 
-def _claim(instant: Instant) -> str:
-    return f"{CLAIM_FOLDER}/{instant.requested}{_CLAIM_SUFFIX}"
-
-
-def _lost(instant: Instant, reason: str) -> ConflictError:
-    return ConflictError(
-        f"This {instant.action} cannot be completed: {reason}; retry the write.", instant=instant.requested
-    )
-
-
 def _pending_names(instant: Instant) -> list[Action]:
     """List the actions that an instant may have been requested as, the likely one first."""
     if not instant.is_completed:
@@ -297,12 +288,11 @@ def _with_clusterings(timeline: Timeline, times: set[str]) -> Timeline:
     def renamed(instant: Instant) -> Instant:
         return _at(instant, Action.CLUSTERING, instant.state)
 
-    return Timeline(
+    return timeline.with_instants(
         tuple(
             renamed(instant) if _is_pending_replace(instant) and instant.requested in times else instant
             for instant in timeline.instants
-        ),
-        timeline.start,
+        )
     )
 
 

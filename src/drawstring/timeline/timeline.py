@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, time_of
+from drawstring.model.instant import FILE_ACTIONS, WRITE_ACTIONS, Action, Instant, State, time_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,27 +15,56 @@ class Timeline:
     Attributes:
         instants: sorted by requested time, then action.
         start: requested time of the first write of the active timeline; instants before it were
-            archived and count as committed. None for a table without writes.
+            archived and count as committed, save those that are known not to have completed. None for a table
+            without writes.
+        rolled_back: requested times of instants that were rolled back not long ago. A writer that stood still
+            may make files of them at any time: they never count.
+        stray: instants that only look pending: their inflight files were put once more, after they had been
+            archived, by a process that stood still.
     """
 
     instants: tuple[Instant, ...] = ()
     start: str | None = None
+    rolled_back: frozenset[str] = frozenset()
+    stray: tuple[Instant, ...] = ()
     _writes: Mapping[str, Instant] = field(init=False, repr=False, compare=False)
+    _uncommitted: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         writes = {instant.requested: instant for instant in self.instants if instant.is_write}
+        pending = frozenset(each.requested for each in self.pending_of(*FILE_ACTIONS))
         object.__setattr__(self, "_writes", writes)
+        object.__setattr__(self, "_uncommitted", (pending | self.rolled_back) - writes.keys())
 
     @staticmethod
-    def of(files: Iterable[Instant]) -> Timeline:
-        """Build a timeline from what each of its files stands for, in any order."""
+    def of(files: Iterable[Instant], rolled_back: Collection[str] = ()) -> Timeline:
+        """Build a timeline from what each of its files stands for, in any order.
+
+        Args:
+            files: an instant and state each.
+            rolled_back: requested times of instants that were rolled back.
+        """
         furthest: dict[tuple[str, Action], Instant] = {}
+        begun: set[str] = set()
+        requested: set[str] = set()
         for instant in files:
             key = (instant.requested, instant.action.completed_action)
             known = furthest.get(key)
             furthest[key] = instant if known is None else _further(known, instant)
+            if not instant.is_completed:
+                begun.add(instant.requested)
+            if instant.state is State.REQUESTED:
+                requested.add(instant.requested)
         instants = tuple(sorted(furthest.values()))
-        return Timeline(instants, _start(instants))
+        start = _start(instants, begun)
+        stray = frozenset(each for each in instants if _is_stray(each, requested, start))
+        kept = tuple(each for each in instants if each not in stray)
+        return Timeline(kept, start, frozenset(rolled_back), tuple(sorted(stray)))
+
+    @property
+    def uncommitted(self) -> frozenset[str]:
+        """Requested times of instants that never count: pending ones, and those rolled back."""
+        return self._uncommitted
 
     def writes(self) -> tuple[Instant, ...]:
         """Return the completed writes by requested time: commits, delta commits, replace commits."""
@@ -62,8 +91,8 @@ class Timeline:
         return tuple(each for each in self.instants if each.is_completed and each.action in actions)
 
     def is_archived(self, requested: str) -> bool:
-        """Tell whether an instant lies before the active timeline."""
-        return self.start is not None and requested < self.start
+        """Tell whether an instant lies before the active timeline, and so counts as committed."""
+        return self.start is not None and requested < self.start and requested not in self._uncommitted
 
     def completion_of(self, requested: str) -> str | None:
         """Return when a write took effect, None when it did not.
@@ -92,7 +121,7 @@ class Timeline:
     def until(self, requested: str) -> Timeline:
         """Return the timeline of the instants requested up to and including a time."""
         kept = tuple(instant for instant in self.instants if instant.requested <= requested)
-        return Timeline(kept, self.start)
+        return self.with_instants(kept)
 
     def completed_by(self, time: str, besides: Collection[str] = ()) -> Timeline:
         """Return the timeline without what completed after a time.
@@ -106,12 +135,16 @@ class Timeline:
             for instant in self.instants
             if not instant.is_completed or time_of(instant) <= time or instant.requested in besides
         )
-        return Timeline(kept, self.start)
+        return self.with_instants(kept)
 
     def first_after(self, time: str) -> str | None:
         """Return the smallest requested time of the writes that completed after a time, None without any."""
         later = (each.requested for each in self.writes() if time_of(each) > time)
         return min(later, default=None)
+
+    def with_instants(self, instants: tuple[Instant, ...]) -> Timeline:
+        """Return the timeline with other instants in the place of its own, sorted."""
+        return Timeline(instants, self.start, self.rolled_back, self.stray)
 
     def latest_time(self) -> str | None:
         """Return the greatest requested or completion time of any instant."""
@@ -127,8 +160,27 @@ def _further(one: Instant, other: Instant) -> Instant:
     return min(one, other, key=lambda instant: instant.completed or "")
 
 
-def _start(instants: tuple[Instant, ...]) -> str | None:
-    """Find the first write that archiving did not pass: it leaves savepointed ones behind."""
+def _is_stray(instant: Instant, requested: Collection[str], start: str | None) -> bool:
+    """Tell whether an instant has an inflight file alone, before the first write that archiving left."""
+    if instant.is_completed or instant.action not in FILE_ACTIONS or start is None:
+        return False
+    return instant.requested < start and instant.requested not in requested
+
+
+def _start(instants: tuple[Instant, ...], begun: Collection[str]) -> str | None:
+    """Find the first write that archiving did not pass: it leaves savepointed ones behind.
+
+    Archiving takes requested and inflight files away first. So a write with a completed file alone is in the
+    archive already: an archiver died, or a writer that stood still put its completed file once more. A write
+    that is pending only does not say what was archived either.
+
+    Args:
+        instants: of the timeline, sorted.
+        begun: requested times of those with a requested or inflight file.
+    """
     saved = {instant.requested for instant in instants if instant.action is Action.SAVEPOINT}
-    writes = [instant.requested for instant in instants if instant.action.completed_action in WRITE_ACTIONS]
-    return next((time for time in writes if time not in saved), writes[0] if writes else None)
+    writes = [each for each in instants if each.action.completed_action in WRITE_ACTIONS]
+    unsaved = [each for each in writes if each.requested not in saved]
+    completed = [each for each in unsaved if each.is_completed]
+    whole = [each for each in completed if each.requested in begun]
+    return next((found[0].requested for found in (whole, completed, unsaved, writes) if found), None)

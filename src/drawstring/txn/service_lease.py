@@ -4,7 +4,8 @@
 
 A plan is run without the table lock, so that writers go on. What keeps two processes from running one
 plan is this lease: it is held as long as its holder lives, and another process takes the plan over once
-it is free. The file goes when the plan is done; one that a dead process left goes with the next write.
+it is free. The file goes when the plan is done. A lease that is there and that nobody holds says that the
+runner of its plan died.
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ class ServiceLease:
         storage: the table's files.
         path: of the lease.
         lock: what holds it.
+        others_may_live: whether another process had it before, which may only stand still. Of a local file
+            system's lock it is known that its process died.
     """
 
-    def __init__(self, storage: Storage, path: str, lock: Lock) -> None:
+    def __init__(self, storage: Storage, path: str, lock: Lock, *, others_may_live: bool) -> None:
         self._storage = storage
         self._path = path
         self._lock = lock
+        self.others_may_live = others_may_live
 
     def check(self) -> None:
         """Make sure that it is still held.
@@ -61,11 +65,12 @@ def service_lease(storage: Storage, clock: Clock, ids: Ids, requested: str) -> I
     """
     path = _path(requested)
     lock = lock_at(storage, clock, ids, path)
+    others_may_live = storage.local_path(path) is None and storage.exists(path)
     if not lock.try_acquire():
         yield None
         return
     try:
-        yield ServiceLease(storage, path, lock)
+        yield ServiceLease(storage, path, lock, others_may_live=others_may_live)
     finally:
         release_lock(lock)
 
@@ -73,6 +78,11 @@ def service_lease(storage: Storage, clock: Clock, ids: Ids, requested: str) -> I
 def is_leased(storage: Storage, clock: Clock, ids: Ids, requested: str) -> bool:
     """Tell whether a process holds the lease of an instant; nothing is written."""
     return lock_at(storage, clock, ids, _path(requested)).is_held()
+
+
+def is_runner_dead(storage: Storage, clock: Clock, ids: Ids, requested: str) -> bool:
+    """Tell whether a process ran the plan of an instant and died; nothing is written."""
+    return storage.exists(_path(requested)) and not is_leased(storage, clock, ids, requested)
 
 
 def sweep_leases(storage: Storage, pending: Collection[str]) -> None:

@@ -1,0 +1,216 @@
+"""Completing an instant: once, by its own writer or for it (`claims` says who decides).
+
+    claim ──> completed file, by put-if-absent ──> claim deleted
+
+A writer may stand still at any of these steps, and go on when others have finished its instant, and even
+archived it. So one that was slow looks around before and after it puts the completed file.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from drawstring.base.clock import Clock
+from drawstring.base.errors import ConflictError, DrawstringError
+from drawstring.config.table import TableConfig
+from drawstring.model.instant import Action, Instant, State
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.archived import open_archive
+from drawstring.timeline.claims import Claim, Claims, Fence
+from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, file_name, parse_instant
+from drawstring.timeline.timeline import Timeline
+
+_STOOD_STILL_MS: Final = 10_000
+"""A writer that took longer than this to complete an instant looks whether others went on without it."""
+
+_log: Final = logging.getLogger("drawstring")
+
+
+class TimelineFiles(Protocol):
+    """The files of the active timeline."""
+
+    def load(self) -> Timeline:
+        """List them."""
+
+    def path(self, instant: Instant) -> str:
+        """Return the path of the file of an instant's state."""
+
+    def new_time(self, timeline: Timeline) -> str:
+        """Return a time after every time on the timeline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What completing an instant takes.
+
+    Attributes:
+        storage: the table's files.
+        config: the table's layout.
+        clock: tells whether this process stood still.
+        claims: decide.
+        files: of the active timeline.
+    """
+
+    storage: Storage
+    config: TableConfig
+    clock: Clock
+    claims: Claims
+    files: TimelineFiles
+
+    def complete(self, instant: Instant, content: bytes, fence: Fence | None = None) -> Instant:
+        """Bring an inflight instant to completed: what it wrote takes effect at once.
+
+        Args:
+            instant: the pending instant.
+            content: its metadata.
+            fence: what `fence` gave, for an instant that another process began.
+
+        Raises:
+            ConflictError: another process completed it, is about to, or rolled it back.
+        """
+        began_ms = self.clock.now_ms()
+        timeline = self.files.load()
+        if reason := _obstacle(timeline, instant):
+            raise _lost(instant, reason)
+        completed = self._completed(timeline, instant)
+        name = file_name(completed, self.config.layout)
+        decided = self.claims.commit(instant, name, content, fence)
+        if decided is None:
+            raise _lost(instant, "another process completed it, or rolled it back")
+        if not (self._stood_still(began_ms) and self._is_settled(instant, completed)):
+            self._put_completed(completed, instant, content, decided)
+        if self._stood_still(began_ms):
+            self._take_back_if_archived(completed)
+        self._give_back(instant)
+        return completed
+
+    def fence(self, instant: Instant) -> Fence | Instant:
+        """Make sure that only this process can complete a pending instant that another one began.
+
+        A writer that stood still may have been about to complete it: then it is completed, in its words.
+
+        Args:
+            instant: pending; the caller holds the table lock.
+
+        Returns:
+            What `complete` needs, or the instant as it is completed now.
+
+        Raises:
+            ConflictError: another process takes the instant over at this moment.
+        """
+        found = self.claims.take(instant)
+        if isinstance(found, Fence):
+            return found
+        _log.info("completing the %s %s for a writer that stood still", instant.action, instant.requested)
+        return self._complete_for(instant, found)
+
+    def bar(self, instant: Instant) -> Instant | None:
+        """Make sure that nobody completes a pending write any more, as `fence` does, with fewer requests.
+
+        Returns:
+            The write as it is completed now, if its writer had decided that it is.
+        """
+        claim = self.claims.bar(instant)
+        return None if claim is None else self._complete_for(instant, claim)
+
+    def _give_back(self, instant: Instant) -> None:
+        """Delete the claim of an instant that is settled; if that fails, the next writer does it."""
+        try:
+            self.claims.give_back(instant)
+        except (DrawstringError, OSError) as error:
+            _log.warning("The claim of the settled %s stays for now: %s", instant.requested, error)
+
+    def _is_settled(self, pending: Instant, completed: Instant) -> bool:
+        """Tell whether others completed an instant for its writer, and archived it, while that stood still.
+
+        Raises:
+            ConflictError: they rolled it back, or completed it in other words.
+        """
+        reason = _obstacle(self.files.load(), pending, completed)
+        if reason is None:
+            return False
+        archived = open_archive(self.storage, self.config).completed("")
+        if any((each.requested, each.action) == (completed.requested, completed.action) for each in archived):
+            return True
+        self._give_back(pending)
+        raise _lost(pending, reason)
+
+    def _put_completed(self, completed: Instant, pending: Instant, content: bytes, decided: Fence) -> None:
+        """Put the completed file of an instant whose claim says that it completes.
+
+        Raises:
+            ConflictError: the file is there, in the words of another process.
+        """
+        path = self.files.path(completed)
+        try:
+            if self.storage.put_if_absent(path, content) or self.storage.read(path) == content:
+                return
+        except (DrawstringError, OSError):
+            with suppress(DrawstringError, OSError):
+                if self._is_put_after_all(path, pending, decided):
+                    return
+            raise
+        raise _lost(pending, "another process completed it")
+
+    def _is_put_after_all(self, path: str, pending: Instant, decided: Fence) -> bool:
+        """Find out about a put that failed; take the decision back if nobody acted on it."""
+        if self.storage.exists(path):
+            return True
+        self.claims.abort(pending, decided)
+        return self.storage.exists(path)
+
+    def _complete_for(self, instant: Instant, claim: Claim) -> Instant:
+        """Put the completed file for the writer that claimed it; the claim stays until the next sweep."""
+        completed = parse_instant(claim.file_name, self.config.layout)
+        assert completed is not None, claim.file_name
+        self.storage.put_if_absent(self.files.path(completed), claim.content)
+        return completed
+
+    def _take_back_if_archived(self, completed: Instant) -> None:
+        """Delete a completed file that was put once more after others had archived the instant."""
+        if not self._is_begun(completed):
+            self.storage.delete([self.files.path(completed)])
+
+    def _is_begun(self, completed: Instant) -> bool:
+        """Tell whether an instant has its inflight file: archiving takes it away first."""
+        pending = (action for action in Action if action.completed_action is completed.action)
+        return any(
+            self.storage.exists(self.files.path(Instant(completed.requested, action, State.INFLIGHT)))
+            for action in pending
+        )
+
+    def _stood_still(self, began_ms: int) -> bool:
+        return self.clock.now_ms() - began_ms > _STOOD_STILL_MS
+
+    def _completed(self, timeline: Timeline, instant: Instant) -> Instant:
+        layout_2 = self.config.layout >= LAYOUT_WITH_COMPLETION_TIMES
+        completion = self.files.new_time(timeline) if layout_2 else None
+        return Instant(instant.requested, instant.action.completed_action, State.COMPLETED, completion)
+
+
+def _obstacle(timeline: Timeline, instant: Instant, completed: Instant | None = None) -> str | None:
+    """Say why an instant cannot be completed, None when it can.
+
+    Args:
+        timeline: as it is.
+        instant: inflight, for all that its process knows.
+        completed: as this process is completing it; another one may have done so in its place.
+    """
+    for known in timeline.instants:
+        if known.requested != instant.requested or known.action.completed_action is not (
+            instant.action.completed_action
+        ):
+            continue
+        if known.is_completed:
+            return None if known == completed else "another process completed it"
+        return None if known.state is State.INFLIGHT else "its inflight file was taken away"
+    return "it was rolled back"
+
+
+def _lost(instant: Instant, reason: str) -> ConflictError:
+    return ConflictError(
+        f"This {instant.action} cannot be completed: {reason}; retry the write.", instant=instant.requested
+    )

@@ -1,0 +1,248 @@
+"""Writers that stand still: each storage call of a step waits on a copy of the table, while others go on.
+
+A process is stopped (SIGSTOP, a paused virtual machine) before one of its storage calls, for longer than its
+leases are good. Another one takes over, and writes until archiving has passed what the first one had begun.
+Then the first one goes on, from the very call. What was acknowledged counts, in one order or the other; what
+was refused does not; and both stay true when the table lives on.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from drawstring.base.errors import DrawstringError
+from drawstring.model.files import FileStatus
+from drawstring.model.validation import Severity
+from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.archived import open_archive
+from tests.sim.steps import CHANGES_MAX, take
+from tests.sim.world import Rows, Step, World, place
+
+CALLS_MAX = 2000
+PAUSE_MS = 3 * 3_600_000
+JOIN_SECONDS = 60.0
+FOLLOWERS = 8
+"""Writes of the others while one stands still: archiving passes what it had begun."""
+
+
+class SharedClock:
+    """A clock that several processes look at; it moves on by itself, and by what is slept."""
+
+    def __init__(self, now_ms: int) -> None:
+        self._now_ms = now_ms
+        self._mutex = threading.Lock()
+
+    def now_ms(self) -> int:
+        with self._mutex:
+            self._now_ms += 1
+            return self._now_ms
+
+    def sleep(self, seconds: float) -> None:
+        with self._mutex:
+            self._now_ms += int(seconds * 1000)
+
+
+class PausingStorage(FaultyStorage):
+    """Stands still before one of its calls, in all threads, until it is told to go on.
+
+    Args:
+        inner: the storage that does the work.
+        pause_before: number of the call, from 0.
+    """
+
+    def __init__(self, inner: Storage, pause_before: int) -> None:
+        super().__init__(inner, CHANGES_MAX * 1000)
+        self._pause_before = pause_before
+        self._gate = threading.Condition()
+        self._is_paused = False
+        self.calls = 0
+        self.where = ""
+
+    def wait_for_pause(self, is_over: Callable[[], bool]) -> bool:
+        """Wait until this storage stands still; False when its process is over before that."""
+        with self._gate:
+            while not self._is_paused:
+                if is_over():
+                    return False
+                self._gate.wait(0.002)
+        return True
+
+    def go_on(self) -> None:
+        """Let all calls that wait go on."""
+        with self._gate:
+            self._is_paused = False
+            self._gate.notify_all()
+
+    def _pass(self, name: str, path: str) -> None:
+        with self._gate:
+            if self.calls == self._pause_before:
+                self._is_paused, self.where = True, f"{name} {path}"
+                self._gate.notify_all()
+            self.calls += 1
+            while self._is_paused:
+                self._gate.wait()
+
+    def list_files(self, folder: str) -> list[FileStatus]:
+        self._pass("list_files", folder)
+        return super().list_files(folder)
+
+    def list_folders(self, folder: str) -> list[str]:
+        self._pass("list_folders", folder)
+        return super().list_folders(folder)
+
+    def list_tree(self, folder: str) -> list[FileStatus]:
+        self._pass("list_tree", folder)
+        return super().list_tree(folder)
+
+    def exists(self, path: str) -> bool:
+        self._pass("exists", path)
+        return super().exists(path)
+
+    def read(self, path: str) -> bytes:
+        self._pass("read", path)
+        return super().read(path)
+
+    def open(self, path: str) -> pa.NativeFile:
+        self._pass("open", path)
+        return super().open(path)
+
+    def read_versioned(self, path: str) -> tuple[bytes, str] | None:
+        self._pass("read_versioned", path)
+        return super().read_versioned(path)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        doomed = list(paths)
+        if not doomed:
+            return
+        self._pass("delete", doomed[0])
+        self._inner.delete(doomed)
+
+    def _change(self, path: str) -> None:
+        self._pass("change", path)
+
+
+@dataclass
+class Stopped:
+    """A process that takes a step and is stopped in the midst of it."""
+
+    world: World
+    step: Step
+    storage: PausingStorage
+    error: Exception | None = None
+    is_over: bool = False
+
+    def run(self) -> None:
+        try:
+            take(self.world, self.step, self.storage)
+        except Exception as error:  # what it was is looked at when the process is over
+            self.error = error
+        finally:
+            self.is_over = True
+
+
+def pause_everywhere(world: World, step: Step, calls: Iterable[int]) -> int:
+    """Let the process of a step stand still before some of its calls, each on a copy of its own.
+
+    Args:
+        world: before the step; left as it is.
+        step: what is stopped.
+        calls: numbers of calls, rising.
+
+    Returns:
+        How many times it stood still.
+    """
+    count = 0
+    for number in calls:
+        if not pause_at(world.copy(), step, number):
+            return count
+        count += 1
+    raise AssertionError(f"{step} makes more calls than were tried")
+
+
+def pause_at(world: World, step: Step, number: int) -> bool:
+    """Stop the process of a step before a call; False when it makes fewer."""
+    clock = SharedClock(world.now_ms)
+    paused = PausingStorage(world.storage, number)
+    before = world.copy()
+    first = replace(world, rows=dict(world.rows), moments=list(world.moments), clock=clock)
+    stopped = Stopped(first, step, paused)
+    thread = threading.Thread(target=stopped.run, daemon=True)
+    thread.start()
+    if not paused.wait_for_pause(lambda: stopped.is_over):
+        thread.join()
+        if stopped.error is not None:
+            raise stopped.error
+        return False
+    where = f"{world.kind}: {step} stood still before call {number}, {paused.where}"
+    others = replace(world, rows=dict(world.rows), moments=list(world.moments), clock=clock)
+    clock.sleep(PAUSE_MS / 1000)
+    follow_up(others, where)
+    allowed = outcomes(before, others, step)
+    paused.go_on()
+    thread.join(JOIN_SECONDS)
+    assert stopped.is_over, f"{where}, and does not end"
+    is_done = stopped.error is None
+    held = others.held()
+    expected = allowed[is_done] if step.name != "restore" else [*allowed[True], *allowed[False]]
+    assert held in expected, f"{where}: {stopped.error!r}: {held} is none of {expected}"
+    check_whole(others, step, where)
+    others.rows = held
+    follow_up(others, where)
+    assert others.held() == others.rows, f"{where}, and later"
+    check_whole(others, step, where)
+    return True
+
+
+KEYS = (1, 4, 7)
+
+
+def follow_up(others: World, where: str) -> None:
+    """Write on until archiving has passed what was begun before."""
+    for number in range(FOLLOWERS):
+        step = Step("delete", KEYS[:1]) if number == 2 else Step("upsert", KEYS)
+        others.time += 10
+        try:
+            take(others, step)
+        except DrawstringError as error:
+            raise AssertionError(f"{where}: others cannot go on: {error}") from error
+
+
+def outcomes(before: World, others: World, step: Step) -> dict[bool, list[Rows]]:
+    """Return the rows that the table may hold, by whether the step was acknowledged.
+
+    Args:
+        before: a copy of the table from before the step; it changes.
+        others: the table after what the others wrote.
+        step: what one process did before them, after them, or never.
+    """
+    never, last = dict(others.rows), others.copy()
+    last.clock = None
+    with suppress(DrawstringError):
+        take(last, step)
+    before.clock = None
+    take(before, step)
+    follow_up(before, "undisturbed")
+    first = before.held()
+    values = {at: row for at, row in never.items() if at in {place(key) for key in KEYS}}
+    return {
+        True: [first | {at: values[at] for at in first.keys() & values.keys()}, last.held()],
+        False: [never],
+    }
+
+
+def check_whole(world: World, step: Step, where: str) -> None:
+    """Make sure that the table is sound, and knows all that was acknowledged."""
+    findings = world.table().validate().findings
+    bad = [each for each in findings if each.severity is Severity.ERROR]
+    assert bad == [], f"{where}: {bad}"
+    table = world.table()
+    archived = open_archive(table.state.storage, table.config).completed("")
+    known = {each.requested for each in (*table.timeline.writes(), *archived) if each.is_write}
+    lost = [each.instant for each in world.moments if each.instant not in known]
+    assert lost == [] or step.name == "restore", f"{where}: {lost} are in no timeline"
