@@ -294,7 +294,7 @@ def test_pending_compactions_are_run_and_dead_writes_taken_back_first() -> None:
     table.upsert(rides(("a", "rome", 3, 3.0)), **UNTENDED)
     storage = table.state.storage
     with suppress(drawstring.UnavailableError):
-        opened(FaultyStorage(storage, 8), START_MS + HOUR_MS).upsert(rides(("x", "rome", 3, 3.0)), **UNTENDED)
+        opened(FaultyStorage(storage, 6), START_MS + HOUR_MS).upsert(rides(("x", "rome", 3, 3.0)), **UNTENDED)
     late = Table(TableState(storage, clock=SteppingClock(START_MS + 2 * HOUR_MS)))
     assert late.timeline.pending()
     late.upgrade(9)

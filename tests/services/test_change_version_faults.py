@@ -15,6 +15,7 @@ from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.version_change import VERSION_CHANGE
 from tests.histories import UNTENDED
 from tests.services.test_change_version import change, leftovers, lived
 from tests.write.test_faults import HOUR_MS, START_MS, opened
@@ -44,6 +45,7 @@ def test_whoever_dies_while_the_version_changes_leaves_a_whole_table(
         if step % 2 == 0:
             assert held(reader, as_of=then) == rows_then, step
         if step % 7 == 0:
+            copied.delete([VERSION_CHANGE])
             change(reader, new)
             assert (reader.config.version, held(reader)) == (new, rows), step
             if (old == 6) != (new == 6):
@@ -67,16 +69,37 @@ def copy_of(storage: Storage) -> Storage:
 def test_a_writer_that_goes_on_after_a_death_is_not_bothered() -> None:
     storage = lived(COW, 6).state.storage
     for step in (5, 15, 30):
+        storage.delete([VERSION_CHANGE])
         with suppress(drawstring.UnavailableError):
             opened(FaultyStorage(storage, step), START_MS + step * HOUR_MS).upgrade(8)
         table = opened(storage, START_MS + (step + 1) * HOUR_MS)
         assert table.config.version == 6
         table.upsert(rides(("a", "rome", 50 + step, float(step))), **UNTENDED)
     rows = held(table)
+    storage.delete([VERSION_CHANGE])
     table.upgrade(8)
     assert held(table) == rows
     assert len(table.timeline.writes()) == len({each.requested for each in table.timeline.writes()})
     assert [each for each in table.validate().findings if each.check != "pending"] == []
+
+
+def test_a_process_that_may_only_stand_still_keeps_others_from_changing_the_version() -> None:
+    storage = lived(COW, 6).state.storage
+    for step in range(400):
+        with suppress(drawstring.UnavailableError):
+            opened(FaultyStorage(storage, step), START_MS + step * HOUR_MS).upgrade(8)
+        if storage.exists(VERSION_CHANGE):
+            break
+    table = opened(storage, START_MS + 500 * HOUR_MS)
+    before = storage.read(".hoodie/hoodie.properties")
+    with pytest.raises(drawstring.ConflictError, match="Make sure that it has ended"):
+        table.upgrade(8)
+    # The process that stood still replaces the properties as it read them, and no others.
+    assert storage.read(".hoodie/hoodie.properties") != before
+    table.upsert(rides(("a", "rome", 50, 1.0)), **UNTENDED)
+    storage.delete([VERSION_CHANGE])
+    table.upgrade(8)
+    assert table.config.version == 8
 
 
 def test_a_damaged_archive_stops_the_change_and_leaves_no_trace() -> None:

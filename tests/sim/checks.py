@@ -35,17 +35,17 @@ def check_increment(world: World, start: Moment, where: str) -> None:
     assert changed.items() <= rows.items() <= world.rows.items(), f"{where}: since {start.instant}"
 
 
-def check_recovery(world: World, finished: World | None, where: str) -> None:
+def check_recovery(world: World, finished: World, where: str) -> None:
     """Let the next writer come by: it goes on from what is there and leaves nothing behind.
 
     Args:
         world: after the death.
-        finished: what the step would have led to, where the next writer may finish it.
+        finished: what the step would have led to; the next writer may finish it.
         where: the death was.
     """
     probe = Step("upsert", (99,))
     take(world, probe)
-    if finished is not None and world.held() != world.rows:
+    if world.held() != world.rows:
         world.rows, world.moments = dict(finished.rows), list(finished.moments)
         world.apply(probe.keys)
     assert world.held() == world.rows, f"{where}, and a write after it"

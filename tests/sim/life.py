@@ -80,7 +80,7 @@ def live(kind: Kind, steps: Sequence[Step], seed: int | None = None, every: int 
         ) -> None:
             if seed is not None:
                 deaths.append(copy.copy())
-            check_recovery(copy, finished if step.name == "restore" else None, where)
+            check_recovery(copy, finished, where)
             check_queries(copy, where)
 
         die_everywhere(world, step, check, range(number % every, CHANGES_MAX, every))

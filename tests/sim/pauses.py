@@ -9,7 +9,7 @@ was refused does not; and both stay true when the table lives on.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -157,11 +157,9 @@ def pause_everywhere(world: World, step: Step, calls: Iterable[int]) -> int:
     Returns:
         How many times it stood still.
     """
-    count = 0
-    for number in calls:
+    for count, number in enumerate(calls):
         if not pause_at(world.copy(), step, number):
             return count
-        count += 1
     raise AssertionError(f"{step} makes more calls than were tried")
 
 
@@ -191,7 +189,8 @@ def pause_at(world: World, step: Step, number: int) -> bool:
     held = others.held()
     expected = allowed[is_done] if step.name != "restore" else [*allowed[True], *allowed[False]]
     assert held in expected, f"{where}: {stopped.error!r}: {held} is none of {expected}"
-    check_whole(others, step, where)
+    # The next writer drops what a restore planned before it stood still.
+    check_whole(others, step, where, allowed=("restore",))
     others.rows = held
     follow_up(others, where)
     assert others.held() == others.rows, f"{where}, and later"
@@ -223,8 +222,9 @@ def outcomes(before: World, others: World, step: Step) -> dict[bool, list[Rows]]
     """
     never, last = dict(others.rows), others.copy()
     last.clock = None
-    with suppress(DrawstringError):
-        take(last, step)
+    if step.name != "append":  # whose keys depend on what is there
+        with suppress(DrawstringError):
+            take(last, step)
     before.clock = None
     take(before, step)
     follow_up(before, "undisturbed")
@@ -236,10 +236,10 @@ def outcomes(before: World, others: World, step: Step) -> dict[bool, list[Rows]]
     }
 
 
-def check_whole(world: World, step: Step, where: str) -> None:
+def check_whole(world: World, step: Step, where: str, allowed: Container[str] = ()) -> None:
     """Make sure that the table is sound, and knows all that was acknowledged."""
     findings = world.table().validate().findings
-    bad = [each for each in findings if each.severity is Severity.ERROR]
+    bad = [each for each in findings if each.severity is Severity.ERROR and each.check not in allowed]
     assert bad == [], f"{where}: {bad}"
     table = world.table()
     archived = open_archive(table.state.storage, table.config).completed("")

@@ -78,6 +78,8 @@ class DiesBefore(FaultyStorage):
         """Write a whole file unless it exists, unless that is what this process dies before."""
         folder, _, name = path.rpartition("/")
         instant = parse_instant(name, 2) if folder in TIMELINES else None
+        if self._state is State.COMPLETED and path.endswith(".claim"):
+            self._is_dead = True
         if instant and instant.action in self._actions and instant.state is self._state:
             self._is_dead = True
         return super().put_if_absent(path, data)

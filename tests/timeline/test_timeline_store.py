@@ -14,6 +14,7 @@ from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import LocalStorage
+from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from tests.timeline.support import begin, golden, new_store, new_table, paths
@@ -109,14 +110,16 @@ def test_an_attempt_that_was_taken_away_cannot_complete(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_claim_keeps_others_out_until_the_instant_is_rolled_back(version: int) -> None:
+def test_only_who_took_an_instant_over_last_can_complete_it(version: int) -> None:
     storage, store = new_store(version)
     inflight = begin(store)
-    storage.put(f".hoodie/.locks/{inflight.requested}.claim", b"")
-    with pytest.raises(ConflictError, match="another process is completing it"):
-        store.complete(inflight, b"x")
-    store.remove_pending(inflight)
-    assert not storage.exists(f".hoodie/.locks/{inflight.requested}.claim")
+    first, second = store.fence(inflight), store.fence(inflight)
+    assert isinstance(first, Fence) and isinstance(second, Fence)
+    for fence in (None, first):
+        with pytest.raises(ConflictError, match="cannot be completed"):
+            store.complete(inflight, b"x", fence)
+    assert store.complete(inflight, b"y", second).is_completed
+    assert paths(storage, ".hoodie/.locks") == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -148,6 +151,7 @@ from drawstring.base.clock import SystemClock
 from drawstring.base.errors import ConflictError
 from drawstring.storage.local import LocalStorage
 from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.claims import Fence
 from drawstring.timeline.store import TimelineStore
 
 storage = LocalStorage(sys.argv[1])

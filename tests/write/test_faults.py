@@ -135,11 +135,12 @@ def blocks(storage: Storage, path: str) -> list[Any]:
 
 
 def leftovers(table: Table) -> list[str]:
-    """What only writes under way have: markers, claims, pending instants."""
-    storage = table.state.storage
+    """What only writes under way have: markers, pending instants, claims of what was not rolled back."""
+    storage, timeline = table.state.storage, table.timeline
     files = [*storage.list_tree(".hoodie/.temp"), *storage.list_files(".hoodie/.locks")]
-    kept = [status.path for status in files if status.name not in ("table_lock.json", "drawstring.lock")]
-    return kept + [str(instant) for instant in table.timeline.pending()]
+    expected = {"table_lock.json", "drawstring.lock", *(f"{each}.claim" for each in timeline.rolled_back)}
+    kept = [status.path for status in files if status.name not in expected]
+    return kept + [str(instant) for instant in timeline.pending()]
 
 
 @pytest.mark.parametrize(("table_type", "version", "operation"), CASES)

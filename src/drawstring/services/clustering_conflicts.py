@@ -7,6 +7,7 @@ Buckets that are being resized are a case of their own: `write.twice`.
 
 from __future__ import annotations
 
+from drawstring.base.errors import ConflictError
 from drawstring.config.options import WriteOptions
 from drawstring.filegroups.lookup import SliceLookup
 from drawstring.formats.base_file_compaction import gives_way
@@ -57,5 +58,10 @@ def make_way(session: Session, timeline: Timeline, options: WriteOptions, metada
     for instant in timeline.pending_of(Action.CLUSTERING):
         plan = decode_clustering_plan(session.store.read_requested(instant))
         told = asked.allows_updates and (asked.rolls_back_on_conflict or is_resizing(plan))
-        if changed & plan.inputs and (told or gives_way(plan)):
-            cancel_clustering(session.rollback_context(), instant, options.failed_writes)
+        if not (changed & plan.inputs and (told or gives_way(plan))):
+            continue
+        if not cancel_clustering(session.rollback_context(), instant, options.failed_writes):
+            raise ConflictError(
+                "A clustering of file groups that this write changes completed meanwhile. Write again.",
+                instant=instant.requested,
+            )

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.failed_writes_keys import EAGERLY, FailedWrites, FailedWritesPolicy
 from drawstring.filegroups.markers import MARKER_ROOT, Markers
-from drawstring.model.instant import Action, Instant
+from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant
 from drawstring.services.heartbeats import (
     alive_elsewhere,
     expired,
@@ -29,9 +29,9 @@ from drawstring.services.heartbeats import (
 from drawstring.services.rollback import (
     RollbackContext,
     cancel_clustering,
+    remove_compaction,
     resume_rollback,
     rollback_instant,
-    withdraw,
 )
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.service_lease import is_runner_dead, sweep_leases
@@ -77,21 +77,28 @@ def rollback_pending(
 
 
 def _withdraw_left(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[str]:
-    """Withdraw the clusterings that a process of drawstring ran and left; return their requested times."""
-    if failed.policy == FailedWritesPolicy.NEVER:
-        return []
-    pending = timeline.pending_of(Action.CLUSTERING)
-    left = [
+    """Withdraw the clusterings that a process of drawstring ran and left; return their requested times.
+
+    And finish withdrawing plans where somebody began to.
+    """
+    begun = [each for each in timeline.pending_of(*PLANNED_ACTIONS) if each.requested in timeline.rolled_back]
+    left = [] if failed.policy == FailedWritesPolicy.NEVER else _left_by_runners(context, timeline, failed)
+    for instant in {*begun, *left}:
+        _log.info("The %s %s is withdrawn: its process died.", instant.action, instant.requested)
+        if instant.action is Action.CLUSTERING:
+            cancel_clustering(context, instant, failed)
+        else:
+            remove_compaction(context, instant)
+    return [each.requested for each in {*begun, *left}]
+
+
+def _left_by_runners(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[Instant]:
+    return [
         each
-        for each in pending
+        for each in timeline.pending_of(Action.CLUSTERING)
         if is_runner_dead(context.storage, context.clock, context.ids, each.requested)
         and not alive_elsewhere(context.storage, context.clock, (each,), failed)
     ]
-    for instant in left:
-        _log.info("The clustering %s is withdrawn: its process died.", instant.requested)
-        if withdraw(context, instant):
-            cancel_clustering(context, instant, failed)
-    return [each.requested for each in left]
 
 
 def rollback_expired(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[str]:

@@ -194,9 +194,15 @@ def _is_same(known: Instant, target: Instant) -> bool:
 
 
 def _undo(context: RollbackContext, target: Instant, failed: FailedWrites, *, is_named: bool) -> None:
+    is_gone = True
     if target.action is Action.CLUSTERING:
-        cancel_clustering(context, target, failed)
+        is_gone = cancel_clustering(context, target, failed)
     elif target.action in COMPACTION_ACTIONS:
-        remove_compaction(context, target)
+        is_gone = remove_compaction(context, target)
     else:
         rollback_instant(context, target, by_name=is_named)
+    if not is_gone:
+        raise ConflictError(
+            f"The process of this {target.action} had decided that it completes, and so it did.",
+            instant=target.requested,
+        )

@@ -131,6 +131,7 @@ class PlanRunner:
         with exclusive(self.state, self.options.lock_wait_ms) as found:
             attempt = self.claim(found, requested, self.options, lease.others_may_live)
         if attempt is None:
+            lease.forget()
             return None
         watch.lap("plan")
         stats = attempt.write(self.state.engine, self.progress)

@@ -69,6 +69,13 @@ def finish_restores(context: RollbackContext, timeline: Timeline) -> list[str]:
     """
     done = []
     for pending in timeline.pending_of(Action.RESTORE):
+        if any(each.requested > pending.requested for each in timeline.writes()):
+            _log.warning(
+                "The restore %s is dropped: its process stood still while others wrote.", pending.requested
+            )
+            if isinstance(context.store.fence(pending), Fence):
+                context.store.remove_pending(pending)
+            continue
         try:
             plan = decode_restore_plan(context.store.read_requested(pending))
         except CorruptTableError as error:
@@ -95,6 +102,8 @@ def run_restore(
     """
     watch = Stopwatch()
     inflight = restore if restore.state is State.INFLIGHT else context.store.start(restore)
+    # A process that stood still before this would undo what it knew of, beneath what others wrote since.
+    context.check()
     timeline = _without_pending(context, plan)
     found = [_find(timeline, requested, Action(action)) for requested, action in plan.instants]
     targets = [target for target in found if target is not None]

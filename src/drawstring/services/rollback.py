@@ -13,11 +13,12 @@ Each step can be done twice: a rollback that was cut short is resumed by the nex
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from drawstring.base.clock import Clock, Ids, SystemIds
-from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
+from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.config.failed_writes_keys import EAGERLY, FailedWrites
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.markers import Markers
@@ -64,6 +65,7 @@ class RollbackContext:
         store: its timeline.
         clock: for how long it took, and whose heartbeat is alive.
         ids: name owners of leases.
+        check: makes sure that the table lock is still held.
     """
 
     storage: Storage
@@ -71,6 +73,7 @@ class RollbackContext:
     store: TimelineStore
     clock: Clock
     ids: Ids = field(default_factory=SystemIds)
+    check: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,8 @@ def withdraw(context: RollbackContext, instant: Instant) -> bool:
     """
     if isinstance(context.store.fence(instant), Instant):
         return False
+    # Had this process stood still before the fence, others might have completed the instant, and archived it.
+    context.check()
     context.store.note_rolled_back(instant)
     return True
 
@@ -148,9 +153,12 @@ def restart(context: RollbackContext, instant: Instant) -> Fence | Instant:
     """
     timeline = context.store.load()
     refuse_built_on(context.store, timeline, instant)
+    # What is deleted is listed before: files of another process that takes the plan over are not among it.
+    left = _left_by_attempt(context, instant)
     outcome = context.store.fence(instant)
     if isinstance(outcome, Fence):
-        _clear_attempt(context, timeline, instant)
+        context.check()
+        _clear_attempt(context, timeline, instant, left)
     return outcome
 
 
@@ -170,10 +178,13 @@ def take_back(context: RollbackContext, instant: Instant) -> None:
         rollback_instant(context, instant)
 
 
-def cancel_clustering(context: RollbackContext, instant: Instant, failed: FailedWrites = EAGERLY) -> None:
+def cancel_clustering(context: RollbackContext, instant: Instant, failed: FailedWrites = EAGERLY) -> bool:
     """Take a pending clustering off the timeline, with all files that bear its time.
 
     What was written to its new buckets goes too: the old ones have it.
+
+    Returns:
+        Whether it is gone; False when its runner had decided that it completes, and it is completed now.
 
     Args:
         context: the table, locked.
@@ -181,45 +192,43 @@ def cancel_clustering(context: RollbackContext, instant: Instant, failed: Failed
         failed: how old a sign of life of another engine may be.
 
     Raises:
-        ConflictError: another engine is running it, or its runner had decided that it completes.
+        ConflictError: another engine is running it.
         CorruptTableError: it had been completed, and its files are needed.
     """
     timeline = context.store.load()
     refuse_built_on(context.store, timeline, instant)
     refuse_live_writers(context.storage, context.clock, (instant,), failed)
-    _withdraw_plan(context, instant)
-    _clear_attempt(context, timeline, instant)
+    if not withdraw(context, instant):
+        return False
+    _clear_attempt(context, timeline, instant, _left_by_attempt(context, instant))
     requested = Instant(instant.requested, Action.CLUSTERING, State.REQUESTED)
     _roll_back(context, requested, plan_rollback(_gather(context, requested)))
+    return True
 
 
-def remove_compaction(context: RollbackContext, instant: Instant) -> None:
+def remove_compaction(context: RollbackContext, instant: Instant) -> bool:
     """Take a pending compaction or log compaction off the timeline, with what an attempt of it wrote.
 
     Nobody may have written log files for the slices that it was to make.
 
+    Returns:
+        Whether it is gone; False when its runner had decided that it completes, and it is completed now.
+
     Raises:
-        ConflictError: its runner had decided that it completes.
         CorruptTableError: it had been completed, and its files are all that there is.
     """
-    _withdraw_plan(context, instant)
-    _clear_attempt(context, context.store.load(), instant)
+    if not withdraw(context, instant):
+        return False
+    _clear_attempt(context, context.store.load(), instant, _left_by_attempt(context, instant))
     _forget(context, instant.requested, None)
     context.store.remove_pending(instant)
-
-
-def _withdraw_plan(context: RollbackContext, instant: Instant) -> None:
-    if not withdraw(context, instant):
-        raise ConflictError(
-            f"This {instant.action} is completed by now. Look at the table again.", instant=instant.requested
-        )
+    return True
 
 
 def files_of(context: RollbackContext, instant: Instant) -> list[str]:
     """Return the paths of the files that rolling a pending action back deletes, or adds a command to."""
     if instant.action in COMPACTION_ACTIONS:
-        listed, marked = data_files(context.storage), _marked(context, instant)
-        return files_of_attempt(context.storage, instant.requested, listed, marked)
+        return _left_by_attempt(context, instant)
     return plan_rollback(_gather(context, instant)).paths()
 
 
@@ -354,9 +363,15 @@ def _read_plan(context: RollbackContext, rollback: Instant) -> RollbackPlan | No
         return None
 
 
-def _clear_attempt(context: RollbackContext, timeline: Timeline, instant: Instant) -> None:
-    marked = _marked(context, instant)
-    doomed = files_of_attempt(context.storage, instant.requested, data_files(context.storage), marked)
+def _left_by_attempt(context: RollbackContext, instant: Instant) -> list[str]:
+    """Return the paths of the files that an attempt of a plan left."""
+    listed, marked = data_files(context.storage), _marked(context, instant)
+    return files_of_attempt(context.storage, instant.requested, listed, marked)
+
+
+def _clear_attempt(
+    context: RollbackContext, timeline: Timeline, instant: Instant, doomed: Sequence[str]
+) -> None:
     if doomed:
         refuse_inputs_gone(context.storage, context.config, context.store, timeline, instant)
     context.storage.delete(doomed)

@@ -59,7 +59,9 @@ class Session:
     def rollback_context(self) -> RollbackContext:
         """Return what a rollback needs."""
         state = self.state
-        return RollbackContext(state.storage, self.config, self.store, state.clock, state.ids)
+        return RollbackContext(
+            state.storage, self.config, self.store, state.clock, state.ids, self.lock.check
+        )
 
     def finish(self, instant: Instant, metadata: CommitMetadata, fence: Fence | None = None) -> Instant:
         """Complete an instant whose files are written.

@@ -140,9 +140,10 @@ class Claims:
         claim = Claim(ClaimState.COMMITTING, self.ids.uuid(), file_name, content)
         return Fence(claim.owner) if self._replace_own(instant, claim, fence) else None
 
-    def abort(self, instant: Instant, fence: Fence) -> bool:
-        """Take the decision to complete back; False when it cannot be any more."""
-        return self._replace_own(instant, Claim(ClaimState.TAKEN, self.ids.uuid()), fence)
+    def abort(self, instant: Instant, fence: Fence) -> Fence | None:
+        """Take the decision to complete back; None when it cannot be any more."""
+        taken = Claim(ClaimState.TAKEN, self.ids.uuid())
+        return Fence(taken.owner) if self._replace_own(instant, taken, fence) else None
 
     def give_back(self, instant: Instant) -> None:
         """Delete the claim of a completed instant."""

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.config.table import TableConfig
-from drawstring.model.instant import Action, Instant, State
+from drawstring.model.instant import Action, Instant, State, time_of
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archived import open_archive
 from drawstring.timeline.claims import Claim, Claims, Fence
@@ -72,17 +72,10 @@ class Completion:
             ConflictError: another process completed it, is about to, or rolled it back.
         """
         began_ms = self.clock.now_ms()
-        timeline = self.files.load()
-        if reason := _obstacle(timeline, instant):
-            raise _lost(instant, reason)
-        completed = self._completed(timeline, instant)
-        name = file_name(completed, self.config.layout)
-        decided = self.claims.commit(instant, name, content, fence)
-        if decided is None:
-            raise _lost(instant, "another process completed it, or rolled it back")
-        if not (self._stood_still(began_ms) and self._is_settled(instant, completed)):
+        completed, decided, timeline = self._decided(instant, content, fence)
+        if not self._is_archived(timeline, instant, completed):
             self._put_completed(completed, instant, content, decided)
-        if self._stood_still(began_ms):
+        if self.clock.now_ms() - began_ms > _STOOD_STILL_MS:
             self._take_back_if_archived(completed)
         self._give_back(instant)
         return completed
@@ -123,13 +116,41 @@ class Completion:
         except (DrawstringError, OSError) as error:
             _log.warning("The claim of the settled %s stays for now: %s", instant.requested, error)
 
-    def _is_settled(self, pending: Instant, completed: Instant) -> bool:
-        """Tell whether others completed an instant for its writer, and archived it, while that stood still.
+    def _decided(
+        self, instant: Instant, content: bytes, fence: Fence | None
+    ) -> tuple[Instant, Fence, Timeline]:
+        """Claim the completion of an instant.
+
+        Returns:
+            The instant as it will be, what takes the decision back, and the timeline after the claim.
+
+        Raises:
+            ConflictError: another process completed it, or rolled it back.
+        """
+        timeline = Timeline((instant,))
+        while True:
+            completed = self._completed(timeline, instant)
+            name = file_name(completed, self.config.layout)
+            decided = self.claims.commit(instant, name, content, fence)
+            if decided is None:
+                raise _lost(instant, "another process completed it, or rolled it back")
+            timeline = self.files.load()
+            others = (each for each in timeline.instants if each.requested != instant.requested)
+            latest = max((time_of(each) for each in others), default="")
+            if completed.completed is None or latest < completed.completed:
+                return completed, decided, timeline
+            # The clock is behind that of another process: completion times rise all the same.
+            fence = self.claims.abort(instant, decided)
+            if fence is None:
+                raise _lost(instant, "another process rolled it back")
+
+    def _is_archived(self, timeline: Timeline, pending: Instant, completed: Instant) -> bool:
+        """Tell whether others completed a claimed instant for its writer, and archived it meanwhile.
 
         Raises:
             ConflictError: they rolled it back, or completed it in other words.
         """
-        reason = _obstacle(self.files.load(), pending, completed)
+        reason = _obstacle(timeline, pending, completed)
         if reason is None:
             return False
         archived = open_archive(self.storage, self.config).completed("")
@@ -153,6 +174,7 @@ class Completion:
                 if self._is_put_after_all(path, pending, decided):
                     return
             raise
+        self._give_back(pending)
         raise _lost(pending, "another process completed it")
 
     def _is_put_after_all(self, path: str, pending: Instant, decided: Fence) -> bool:
@@ -163,10 +185,11 @@ class Completion:
         return self.storage.exists(path)
 
     def _complete_for(self, instant: Instant, claim: Claim) -> Instant:
-        """Put the completed file for the writer that claimed it; the claim stays until the next sweep."""
+        """Put the completed file for the writer that claimed it."""
         completed = parse_instant(claim.file_name, self.config.layout)
         assert completed is not None, claim.file_name
         self.storage.put_if_absent(self.files.path(completed), claim.content)
+        self._give_back(instant)
         return completed
 
     def _take_back_if_archived(self, completed: Instant) -> None:
@@ -182,16 +205,13 @@ class Completion:
             for action in pending
         )
 
-    def _stood_still(self, began_ms: int) -> bool:
-        return self.clock.now_ms() - began_ms > _STOOD_STILL_MS
-
     def _completed(self, timeline: Timeline, instant: Instant) -> Instant:
         layout_2 = self.config.layout >= LAYOUT_WITH_COMPLETION_TIMES
         completion = self.files.new_time(timeline) if layout_2 else None
         return Instant(instant.requested, instant.action.completed_action, State.COMPLETED, completion)
 
 
-def _obstacle(timeline: Timeline, instant: Instant, completed: Instant | None = None) -> str | None:
+def _obstacle(timeline: Timeline, instant: Instant, completed: Instant) -> str | None:
     """Say why an instant cannot be completed, None when it can.
 
     Args:
