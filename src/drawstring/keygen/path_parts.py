@@ -26,8 +26,8 @@ class PathPart(Protocol):
         """The partition column."""
         ...
 
-    def check_type(self, kind: pa.DataType) -> None:
-        """Refuse a type that no path can be made of."""
+    def check_type(self, kind: pa.DataType, *, number_texts: bool = False) -> None:
+        """Refuse a type that no path can be made of; see `KeyGenerator.check_columns`."""
         ...
 
     def texts(self, values: pa.Array) -> pa.Array:
@@ -66,8 +66,8 @@ class SimplePart:
         is_alone = len(config.partition_fields) == 1
         return SimplePart(field, config.hive_style, config.url_encode, asked and is_alone)
 
-    def check_type(self, kind: pa.DataType) -> None:
-        """Refuse a type that no path can be made of."""
+    def check_type(self, kind: pa.DataType, *, number_texts: bool = False) -> None:
+        """Refuse a type that no path can be made of; texts need not be numbers here."""
         java_text(pa.nulls(0, kind), self.field)
 
     def texts(self, values: pa.Array) -> pa.Array:
@@ -98,9 +98,9 @@ class TimestampPart:
     url_encode: bool
     dates: TimestampTexts
 
-    def check_type(self, kind: pa.DataType) -> None:
+    def check_type(self, kind: pa.DataType, *, number_texts: bool = False) -> None:
         """Refuse a type that no date can be made of."""
-        self.dates.check_type(kind, self.field)
+        self.dates.check_type(kind, self.field, number_texts=number_texts)
 
     def texts(self, values: pa.Array) -> pa.Array:
         """Return the part of each row's path."""

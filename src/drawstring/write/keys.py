@@ -41,7 +41,7 @@ def key_config(facts: WriteFacts, options: WriteOptions, schema: pa.Schema) -> T
         # Keys are made anew by whoever reads, who knows what the table stores and nothing else.
         properties[BARE_SINGLE_KEY] = config.properties.get(BARE_SINGLE_KEY, "false")
     config = replace(config, partition_types=types, properties=properties)
-    KeyGenerator(config).check_columns(schema)
+    KeyGenerator(config).check_columns(schema, number_texts=facts.timeline.latest_write() is not None)
     return config
 
 
