@@ -57,6 +57,8 @@ class TableConfig:
         merger: the registered merger of merge mode CUSTOM, None when there is none.
         key_generator: kind of key generator.
         key_function: the registered function of a USER_PROVIDED one, None when there is none.
+        timestamps_as_text: whether partition folders of timestamps are named by date and time, as Hudi's SQL
+            writes do; a write finds it in the folders, for no property says it.
         hive_style: whether partition folders are named `column=value`.
         url_encode: whether partition values are URL-encoded in paths.
         drop_partition_columns: whether base files lack the partition columns.
@@ -89,6 +91,7 @@ class TableConfig:
     merge_properties: Mapping[str, str] = field(default_factory=dict, hash=False)
     key_generator: KeyGeneratorType = KeyGeneratorType.SIMPLE
     key_function: KeyFunction | None = field(default=None, hash=False, compare=False, repr=False)
+    timestamps_as_text: bool = False
     hive_style: bool = False
     url_encode: bool = False
     drop_partition_columns: bool = False
