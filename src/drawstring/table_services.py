@@ -358,7 +358,9 @@ class TableServices(TableQueries):
             told = self._told(options)
             current = self.config.version
             last = version == (VERSIONS[-1] if lower else VERSIONS[0])
-            if version in VERSIONS and (last or (version > current if lower else version < current)):
+            if {version, current} <= {*VERSIONS} and (
+                last or (version > current if lower else version < current)
+            ):
                 verb, other = ("downgrade", "upgrade") if lower else ("upgrade", "downgrade")
                 raise InvalidError(
                     f"the table has version {current}, so {verb} does not lead to {version}: use {other}"

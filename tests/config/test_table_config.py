@@ -218,7 +218,7 @@ def test_an_index_is_named_in_upper_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "advice"), [("10", "upgrade drawstring"), ("42", "upgrade drawstring"), ("5", "Apache Hudi")]
+    ("version", "advice"), [("10", "upgrade drawstring"), ("42", "upgrade drawstring"), ("1", "Apache Hudi")]
 )
 def test_an_unknown_version_is_named(version: str, advice: str) -> None:
     with pytest.raises(UnsupportedError, match=f"version {version};.*{advice}"):

@@ -53,6 +53,21 @@ def test_paths_are_those_that_hudi_makes(settings: dict[str, str], values: list[
         assert (value, made) == (value, expected)
 
 
+@pytest.mark.parametrize("unit", ["SECONDS", "MILLISECONDS", "NANOSECONDS"])
+def test_texts_stand_for_the_numbers_in_them(unit: str) -> None:
+    dates = maker(
+        timestamp_type="SCALAR", timestamp_scalar_time_unit=unit, output_dateformat="yyyy-MM-dd HH:mm:ss.SSS"
+    )
+    numbers = pa.array([0, -5, 1_704_477_600, 1_704_477_600_000_000_000, None], pa.int64())
+    if unit != "NANOSECONDS":
+        numbers = numbers.slice(0, 3)
+    assert dates.texts(numbers.cast(pa.string()), "p") == dates.texts(numbers, "p")
+    for kind in (pa.string(), pa.large_string()):
+        dates.check_type(kind, "p", number_texts=True)
+        with pytest.raises(InvalidError, match="column p is string"):
+            dates.check_type(kind, "p")
+
+
 def test_many_values_and_nulls_keep_their_places() -> None:
     texts = maker(timestamp_type="DATE_STRING", input_dateformat="yyyy-MM-dd", output_dateformat="yyyyMM")
     values = pa.array(["2024-01-15", None, "2023-12-31", "2024-01-15"]).dictionary_encode()
@@ -96,7 +111,9 @@ def test_an_hour_that_the_clock_skipped_is_no_date() -> None:
     ("settings", "value", "kind", "text"),
     [
         ({"timestamp_type": "DATE_STRING", "input_dateformat": "yyyy"}, 1, InvalidError, "column p is int64"),
-        ({}, "a", InvalidError, "column p is string"),
+        ({}, "a", InvalidError, "'a', which is no whole number: write it as SCALAR"),
+        ({}, "1.5", InvalidError, "'1.5', which is no whole number"),
+        ({}, "9999999999999999999", InvalidError, "'9999999999999999999', which is no whole number"),
         ({}, True, InvalidError, "column p is bool"),
         ({"timestamp_type": "DATE_STRING", "input_dateformat": "yyyy"}, "x", InvalidError, "'x' in a part"),
         ({"timezone": "Mars/Base"}, 1, InvalidError, "no time zone 'Mars/Base'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise, permutations
 
 import pytest
 
@@ -70,6 +71,32 @@ def test_each_commit_is_handed_out_once_across_a_change(
         change(table, old)
         write(table, 5)
         assert followed(table, position)[0] == ["k5"]
+
+
+@pytest.mark.parametrize("is_old", [False, True], ids=["new-position", "old-position"])
+@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize("later_ms", [-5, -1, 0, 1, 5])
+@pytest.mark.parametrize("is_next", [False, True], ids=["beside-its-request", "beside-the-next-request"])
+def test_each_commit_is_handed_out_once_whatever_the_clock_of_the_storage_says(
+    table_type: str, later_ms: int, *, is_next: bool, is_old: bool
+) -> None:
+    """A write and the next one within a millisecond, and storage whose clock is behind or ahead."""
+    table = create(table_type=table_type, version=6)
+    write(table, 0, 1, 2, 3)
+    writes, zone = table.timeline.writes(), table.config.timezone
+    for this, following in pairwise(writes):
+        near_ms = epoch_ms_of((following if is_next else this).requested, zone)
+        assert near_ms is not None
+        path = f".hoodie/{this.requested}.{this.action}"
+        table.state.storage.set_modified(path, near_ms + later_ms)
+    positions = [followed(table, None, seen)[1] for seen in (1, 2, 3, 4)]
+    table.upgrade(9)
+    upgraded = table.timeline.writes()[:4]
+    assert [each.requested for each in upgraded] == [each.requested for each in writes]
+    assert all(this.completed != other.requested for this, other in permutations(upgraded, 2))
+    for seen, position in enumerate(positions, start=1):
+        stored = as_stored_before(position) if is_old else position
+        assert followed(table, stored)[0] == [f"k{number}" for number in range(seen, 4)]
 
 
 @pytest.mark.parametrize("is_old", [False, True], ids=["new-position", "old-position"])

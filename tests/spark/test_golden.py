@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,8 +24,8 @@ from pyspark.sql import functions as F
 import drawstring
 import drawstring.spark
 from drawstring.base.errors import UnsupportedError
-from tests.golden.cases import ENCODED_IN_INCREMENTAL, NAMES, Case, cases_of, unpack
-from tests.golden.compare import Row, in_order, rows_of
+from tests.golden.cases import NAMES, Case, cases_of, unpack, wanted
+from tests.golden.compare import in_order, rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -76,11 +75,6 @@ def united(frames: Sequence[DataFrame]) -> DataFrame:
     """Return the rows of all: by halves, for Spark looks at the whole plan each time that one is added."""
     half = len(frames) // 2
     return united(frames[:half]).union(united(frames[half:])) if half else frames[0]
-
-
-def wanted(case: Case) -> list[Row]:
-    column = ENCODED_IN_INCREMENTAL.get(case.table) if case.query == "incremental" else None
-    return [row if column is None else row | {column: unquote(row[column])} for row in case.rows()]
 
 
 def chosen(name: str) -> list[Case]:

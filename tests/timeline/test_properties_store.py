@@ -165,3 +165,38 @@ def test_a_change_that_dies_leaves_the_old_properties_or_the_new_ones() -> None:
         assert load_config(storage).properties["added"] == "1"
         assert not storage.exists(BACKUP_PATH)
     assert seen == {False, True}
+
+
+def without_checksum(data: bytes) -> bytes:
+    lines = data.splitlines(keepends=True)
+    left = [line for line in lines if not line.startswith(b"hoodie.table.checksum=")]
+    assert len(left) == len(lines) - 1
+    return b"".join(left)
+
+
+@pytest.mark.parametrize("name", ["v6_mor_event_time", "v8_mor_event_time", "v9_cow_nonpart"])
+def test_a_file_of_real_hudi_without_a_checksum_is_read(name: str, tmp_path: Path) -> None:
+    storage, whole = golden(name, tmp_path)
+    storage.put(PROPERTIES_PATH, without_checksum(storage.read(PROPERTIES_PATH)))
+    found = load_config(storage)
+    assert {**found.properties, "hoodie.table.checksum": ""} == {
+        **whole.properties,
+        "hoodie.table.checksum": "",
+    }
+    save_properties(storage, {**found.properties, "added": "1"}, SteppingClock())
+    saved = load_config(storage).properties
+    assert saved["hoodie.table.checksum"] == whole.properties["hoodie.table.checksum"]
+
+
+def test_a_file_that_a_person_or_another_tool_wrote_is_read_without_a_checksum() -> None:
+    storage, config = new_table(9)
+    lines = (f"{key}={value}\n" for key, value in properties(9).items())
+    storage.put(PROPERTIES_PATH, "".join(lines).encode())
+    assert load_config(storage).record_key_fields == config.record_key_fields
+
+
+def test_a_file_of_our_own_without_its_last_line_is_damage() -> None:
+    storage, _ = new_table(6)
+    storage.put(PROPERTIES_PATH, without_checksum(storage.read(PROPERTIES_PATH)))
+    with pytest.raises(CorruptTableError, match="checksum is missing: its end was cut off"):
+        load_config(storage)

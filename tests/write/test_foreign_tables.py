@@ -118,6 +118,30 @@ def test_writes_go_on_where_real_hudi_stopped(name: str, tmp_path: Path) -> None
     assert sorted(plain(then)) == sorted(plain(before))
 
 
+@pytest.mark.parametrize("name", ["v9_cow_timestamp_keygen_sql", "v9_mor_timestamp_keygen_sql"])
+@pytest.mark.parametrize("kind", [pa.int64(), pa.string()], ids=str)
+def test_writes_go_on_where_spark_sql_made_texts_of_partition_numbers(
+    name: str, kind: pa.DataType, tmp_path: Path
+) -> None:
+    table = golden(name, tmp_path)
+    known, other = 1_704_477_600_000, 1_740_801_906_000
+    schema = pa.schema([("id", pa.int32()), ("v", pa.string()), ("ts", pa.int64()), ("part", kind)])
+    rows = pa.table([[1, 9], ["up", "new"], [5, 5], pa.array([known, other]).cast(kind)], schema=schema)
+    table.upsert(rows)
+    where = {"id": [1, 3, 9], "v": ["up", "c", "new"], "part": [known, 1_720_202_400_120, other]}
+    found = data(table).select(list(where)).sort_by("id").to_pydict()
+    assert found == where | {"part": list(map(str, where["part"]))}
+    paths = table.scan(columns=["_hoodie_partition_path"]).to_arrow().column(0).to_pylist()
+    assert sorted(paths) == ["2024-01-05", "2024-07-05", "2025-03-01"]
+    table.update("id = 9", {"v": "'z'"})
+    table.delete(rows.slice(0, 1).select(["id", "part"]))
+    if table.config.is_merge_on_read:
+        table.compact()
+    assert data(table).select(["id", "v"]).sort_by("id").to_pydict() == {"id": [3, 9], "v": ["c", "z"]}
+    with pytest.raises(InvalidError, match="'2024-01-05', which is no whole number: write it as EPOCHMILLI"):
+        table.upsert(pa.table([[1], ["a"], [9], ["2024-01-05"]], names=schema.names))
+
+
 def files_below(root: str) -> dict[str, bytes]:
     return {
         str(path.relative_to(root)): path.read_bytes()

@@ -9,6 +9,9 @@ from typing import Final
 LAYOUT_OF_VERSION: Final[Mapping[int, int]] = {6: 1, 8: 2, 9: 2}
 """Timeline layout by table version: the versions that drawstring reads and writes."""
 
+LAYOUT_OF_OLD_VERSION: Final[Mapping[int, int]] = {2: 1, 3: 1, 4: 1, 5: 1}
+"""Timeline layout by table version: the versions that drawstring only reads."""
+
 
 class TableType(StrEnum):
     """How updates are stored: rewritten base files, or log files on top of them."""

@@ -1,6 +1,6 @@
 """The table's own configuration, `hoodie.properties`, as typed fields.
 
-`table_config` reads the properties of tables of versions 6, 8 and 9, written by any release that
+`table_config` reads the properties of tables of versions 2 to 6, 8 and 9, written by any release that
 writes them; `new_table_properties` makes those of a new table.
 """
 
@@ -13,6 +13,7 @@ from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.config.creation import CDC_MODE, new_table_properties
 from drawstring.config.key_generators import KeyFunction
 from drawstring.config.kinds import (
+    LAYOUT_OF_OLD_VERSION,
     LAYOUT_OF_VERSION,
     KeyGeneratorType,
     TableType,
@@ -44,7 +45,7 @@ class TableConfig:
     Attributes:
         name, database: of the table; database is empty when it has none.
         table_type: COPY_ON_WRITE or MERGE_ON_READ.
-        version: table version, 6, 8 or 9.
+        version: table version, 6, 8 or 9; 2 to 5 in tables that are only read.
         layout: timeline layout version, 1 or 2.
         record_key_fields: columns of the record key, empty when keys are generated.
         partition_fields: columns of the partition path, without the types of CUSTOM generators.
@@ -56,6 +57,8 @@ class TableConfig:
         merger: the registered merger of merge mode CUSTOM, None when there is none.
         key_generator: kind of key generator.
         key_function: the registered function of a USER_PROVIDED one, None when there is none.
+        timestamps_as_text: whether partition folders of timestamps are named by date and time, as Hudi's SQL
+            writes do; a write finds it in the folders, for no property says it.
         hive_style: whether partition folders are named `column=value`.
         url_encode: whether partition values are URL-encoded in paths.
         drop_partition_columns: whether base files lack the partition columns.
@@ -88,6 +91,7 @@ class TableConfig:
     merge_properties: Mapping[str, str] = field(default_factory=dict, hash=False)
     key_generator: KeyGeneratorType = KeyGeneratorType.SIMPLE
     key_function: KeyFunction | None = field(default=None, hash=False, compare=False, repr=False)
+    timestamps_as_text: bool = False
     hive_style: bool = False
     url_encode: bool = False
     drop_partition_columns: bool = False
@@ -173,7 +177,7 @@ def table_config(properties: Mapping[str, str]) -> TableConfig:
 
     Raises:
         CorruptTableError: a mandatory key is missing, or values contradict each other.
-        UnsupportedError: a table version other than 6, 8 and 9.
+        UnsupportedError: a table version other than 2 to 6, 8 and 9.
     """
     version, layout = _version(properties)
     partition_fields, partition_types = _partition_fields(properties)
@@ -263,20 +267,21 @@ def _version(properties: Mapping[str, str]) -> tuple[int, int]:
     """Return table version and timeline layout."""
     _required(properties, "hoodie.table.version")
     version = _whole_number(properties, "hoodie.table.version") or 0
-    if version not in LAYOUT_OF_VERSION:
+    expected = LAYOUT_OF_VERSION.get(version) or LAYOUT_OF_OLD_VERSION.get(version)
+    if expected is None:
         raise UnsupportedError(
-            f"the table has version {version}; this release reads and writes versions 6, 8 and 9: "
-            + ("upgrade the table with Apache Hudi" if version < 9 else "upgrade drawstring")
+            f"the table has version {version}; this release reads versions 2 to 6, 8 and 9, and writes 6, 8"
+            " and 9: " + ("upgrade the table with Apache Hudi" if version < 9 else "upgrade drawstring")
         )
     layout = _whole_number(properties, "hoodie.timeline.layout.version")
-    if layout is not None and layout != LAYOUT_OF_VERSION[version]:
+    if layout is not None and layout != expected:
         raise CorruptTableError(
             f"timeline layout {layout} does not go with table version {version} "
-            f"(which has layout {LAYOUT_OF_VERSION[version]}): an upgrade was interrupted, "
+            f"(which has layout {expected}): an upgrade was interrupted, "
             "or hoodie.properties was edited; restore it",
             path=".hoodie/hoodie.properties",
         )
-    return version, LAYOUT_OF_VERSION[version]
+    return version, expected
 
 
 def _table_type(properties: Mapping[str, str]) -> TableType:

@@ -18,6 +18,7 @@ from typing import Final, Protocol
 
 from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.filegroups.copies import needed
+from drawstring.filegroups.external_files import refuse_external_file
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import BASE_EXTENSIONS, PARTITION_METADATA, FileSlice, FileStatus, join_path
 from drawstring.model.instant import Instant, time_of
@@ -177,6 +178,7 @@ class Presence:
             if instant.requested not in self._stats:
                 by_partition: dict[str, list[WriteStat]] = defaultdict(list)
                 for stat in self._reader.commit_metadata(instant).stats:
+                    refuse_external_file(stat.path, instant.requested)
                     by_partition[stat.partition].append(stat)
                 self._stats[instant.requested] = by_partition
             return self._stats[instant.requested]

@@ -60,15 +60,20 @@ class KeyGenerator:
             )
         self._parts = () if self._function else _path_parts(config)
 
-    def check_columns(self, schema: pa.Schema) -> None:
+    def check_columns(self, schema: pa.Schema, *, number_texts: bool = False) -> None:
         """Make sure that the columns have types that keys and paths can be made of.
+
+        Args:
+            schema: the columns.
+            number_texts: whether texts may stand for the numbers that a TIMESTAMP generator formats, as in
+                tables that Spark SQL changed; Hudi itself makes no path of them.
 
         Raises:
             InvalidError: one has not.
         """
         for part in self._parts:
             if part.field in schema.names:
-                part.check_type(schema.field(part.field).type)
+                part.check_type(schema.field(part.field).type, number_texts=number_texts)
 
     def keys_and_paths(self, batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
         """Return the record key and the partition path of each row; see `record_keys`, `partition_paths`."""

@@ -11,7 +11,7 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.key_settings import SLASHED_DATES
 from drawstring.config.table import KeyGeneratorType, TableConfig
 from drawstring.keygen.paths import DEFAULT_PARTITION, escape
-from drawstring.keygen.texts import java_text, map_distinct
+from drawstring.keygen.texts import is_moment, java_text, map_distinct, sql_text
 from drawstring.keygen.timestamps import TimestampTexts
 from drawstring.model.files import HOODIE_FOLDER, PARTITION_METADATA
 
@@ -26,8 +26,8 @@ class PathPart(Protocol):
         """The partition column."""
         ...
 
-    def check_type(self, kind: pa.DataType) -> None:
-        """Refuse a type that no path can be made of."""
+    def check_type(self, kind: pa.DataType, *, number_texts: bool = False) -> None:
+        """Refuse a type that no path can be made of; see `KeyGenerator.check_columns`."""
         ...
 
     def texts(self, values: pa.Array) -> pa.Array:
@@ -43,12 +43,14 @@ class SimplePart:
         field: the partition column.
         hive_style, url_encode: how the table writes paths.
         is_slashed: whether dashes become slashes, `2024-01-15` the folders `2024/01/15`.
+        timestamps_as_text: whether timestamps become dates and times, as Spark SQL writes them in Hudi.
     """
 
     field: str
     hive_style: bool
     url_encode: bool
     is_slashed: bool
+    timestamps_as_text: bool = False
 
     @staticmethod
     def of(field: str, config: TableConfig) -> SimplePart:
@@ -64,15 +66,24 @@ class SimplePart:
                 " and readers of Hudi understand differently: leave out one of them"
             )
         is_alone = len(config.partition_fields) == 1
-        return SimplePart(field, config.hive_style, config.url_encode, asked and is_alone)
+        return SimplePart(
+            field, config.hive_style, config.url_encode, asked and is_alone, config.timestamps_as_text
+        )
 
-    def check_type(self, kind: pa.DataType) -> None:
-        """Refuse a type that no path can be made of."""
+    def check_type(self, kind: pa.DataType, *, number_texts: bool = False) -> None:
+        """Refuse a type that no path can be made of; texts need not be numbers here."""
         java_text(pa.nulls(0, kind), self.field)
 
     def texts(self, values: pa.Array) -> pa.Array:
         """Return the part of each row's path."""
+        if self.timestamps_as_text and is_moment(values.type):
+            return map_distinct(sql_text(values).fill_null(""), self._escaped_part)
         return map_distinct(java_text(values, self.field).fill_null(""), self._part)
+
+    def _escaped_part(self, value: str) -> str:
+        """Return the part of a timestamp: Spark SQL escapes it whether or not the table asks for it."""
+        part = escape(value) or DEFAULT_PARTITION
+        return f"{self.field}={part}" if self.hive_style else part
 
     def _part(self, value: str) -> str:
         part = (escape(value) if self.url_encode else value) or DEFAULT_PARTITION
@@ -98,9 +109,9 @@ class TimestampPart:
     url_encode: bool
     dates: TimestampTexts
 
-    def check_type(self, kind: pa.DataType) -> None:
+    def check_type(self, kind: pa.DataType, *, number_texts: bool = False) -> None:
         """Refuse a type that no date can be made of."""
-        self.dates.check_type(kind, self.field)
+        self.dates.check_type(kind, self.field, number_texts=number_texts)
 
     def texts(self, values: pa.Array) -> pa.Array:
         """Return the part of each row's path."""

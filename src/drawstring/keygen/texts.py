@@ -9,6 +9,8 @@
 | date | `2024-01-15` |
 | timestamp | the number of micro- or milliseconds |
 | binary | lower-case hex |
+
+Spark SQL names the partition folders of timestamps otherwise: `2024-01-15 10:30:00`, see `sql_text`.
 """
 
 from __future__ import annotations
@@ -28,6 +30,9 @@ from drawstring.schema.normal import normal_type
 _PLAIN_FROM: Final = 1e-3
 _PLAIN_TO: Final = 1e7
 """Between these numbers Java writes floats without an exponent."""
+
+_MICROS_IN_A_MILLISECOND: Final = 1_000
+_MILLIS_IN_A_SECOND: Final = 1_000.0
 
 
 def java_text(values: pa.Array, column: str) -> pa.Array:
@@ -56,6 +61,26 @@ def java_text(values: pa.Array, column: str) -> pa.Array:
         if matches(kind):
             return _by_distinct(values, text)
     raise InvalidError(f"column {column} of type {kind} cannot be part of a key or a partition path")
+
+
+def is_moment(kind: pa.DataType) -> bool:
+    """Tell whether a type is a timestamp with a time zone, `TIMESTAMP` in Spark SQL."""
+    return bool(pt.is_timestamp(kind)) and kind.tz is not None
+
+
+def sql_text(values: pa.Array) -> pa.Array:
+    """Return the text of each timestamp in the partition paths of Spark SQL, null where it is null.
+
+    It is the date and time in UTC, in whole seconds. Hudi cuts microseconds to milliseconds towards zero
+    and these to seconds downwards.
+
+    Args:
+        values: timestamps with a time zone.
+    """
+    micros = values.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    millis = pc.divide(micros, _MICROS_IN_A_MILLISECOND)
+    seconds = pc.floor(pc.divide(millis.cast(pa.float64()), _MILLIS_IN_A_SECOND)).cast(pa.int64())
+    return pc.strftime(seconds.cast(pa.timestamp("s")), "%Y-%m-%d %H:%M:%S", locale="C")
 
 
 def map_distinct(texts: pa.Array, function: Callable[[str], str]) -> pa.Array:

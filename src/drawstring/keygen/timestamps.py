@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.key_settings import TimestampSettings
+from drawstring.config.key_settings import TimestampSettings, TimestampType
 from drawstring.keygen.date_parsing import parse_dates
 from drawstring.keygen.date_patterns import READ, WRITTEN, Token, parse_pattern
 from drawstring.keygen.date_texts import date_texts
@@ -30,6 +30,8 @@ _MILLISECONDS: Final = {
 }
 _IN_A_MILLISECOND: Final = {"NANOSECONDS": 1_000_000, "MICROSECONDS": 1_000}
 _DEFAULT: Final = 1
+_LONG_TEXT: Final = "^-?([0-9]{1,18}|[1-8][0-9]{18})$"
+"""Whole numbers of 64 bits, as good as all of them."""
 _LONG: Final = np.iinfo(np.int64)
 _LONG_FLOATS: Final = (-(2.0**63), 2.0**63)
 
@@ -67,14 +69,20 @@ class TimestampTexts:
             zone_of(settings.output_zone) if settings.output_zone else None,
         )
 
-    def check_type(self, kind: pa.DataType, column: str) -> None:
+    def check_type(self, kind: pa.DataType, column: str, *, number_texts: bool = False) -> None:
         """Make sure that values of a type can be made paths of.
+
+        Args:
+            kind: the type.
+            column: its column, for errors.
+            number_texts: whether texts may stand for numbers.
 
         Raises:
             InvalidError: they cannot.
         """
         kind = normal_type(kind, column)
-        fits = pt.is_string(kind) if self.settings.kind.is_text else _is_numeric(kind)
+        is_text = pt.is_string(kind)
+        fits = is_text if self.settings.kind.is_text else _is_numeric(kind) or (number_texts and is_text)
         if not fits and not pt.is_null(kind):
             raise InvalidError(
                 f"partition column {column} is {kind}, which hoodie.keygen.timebased.timestamp.type"
@@ -84,6 +92,9 @@ class TimestampTexts:
     def texts(self, values: pa.Array, column: str) -> pa.Array:
         """Return the text of each value, none of them null.
 
+        Texts stand for the numbers that they hold: an UPDATE or DELETE of Spark SQL in Hudi makes such a
+        column of numbers one of texts.
+
         Args:
             values: a column.
             column: its name, for errors.
@@ -91,9 +102,11 @@ class TimestampTexts:
         Raises:
             InvalidError: a value that is no date.
         """
-        self.check_type(values.type, column)
+        self.check_type(values.type, column, number_texts=True)
         if self.settings.kind.is_text:
             return self._of_texts(values.cast(pa.string()))
+        if pt.is_string(normal_type(values.type, column)):
+            values = _numbers(values, column, self.settings.kind)
         utc = self._milliseconds(values)
         return self._written(utc, (self.output_zone or UTC).to_local(utc))
 
@@ -122,6 +135,19 @@ class TimestampTexts:
         most = _LONG.max // length
         held = np.clip(numbers, -most, most) * length
         return np.where(numbers > most, _LONG.max, np.where(numbers < -most, _LONG.min, held))
+
+
+def _numbers(values: pa.Array, column: str, kind: TimestampType) -> pa.Array:
+    """Return the whole numbers that texts hold."""
+    texts = values.cast(pa.string())
+    is_long = pc.fill_null(pc.match_substring_regex(texts, _LONG_TEXT), True)
+    if not pc.all(is_long).as_py():
+        wrong = texts.filter(pc.invert(is_long))[0].as_py()
+        raise InvalidError(
+            f"partition column {column} has the value {wrong!r}, which is no whole number: write it as"
+            f" {kind}, as hoodie.keygen.timebased.timestamp.type of the table says"
+        )
+    return texts.cast(pa.int64())
 
 
 def _is_numeric(kind: pa.DataType) -> bool:

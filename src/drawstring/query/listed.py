@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from drawstring.filegroups.external_files import refuse_external_file
 from drawstring.filegroups.listing import Listing
 from drawstring.model.files import FileStatus
 
@@ -27,5 +28,10 @@ class ListedFiles:
         return self._files[partition]
 
     def find(self, partition: str, path: str) -> FileStatus | None:
-        """Return a file, None when it is gone."""
+        """Return a file that a commit names, None when it is gone.
+
+        Raises:
+            UnsupportedError: another tool registered it.
+        """
+        refuse_external_file(path)
         return self.of(partition).get(path)

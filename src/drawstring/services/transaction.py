@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.config.failed_writes_keys import EAGERLY, FailedWrites
 from drawstring.config.table import TableConfig
+from drawstring.filegroups.external_files import refuse_external_files
 from drawstring.filegroups.markers import Markers
+from drawstring.filegroups.presence import WRITES_LOOKED_AT
 from drawstring.formats.metadata import encode_commit
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant
@@ -148,9 +150,11 @@ def clear(session: Session, failed: FailedWrites = EAGERLY, timeline: Timeline |
 
     Raises:
         ConflictError: a pending write of another engine shows signs of life.
-        UnsupportedError: another engine was rolling a completed write back.
+        UnsupportedError: another engine was rolling a completed write back, or only the metadata table knows
+            where the data files are.
     """
     state = session.state
+    _check_findable(session, timeline)
     config = switch_off_metadata_table(state.storage, session.config, state.clock)
     cleared = session if config is None else _session(state, config, session.lock)
     context = cleared.rollback_context()
@@ -158,6 +162,18 @@ def clear(session: Session, failed: FailedWrites = EAGERLY, timeline: Timeline |
     restored = finish_restores(context, timeline) if timeline.pending_of(Action.RESTORE) else []
     undone = rollback_pending(context, cleared.store.load() if restored else timeline, failed)
     return _session(state, cleared.config, session.lock) if restored or undone else cleared
+
+
+def _check_findable(session: Session, timeline: Timeline | None) -> None:
+    """Make sure that the data files are found without the metadata table, if the table has one.
+
+    Raises:
+        UnsupportedError: another tool registered some of them.
+    """
+    if session.config.metadata_partitions:
+        writes = (timeline or session.store.load()).writes()
+        for write in writes[-WRITES_LOOKED_AT:]:
+            refuse_external_files(session.store.commit_metadata(write).stats, write.requested)
 
 
 def cleared(

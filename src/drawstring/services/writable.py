@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from drawstring.base.errors import UnsupportedError
+from drawstring.config.kinds import LAYOUT_OF_VERSION
 from drawstring.config.table import TableConfig
 from drawstring.merge.choose import WholeMerger, check_mergeable, merger_of
 from drawstring.storage.protocol import Storage
@@ -20,8 +21,14 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
         config: the table.
 
     Raises:
-        UnsupportedError: naming the feature and the table property.
+        UnsupportedError: naming the feature and the table property, or the table's old version.
     """
+    if config.version not in LAYOUT_OF_VERSION:
+        raise UnsupportedError(
+            f"The table has version {config.version}, which this release only reads. Upgrade it to version 6"
+            " with Apache Hudi 0.14 or 0.15 first, then write to it.",
+            table=storage.spec.uri,
+        )
     try:
         check_mergeable(config)
     except UnsupportedError as error:

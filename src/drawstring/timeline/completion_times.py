@@ -12,12 +12,17 @@ next one was requested, which is the order that readers of layout 1 go by.
 
 Also where the times can be trusted nothing completes before it was requested, and in a MERGE_ON_READ table
 nothing that was requested before a compaction completes after that one was planned: writers wait for that.
+
+No completion time equals the requested time of another instant. A write can complete and the next one be
+requested within one millisecond; layout 2 gives every time once, and a stored position of a reader, which is
+one time, would not say whether it is when the one write completed or when the other one was requested. Such
+an instant is taken to have completed one millisecond earlier.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Final
 
 from drawstring.model.instant import Action, State
@@ -48,7 +53,8 @@ def completion_times(
         bounds = sorted({each.instant.requested for each in compactions})
     else:
         bounds = sorted({each.instant.requested for each in files})
-    return {each.key: _completion(each, timezone, bounds) for each in completed}
+    requested = frozenset(each.instant.requested for each in files)
+    return {each.key: _apart(_completion(each, timezone, bounds), each, requested) for each in completed}
 
 
 def _are_original(files: Sequence[StateFile], timezone: str) -> bool:
@@ -67,3 +73,10 @@ def _completion(file: StateFile, timezone: str, bounds: Sequence[str]) -> str:
     time = max(instant_time(file.status.modified_ms, timezone), requested)
     later = bisect_right(bounds, requested)
     return time if later == len(bounds) else min(time, max(time_before(bounds[later]), requested))
+
+
+def _apart(time: str, file: StateFile, requested: Set[str]) -> str:
+    """Return the greatest time up to one that is no instant's requested time, but not before its own."""
+    while time in requested and time > file.instant.requested:
+        time = time_before(time)
+    return time

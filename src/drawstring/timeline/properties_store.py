@@ -7,12 +7,14 @@ A change puts the backup, then the new file, then deletes the backup. A reader t
 file missing or half-written takes the backup (specification: Table Configuration).
 
 A file can be cut at the end of a line and then reads well, with its last keys lost. drawstring
-writes the checksum last; Hudi writes its keys in the order of a hash table, so there some keys that
-every whole file has are looked for.
+writes the checksum last, so a file of its own without one is cut. Hudi writes its keys in the order of
+a hash table, the checksum before the name; there some keys that every whole file has are looked for.
+Hudi reads files without a checksum, which old releases and other tools leave, and so does drawstring.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -31,9 +33,12 @@ PROPERTIES_PATH = ".hoodie/hoodie.properties"
 BACKUP_PATH = PROPERTIES_PATH + ".backup"
 
 _CHECKSUM = "hoodie.table.checksum"
-_ALWAYS = {6: (_CHECKSUM,), 8: (_CHECKSUM, "hoodie.record.merge.mode", "hoodie.timeline.path")}
-_ALWAYS[9] = _ALWAYS[8]
-"""By table version: what a whole file has besides name, type and version, whoever wrote it."""
+_OWN_HEAD: Final = re.compile(rb"#Updated at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\r?\n")
+"""How files that drawstring wrote begin. Hudi writes more digits of the second, but under Java 8."""
+
+_FIRST_WITH_MERGE_MODE: Final = 8
+_ALWAYS: Final = ("hoodie.record.merge.mode", "hoodie.timeline.path")
+"""What a whole file of that version or a later one has besides name, type and version, whoever wrote it."""
 
 _SET_BY_SPARK = ("hoodie.table.cdc.enabled", "hoodie.table.timeline.timezone")
 _LAST_OF_SPARK = "hoodie.table.base.file.format"
@@ -185,14 +190,16 @@ def _understood(data: bytes) -> TableConfig | str:
         config = table_config(properties)
     except CorruptTableError as error:
         return error.message.partition(": restore")[0]
-    lost = [key for key in _ALWAYS[config.version] if not properties.get(key)]
+    always = _ALWAYS if config.version >= _FIRST_WITH_MERGE_MODE else ()
+    checked = (_CHECKSUM,) if _OWN_HEAD.match(data) else ()
+    lost = [key for key in (*checked, *always) if not properties.get(key)]
     if all(key in properties for key in _SET_BY_SPARK) and _LAST_OF_SPARK not in properties:
         lost.append(_LAST_OF_SPARK)
     return f"{', '.join(lost)} is missing: its end was cut off" if lost else config
 
 
 def _encode(properties: Mapping[str, str], clock: Clock) -> bytes:
-    """Return the file, its checksum last, so that one without it is known to be half-written."""
+    """Return the file, its checksum last, so that one of ours without it is known to be half-written."""
     name, database = properties.get("hoodie.table.name", ""), properties.get("hoodie.database.name", "")
     checked = {key: value for key, value in properties.items() if key != _CHECKSUM}
     checked[_CHECKSUM] = str(table_checksum(name, database))

@@ -16,6 +16,7 @@ from drawstring.config.table import KeyGeneratorType, TableConfig
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.write.buckets import known_keys
 from drawstring.write.facts import WriteFacts
+from drawstring.write.timestamp_folders import with_known_folders
 
 _FIRST_VERSION_ALWAYS_NAMED: Final = 9
 
@@ -32,7 +33,8 @@ def key_config(facts: WriteFacts, options: WriteOptions, schema: pa.Schema) -> T
 
     Raises:
         InvalidError: the generator lacks a setting, or the keys in the table were made in another way.
-        UnsupportedError: the table's key generator is not available.
+        UnsupportedError: the table's key generator is not available, or the names of its partition folders
+            do not tell how those of timestamps are made.
     """
     config = facts.session.config
     types = config.partition_types or typed_columns(options.partition_path)[1]
@@ -41,8 +43,8 @@ def key_config(facts: WriteFacts, options: WriteOptions, schema: pa.Schema) -> T
         # Keys are made anew by whoever reads, who knows what the table stores and nothing else.
         properties[BARE_SINGLE_KEY] = config.properties.get(BARE_SINGLE_KEY, "false")
     config = replace(config, partition_types=types, properties=properties)
-    KeyGenerator(config).check_columns(schema)
-    return config
+    KeyGenerator(config).check_columns(schema, number_texts=facts.timeline.latest_write() is not None)
+    return with_known_folders(facts, config, schema)
 
 
 def _spelling(facts: WriteFacts, options: WriteOptions) -> Mapping[str, str]:
