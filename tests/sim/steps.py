@@ -21,6 +21,7 @@ from drawstring.services.manual_rollback import undoable
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.timeline.claims import CLAIM_FOLDER, Claim
 from drawstring.timeline.layout import parse_instant
 from drawstring.timeline.store import TimelineStore
 from tests.sim.world import CITIES, Step, World, place
@@ -62,7 +63,7 @@ def _keeps_writers_away(table: Table) -> bool:
 
 
 class DiesBefore(FaultyStorage):
-    """Dies at the first change that brings an instant to a state.
+    """Dies at the first change that brings an instant to a state, or decides that it comes there.
 
     Args:
         inner: the storage that does the work.
@@ -77,9 +78,8 @@ class DiesBefore(FaultyStorage):
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Write a whole file unless it exists, unless that is what this process dies before."""
         folder, _, name = path.rpartition("/")
-        instant = parse_instant(name, 2) if folder in TIMELINES else None
-        if self._state is State.COMPLETED and path.endswith(".claim"):
-            self._is_dead = True
+        name = Claim.decode(data).file_name if folder == CLAIM_FOLDER else name
+        instant = parse_instant(name, 2) if folder in (*TIMELINES, CLAIM_FOLDER) else None
         if instant and instant.action in self._actions and instant.state is self._state:
             self._is_dead = True
         return super().put_if_absent(path, data)

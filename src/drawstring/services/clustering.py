@@ -357,12 +357,9 @@ def _claim(found: Session, requested: str, options: WriteOptions, others_may_liv
         return None
     settings, schema_json = file_settings(session, timeline, requested, options)
     task = _task(session, timeline, plan, options, settings)
-    fence = None
-    if instant.state is State.INFLIGHT:
-        outcome = restart(session.rollback_context(), instant)
-        if isinstance(outcome, Instant):
-            return None
-        fence = outcome
+    fence = restart(session.rollback_context(), instant)
+    if isinstance(fence, Instant):
+        return None
     inflight = session.store.start(Instant(requested, Action.CLUSTERING, State.REQUESTED))
     return _Attempt(inflight, plan, task, schema_json, fence)
 

@@ -262,12 +262,10 @@ def _claim(found: Session, requested: str, options: WriteOptions, others_may_liv
         remove_compaction(session.rollback_context(), instant)
         return None
     operations = _without_replaced(session, timeline, plan)
-    fence = None
-    if instant.state is State.INFLIGHT:
-        outcome = restart(session.rollback_context(), instant)
-        if isinstance(outcome, Instant):
-            return None
-        fence = outcome
+    fence = restart(session.rollback_context(), instant)
+    if isinstance(fence, Instant):
+        return None
+    instant = Instant(requested, instant.action, State.REQUESTED)
     task = _task(session, timeline, requested, options)
     if instant.action is Action.LOG_COMPACTION:
         operations = [(number, replace(each, logs_only=True)) for number, each in operations]

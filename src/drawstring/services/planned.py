@@ -27,6 +27,7 @@ from drawstring.services.events import told_commit
 from drawstring.services.heartbeats import alive_elsewhere
 from drawstring.services.progress import Progress
 from drawstring.services.transaction import Session, cleared, exclusive
+from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.service_lease import ServiceLease, service_lease
@@ -96,7 +97,10 @@ class PlanRunner:
                 raise ConflictError(
                     f"another process runs this {self.service}: leave it to that one", instant=requested
                 )
-            return self.run_leased(requested, lease)
+            result = self.run_leased(requested, lease)
+            if result is None and lease.others_may_live:
+                self._refuse_withdrawn(requested)
+            return result
 
     def run_pending(
         self, config: TableConfig, *actions: Action, check: Callable[[Session], None] | None = None
@@ -124,6 +128,16 @@ class PlanRunner:
                 else:
                     result = self.run_leased(instant.requested, lease) or result
         return result
+
+    def _refuse_withdrawn(self, requested: str) -> None:
+        state = self.state
+        timeline = TimelineStore(state.storage, load_config(state.storage), state.clock).load()
+        if requested in timeline.rolled_back:
+            raise ConflictError(
+                f"Another process ran this {self.service} and stands still, or died. The plan was withdrawn:"
+                f" plan a new {self.service}.",
+                instant=requested,
+            )
 
     def run_leased(self, requested: str, lease: ServiceLease) -> CommitResult | None:
         """Run the plan of a requested time whose lease this process holds; see `run`."""

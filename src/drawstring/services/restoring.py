@@ -69,10 +69,8 @@ def finish_restores(context: RollbackContext, timeline: Timeline) -> list[str]:
     """
     done = []
     for pending in timeline.pending_of(Action.RESTORE):
-        if any(each.requested > pending.requested for each in timeline.writes()):
-            _log.warning(
-                "The restore %s is dropped: its process stood still while others wrote.", pending.requested
-            )
+        if not _is_begun(timeline, pending):
+            _log.warning("The restore %s is dropped: its process undid nothing yet.", pending.requested)
             if isinstance(context.store.fence(pending), Fence):
                 context.store.remove_pending(pending)
             continue
@@ -89,6 +87,16 @@ def finish_restores(context: RollbackContext, timeline: Timeline) -> list[str]:
     return done
 
 
+def _is_begun(timeline: Timeline, restore: Instant) -> bool:
+    """Tell whether a pending restore may have undone something.
+
+    While it has, nobody writes before it is finished. So where others wrote, its process stood still before.
+    """
+    if restore.state is State.REQUESTED:
+        return False
+    return not any(each.requested > restore.requested for each in timeline.writes())
+
+
 def run_restore(
     context: RollbackContext, restore: Instant, plan: RestorePlan, fence: Fence | None = None
 ) -> tuple[Instant, RestoreMetadata]:
@@ -101,8 +109,9 @@ def run_restore(
         fence: of the restore, if another process began it.
     """
     watch = Stopwatch()
-    inflight = restore if restore.state is State.INFLIGHT else context.store.start(restore)
     # A process that stood still before this would undo what it knew of, beneath what others wrote since.
+    context.check()
+    inflight = restore if restore.state is State.INFLIGHT else context.store.start(restore)
     context.check()
     timeline = _without_pending(context, plan)
     found = [_find(timeline, requested, Action(action)) for requested, action in plan.instants]

@@ -139,11 +139,11 @@ def withdraw(context: RollbackContext, instant: Instant) -> bool:
 
 
 def restart(context: RollbackContext, instant: Instant) -> Fence | Instant:
-    """Take away what a dead attempt of a plan left, so that the plan can be run again.
+    """Take a plan over: nobody else completes it, and what a dead attempt of it left is gone.
 
     Args:
         context: the table, locked.
-        instant: the plan's, inflight.
+        instant: the plan's, requested or inflight.
 
     Returns:
         What completing the instant takes; or the instant, completed: the attempt had come that far.
@@ -151,6 +151,8 @@ def restart(context: RollbackContext, instant: Instant) -> Fence | Instant:
     Raises:
         CorruptTableError: it had been completed, and its files are needed.
     """
+    if instant.state is State.REQUESTED:
+        return context.store.fence(instant)
     timeline = context.store.load()
     refuse_built_on(context.store, timeline, instant)
     # What is deleted is listed before: files of another process that takes the plan over are not among it.

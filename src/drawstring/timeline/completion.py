@@ -135,9 +135,7 @@ class Completion:
             if decided is None:
                 raise _lost(instant, "another process completed it, or rolled it back")
             timeline = self.files.load()
-            others = (each for each in timeline.instants if each.requested != instant.requested)
-            latest = max((time_of(each) for each in others), default="")
-            if completed.completed is None or latest < completed.completed:
+            if not _is_inflight(timeline, instant) or not _is_outrun(timeline, completed):
                 return completed, decided, timeline
             # The clock is behind that of another process: completion times rise all the same.
             fence = self.claims.abort(instant, decided)
@@ -209,6 +207,16 @@ class Completion:
         layout_2 = self.config.layout >= LAYOUT_WITH_COMPLETION_TIMES
         completion = self.files.new_time(timeline) if layout_2 else None
         return Instant(instant.requested, instant.action.completed_action, State.COMPLETED, completion)
+
+
+def _is_inflight(timeline: Timeline, instant: Instant) -> bool:
+    return Instant(instant.requested, instant.action, State.INFLIGHT) in timeline.instants
+
+
+def _is_outrun(timeline: Timeline, completed: Instant) -> bool:
+    """Tell whether another instant completed at, or after, the time that an instant is about to complete at."""
+    others = (time_of(each) for each in timeline.instants if each.requested != completed.requested)
+    return completed.completed is not None and max(others, default="") >= completed.completed
 
 
 def _obstacle(timeline: Timeline, instant: Instant, completed: Instant) -> str | None:
