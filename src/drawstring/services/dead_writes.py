@@ -19,6 +19,7 @@ from drawstring.filegroups.markers import MARKER_ROOT, Markers
 from drawstring.model.instant import Action, Instant
 from drawstring.services.heartbeats import expired, forget_heartbeats, refuse_live_writers
 from drawstring.services.rollback import RollbackContext, resume_rollback, rollback_instant
+from drawstring.storage.paths import folders_above
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.service_lease import sweep_leases
 
@@ -94,7 +95,9 @@ def _sweep(context: RollbackContext, timeline: Timeline, left: Sequence[Instant]
         if write is not None:
             markers = Markers(context.storage, instant)
             counted = {stat.path for stat in context.store.commit_metadata(write).stats}
-            context.storage.delete(_uncounted(markers.files(), counted, instant, context.config.layout))
+            if late := _uncounted(markers.files(), counted, instant, context.config.layout):
+                context.storage.delete(late)
+                context.storage.sync(folders_above(late))
             markers.remove()
 
 

@@ -81,7 +81,9 @@ def save_manifest(storage: Storage, folder: str, version: int, files: Iterable[H
     content = {"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in files]}
     text = json.dumps(content, indent=2, separators=(",", " : "))
     storage.put(join_path(folder, f"manifest_{version}"), text.encode())
+    storage.sync([folder])  # the files and the manifest before the version that makes them count
     storage.put(join_path(folder, VERSION), str(version).encode())
+    storage.sync([folder])
 
 
 def _checked(name: object) -> str:

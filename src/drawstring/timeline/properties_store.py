@@ -24,6 +24,7 @@ from drawstring.config.key_generators import registered_key_generator
 from drawstring.config.mergers import registered_merger
 from drawstring.config.properties import decode_properties, encode_properties, table_checksum
 from drawstring.config.table import KeyGeneratorType, MergeMode, TableConfig, table_config
+from drawstring.storage.paths import folders_above, joined
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.layout import parse_instant
 
@@ -42,6 +43,7 @@ _LAST_OF_SPARK = "hoodie.table.base.file.format"
 _FILES_KNOWN: Final = 64
 """Properties files of which it is remembered what they say."""
 
+_FOLDER = ".hoodie"
 _FOLDERS = (".hoodie/.aux", ".hoodie/.temp")
 _TIMELINE_FOLDERS = {1: ".hoodie", 2: ".hoodie/timeline"}
 
@@ -82,7 +84,9 @@ def save_properties(storage: Storage, properties: Mapping[str, str], clock: Cloc
     old = _load(storage)
     if not old.from_backup:
         storage.put(BACKUP_PATH, old.data)
+        storage.sync([_FOLDER])
     storage.put(PROPERTIES_PATH, _encode(properties, clock))
+    storage.sync([_FOLDER])
     storage.delete([BACKUP_PATH])
 
 
@@ -116,11 +120,12 @@ def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock) 
         raise _exists(storage)
     if _has_timeline(storage):
         raise _lost(storage)
-    for folder in _FOLDERS:
+    made = [*_FOLDERS, config.timeline_folder, config.history_folder]
+    for folder in made:
         _make_folder(storage, folder)
-    make_timeline_folders(storage, config)
     if not storage.put_if_absent(PROPERTIES_PATH, _encode(properties, clock)):
         raise _exists(storage)
+    storage.sync(folders_above([PROPERTIES_PATH, *(joined(each, "") for each in made)]))
     return config
 
 

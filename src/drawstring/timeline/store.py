@@ -177,7 +177,10 @@ class TimelineStore:
         Raises:
             ConflictError: another writer took that time.
         """
-        return self._add(Instant(time, action, State.REQUESTED), content)
+        requested = self._add(Instant(time, action, State.REQUESTED), content)
+        if content:  # what has no plan has nothing to lose before it is started
+            self._storage.sync([self._config.timeline_folder])
+        return requested
 
     def start(self, instant: Instant, content: bytes = b"") -> Instant:
         """Bring a requested instant to inflight.
@@ -185,7 +188,10 @@ class TimelineStore:
         Raises:
             ConflictError: another writer did.
         """
-        return self._add(_at(instant, instant.action, State.INFLIGHT), content)
+        started = self._add(_at(instant, instant.action, State.INFLIGHT), content)
+        # Before the first data file: one of an instant that nobody knows would count one day.
+        self._storage.sync([self._config.timeline_folder])
+        return started
 
     def complete(self, instant: Instant, content: bytes) -> Instant:
         """Bring an inflight instant to completed: what it wrote takes effect at once.
@@ -204,6 +210,7 @@ class TimelineStore:
         if reason is None:
             completed = self._completed(timeline, instant)
             if self._storage.put_if_absent(self.path(completed), content):
+                self._storage.sync([self._config.timeline_folder])
                 self._give_back(instant)
                 return completed
             reason = "another process completed it"
@@ -214,11 +221,13 @@ class TimelineStore:
         """Take a dead attempt's inflight file and claim away, so that the instant is requested again."""
         self._storage.delete([_claim(instant)])
         self._storage.delete([self.path(_at(instant, instant.action, State.INFLIGHT))])
+        self._storage.sync([self._config.timeline_folder])
 
     def remove_pending(self, instant: Instant) -> None:
         """Take a pending instant off the timeline, its furthest file first."""
         self.stop(instant)
         self._storage.delete([self.path(_at(instant, instant.action, State.REQUESTED))])
+        self._storage.sync([self._config.timeline_folder])
 
     def sweep_claims(self, dead: Collection[Instant] = ()) -> None:
         """Delete the claims of processes that died while completing; only under the table lock.
