@@ -25,8 +25,8 @@ SHORT = (
     Step("archive"),
 )
 MANY = Effort(seeds=2, cuts=25)
-ARCHIVING = Effort(seeds=16, cuts=100, first=5)
-"""From where on there are instants to archive: what is deleted is in the order that it has to go in."""
+ARCHIVING = Effort(seeds=16, cuts=100, first=7)
+"""From where on instants are archived, whose files have to go in an order."""
 
 
 class WithoutSync(Recorder):
