@@ -30,6 +30,7 @@ from drawstring.schema.meta import without_meta
 from drawstring.schema.names import record_name
 from drawstring.schema.normal import normalise
 from drawstring.storage import open_storage
+from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.properties_store import PROPERTIES_PATH, create_table
@@ -144,7 +145,9 @@ def make_table(storage: Storage, properties: Mapping[str, str]) -> None:
     stored = {key: value for key, value in properties.items() if key != EXPRESSIONS}
     if rules and not storage.exists(PROPERTIES_PATH):
         count = table_config(stored).bucket_count or DEFAULT_BUCKET_COUNT
-        storage.put_if_absent(*encode_counts(BucketCounts(count, rules)))
+        path, content = encode_counts(BucketCounts(count, rules))
+        storage.put_if_absent(path, content)
+        storage.sync(folders_above([path]))
     create_table(storage, stored, SystemClock())
 
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from drawstring.cli import app
+from drawstring.cli.arguments import open_table
 from tests.histories import Case, History, create, row, table_of, write
 
 MOR = Case(9, "MERGE_ON_READ")
@@ -207,6 +208,13 @@ def test_an_unknown_command(complaint: Any) -> None:
 
 def test_an_option_of_the_object_store_without_value(complaint: Any, rides: History) -> None:
     assert "NAME=VALUE" in complaint("show", rides.path, "--option", "region")
+
+
+def test_local_files_have_an_option_of_their_own(complaint: Any, rides: History) -> None:
+    asked = ("show", rides.path, "--option", "drawstring.storage.sync=perhaps")
+    assert "drawstring.storage.sync is 'perhaps': give true or false" in complaint(*asked)
+    opened = open_table(rides.path, ("drawstring.storage.sync=false",))
+    assert opened.state.storage.spec.options == {"drawstring.storage.sync": "false"}
 
 
 def test_an_option_of_the_object_store_for_a_local_table(complaint: Any, rides: History) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.filegroups.log_rewrite import log_shape
 from drawstring.filegroups.markers import Markers
 from drawstring.filegroups.tasks import InstantRange
@@ -146,8 +147,10 @@ def test_a_log_compaction_that_dies_at_any_step_is_begun_anew(version: int) -> N
         writer.upsert(rides(("f", "rome", 9, 9.0)), **UNCOMPACTED)
         expected = sorted([("f", "rome", 9, 9.0), *(row for row in rows if row[:2] != ("f", "rome"))])
         assert held(writer) == expected, step
-        opened(copy, START_MS + 2 * HOUR_MS).log_compact(instant=instant)
+        with suppress(ConflictError):  # its runner may only stand still: the plan is withdrawn
+            opened(copy, START_MS + 2 * HOUR_MS).log_compact(instant=instant)
         assert held(writer) == expected, step
+        opened(copy, START_MS + 2 * HOUR_MS).log_compact(**FEW)
         assert (orphans(writer), leftovers(writer)) == ([], []), step
         opened(copy, START_MS + 3 * HOUR_MS).compact()
         assert held(writer, read_optimized=True) == expected, step

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from tests.sim.cut_lives import CUT_LIFE, THOROUGH, live_through_cuts
 from tests.sim.life import CHOSEN, KINDS, LIFE, live
 from tests.sim.steps import random_steps
 from tests.sim.world import Kind
@@ -19,6 +22,17 @@ STEPS = int(os.environ.get("SIM_STEPS", "12"))
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_a_table_survives_the_death_of_every_step(kind: Kind, seed: int) -> None:
     live(kind, random_steps(seed, STEPS), seed)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_a_table_survives_power_cuts_during_every_step(kind: Kind, tmp_path: Path) -> None:
+    live_through_cuts(kind, CUT_LIFE, tmp_path, THOROUGH)
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_a_table_survives_power_cuts_in_a_random_life(kind: Kind, seed: int, tmp_path: Path) -> None:
+    live_through_cuts(kind, random_steps(seed, STEPS), tmp_path, replace(THOROUGH, cuts=30))
 
 
 @pytest.mark.parametrize("kind", CHOSEN, ids=str)

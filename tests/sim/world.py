@@ -101,9 +101,9 @@ class World:
     clock: Clock | None = None
 
     @staticmethod
-    def create(kind: Kind) -> World:
-        """Create an empty table of a kind."""
-        uri = f"memory://sim-{next(_numbers)}"
+    def create(kind: Kind, uri: str = "") -> World:
+        """Create an empty table of a kind, in memory unless it is said where."""
+        uri = uri or f"memory://sim-{next(_numbers)}"
         drawstring.create(
             uri,
             SCHEMA,

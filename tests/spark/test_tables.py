@@ -13,7 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 import drawstring
 import drawstring.spark
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
+from drawstring.config.storage_keys import SYNC
 from drawstring.spark import replacing
+from drawstring.spark.locations import storage_options
+from drawstring.storage.file_system import FileSystem
 from drawstring.txn.lock import table_lock
 
 pytestmark = pytest.mark.spark
@@ -120,6 +123,38 @@ def test_columns_and_conditions_are_options_too(session: SparkSession, tmp_path:
     assert drawstring.spark.read(session, str(path), columns=["city"], where="id = 2").collect() == [
         ("amsterdam",)
     ]
+
+
+def test_flushes_of_local_files_are_an_option_of_reads_and_writes(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "rides"
+    with pytest.raises(InvalidError, match=r"drawstring.storage.sync is 'no': give true or false"):
+        save(rides(session, 1), path, "upsert", **{SYNC: "no"})
+    save(rides(session, 1, 2), path, "upsert", **{SYNC: "false"})
+    save(rides(session, 2, 3), path, "upsert", mode="overwrite", **{SYNC: "true"})
+    assert load(session, path, **{SYNC: "false"}) == [(2, 1), (3, 1)]
+    assert storage_options(session, str(path), {SYNC: "false", "other": "x"}) == {SYNC: "false"}
+
+
+def test_the_folder_is_flushed_before_the_old_table_is_deleted(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, there = tmp_path / "rides", list[list[str]]()
+    save(rides(session, 1), path, "upsert")
+    flush = FileSystem.flush_folder
+
+    def noted(files: FileSystem, folder: str) -> None:
+        if folder == str(tmp_path):
+            names = sorted(each.name for each in tmp_path.iterdir())
+            there.append([name.rpartition("-")[2][-4:] if "-" in name else name for name in names])
+        flush(files, folder)
+
+    monkeypatch.setattr(FileSystem, "flush_folder", noted)
+    save(rides(session, 2), path, "upsert", mode="overwrite")
+    assert [len(names) for names in there] == [2, 2]
+    assert [".old" in names for names in there] == [False, True]
+    assert [each.name for each in tmp_path.iterdir()] == ["rides"]
 
 
 def test_save_modes_mean_what_they_mean_for_hudi(session: SparkSession, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 import drawstring
 from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.config.storage_keys import is_storage_key
 from drawstring.storage import is_object_store
 from drawstring.table import Table
 
@@ -15,9 +16,7 @@ TablePath = Annotated[str, Parameter(help="Root of the table: a folder, or an ad
 AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for machines.")]
 StorageOptions = Annotated[
     tuple[str, ...],
-    Parameter(
-        name="--option", negative="", help="Option of the object store as NAME=VALUE; may be repeated."
-    ),
+    Parameter(name="--option", negative="", help="Option of the storage as NAME=VALUE; may be repeated."),
 ]
 DryRun = Annotated[
     bool, Parameter(name="--dry-run", negative="", help="Show what would be done, and do nothing.")
@@ -41,8 +40,9 @@ def open_table(path: str, options: tuple[str, ...]) -> Table:
     """
     try:
         given = storage_options(options)
-        if given and not is_object_store(path):
-            raise InvalidError(f"{path} is in no object store: leave --option {next(iter(given))} out")
+        of_stores = [name for name in given if not is_storage_key(name)]
+        if of_stores and not is_object_store(path):
+            raise InvalidError(f"{path} is in no object store: leave --option {of_stores[0]} out")
         return drawstring.open(path, storage_options=given or None)
     except DrawstringError as error:
         raise error.at(table=path) from error.__cause__

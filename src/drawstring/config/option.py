@@ -23,6 +23,7 @@ class Scope(StrEnum):
 
     WRITE = "write"
     READ = "read"
+    STORAGE = "storage"
 
 
 class Kind(StrEnum):
@@ -42,7 +43,7 @@ class Option:
     Attributes:
         key: the key in lower case.
         doc: what it does, one line.
-        scope: whether it is about writes or reads.
+        scope: whether it is about writes, reads, or the storage that both go to.
         kind: how its text reads.
         default: the value when it is not given.
         alternatives: other keys for the same thing, of older releases or of the table's properties.

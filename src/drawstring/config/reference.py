@@ -9,6 +9,7 @@ from drawstring.config.checked_keys import CHECKED_OPTIONS
 from drawstring.config.ignored_keys import IGNORED_FAMILIES, IGNORED_KEYS
 from drawstring.config.option import NOTHING, Kind, Option, text_of
 from drawstring.config.read_keys import READ_OPTIONS
+from drawstring.config.storage_keys import STORAGE_OPTIONS
 from drawstring.config.write_keys import IDENTITY_OPTIONS, WRITE_OPTIONS
 
 _HEAD = """# Options
@@ -33,6 +34,10 @@ def reference_page() -> str:
             *_table(writes),
             "\n## Reads\n",
             *_table(READ_OPTIONS),
+            "\n## Storage\n",
+            "For all that is done with a table: among `storage_options` in Python, as `--option` on the"
+            " command line, and as an option of reads and writes in Spark.\n",
+            *_table(STORAGE_OPTIONS),
             "\n## Accepted with one value only\n",
             "Any other value would change the result in a way that this release does not carry out.\n",
             "| key | accepted | about |",

@@ -12,11 +12,12 @@ from drawstring.config.checked_keys import CHECKED_OPTIONS, KNOWN_LOCK_PROVIDERS
 from drawstring.config.ignored_keys import IGNORED_KEYS, meant_key, reason_to_ignore
 from drawstring.config.option import Given, Option, Scope, Value, text_of
 from drawstring.config.read_keys import READ_OPTIONS
+from drawstring.config.storage_keys import STORAGE_OPTIONS
 from drawstring.config.write_keys import WRITE_OPTIONS
 
 _LOG: Final = logging.getLogger("drawstring.config")
 
-ALL_OPTIONS: Final[tuple[Option, ...]] = (*WRITE_OPTIONS, *READ_OPTIONS, *CHECKED_OPTIONS)
+ALL_OPTIONS: Final[tuple[Option, ...]] = (*WRITE_OPTIONS, *READ_OPTIONS, *CHECKED_OPTIONS, *STORAGE_OPTIONS)
 OPTION_OF_KEY: Final[Mapping[str, Option]] = {key: option for option in ALL_OPTIONS for key in option.keys}
 _OURS: Final = ("hoodie.", "drawstring.")
 _SUGGESTED: Final = (*OPTION_OF_KEY, *IGNORED_KEYS)

@@ -57,6 +57,7 @@ class Markers:
         """
         if not self._storage.exists(self._path(path, io_type)):
             self._storage.delete([path])
+            self._storage.sync([path.rpartition("/")[0]])
             raise ConflictError(
                 "the write ended before this attempt of one of its tasks did: its file was deleted,"
                 " and there is nothing to do",

@@ -24,6 +24,7 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.index.xxhash import Hashes
 from drawstring.model.files import join_path
 from drawstring.model.hashing import NodeChange
+from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 
 FOLDERS: Final = (".hoodie/.bucket_index/consistent_hashing_metadata", ".hoodie/.hashing_meta")
@@ -185,17 +186,23 @@ def has_rings(storage: Storage) -> bool:
 
 def save_first_ring(storage: Storage, partition: str, buckets: int) -> None:
     """Put the ring that a partition begins with, unless it has one."""
-    storage.put_if_absent(_path(partition, FIRST + _RING), Ring.first(partition, buckets).encode(partition))
+    path = _path(partition, FIRST + _RING)
+    storage.put_if_absent(path, Ring.first(partition, buckets).encode(partition))
+    storage.sync(folders_above([path]))
 
 
 def save_ring(storage: Storage, partition: str, ring: Ring, instant: str) -> None:
     """Put the ring that a resizing, a drop or an overwrite leads to; it counts once that completed."""
-    storage.put(_path(partition, instant + _RING), ring.encode(partition, instant))
+    path = _path(partition, instant + _RING)
+    storage.put(path, ring.encode(partition, instant))
+    storage.sync(folders_above([path]))
 
 
 def confirm_ring(storage: Storage, partition: str, instant: str) -> None:
     """Note that what a ring comes from completed, for when the timeline does not tell any more."""
-    storage.put_if_absent(_path(partition, instant + _COMMIT), b"")
+    path = _path(partition, instant + _COMMIT)
+    storage.put_if_absent(path, b"")
+    storage.sync(folders_above([path]))
 
 
 def renew_rings(
@@ -246,7 +253,9 @@ def sweep_rings(storage: Storage, partition: str, start: str) -> None:
 def drop_rings(storage: Storage, instant: str) -> None:
     """Delete the rings of what did not complete or is undone: older ones count again."""
     found = (status for folder in FOLDERS for status in storage.list_tree(folder))
-    storage.delete([status.path for status in found if status.name.partition(".")[0] == instant])
+    doomed = [status.path for status in found if status.name.partition(".")[0] == instant]
+    storage.delete(doomed)
+    storage.sync(folders_above(doomed))
 
 
 def _path(partition: str, name: str) -> str:

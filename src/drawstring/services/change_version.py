@@ -42,6 +42,7 @@ from drawstring.services.events import told_version
 from drawstring.services.progress import Progress
 from drawstring.services.transaction import Session, clear, exclusive
 from drawstring.services.writable import check_writable
+from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES
 from drawstring.timeline.properties_store import load_config, save_properties
@@ -275,3 +276,4 @@ def _rewrite_definitions(storage: Storage, version: int) -> None:
     except FileNotFoundError:
         return
     storage.put(INDEX_DEFINITIONS, definitions_of_version(data, version))
+    storage.sync(folders_above([INDEX_DEFINITIONS]))

@@ -42,6 +42,7 @@ from drawstring.services.events import told_clean
 from drawstring.services.readers import Needed, forget_over, needed_by_readers
 from drawstring.services.transaction import Session, cleared, exclusive
 from drawstring.storage import open_spec
+from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage, StorageSpec
 from drawstring.timeline.archived import open_archive
 from drawstring.timeline.claims import Fence
@@ -148,6 +149,8 @@ def _run(session: Session, instant: Instant, plan: CleanPlan, fence: Fence | Non
     session.lock.check()
     _delete(state, [path for paths in plan.files.values() for path in paths])
     gone = {each for each in plan.partitions_to_delete if _drop_partition(state.storage, each)}
+    # A replaced file that came back after its write was archived would count again.
+    state.storage.sync(folders_above(path for paths in plan.files.values() for path in paths))
     metadata = CleanMetadata(
         started=instant.requested,
         millis=round(watch.seconds() * 1000),

@@ -33,6 +33,7 @@ from drawstring.services.rollback import (
     resume_rollback,
     rollback_instant,
 )
+from drawstring.storage.paths import folders_above
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.service_lease import is_runner_dead, sweep_leases
 
@@ -138,7 +139,9 @@ def _sweep(context: RollbackContext, timeline: Timeline) -> None:
         write, markers = timeline.write_at(instant), Markers(context.storage, instant)
         if write is not None:
             counted = {stat.path for stat in context.store.commit_metadata(write).stats}
-            context.storage.delete(_uncounted(markers.files(), counted, instant, context.config.layout))
+            if late := _uncounted(markers.files(), counted, instant, context.config.layout):
+                context.storage.delete(late)
+                context.storage.sync(folders_above(late))
             markers.remove()
         elif instant in timeline.rolled_back and timeline.find(instant) is None:
             # Its writer stood still, and went on when it had been rolled back.

@@ -21,6 +21,7 @@ from drawstring.services import table_checks
 from drawstring.services.inventory import Inventory, take_inventory
 from drawstring.services.transaction import Session, clear, exclusive
 from drawstring.services.validate import properties_findings
+from drawstring.storage.paths import folders_above
 from drawstring.timeline.properties_store import renew_properties
 from drawstring.txn.state import TableState
 
@@ -87,7 +88,9 @@ def _apply(session: Session, findings: list[Finding]) -> None:
             _mark_partition(inventory, (finding.path or "").strip("."))
     if Remedy.ORPHAN in asked:
         found = (each for each in table_checks.unmatched(inventory) if each.remedy is Remedy.ORPHAN)
-        storage.delete([each.path for each in found if each.path])
+        orphans = [each.path for each in found if each.path]
+        storage.delete(orphans)
+        storage.sync(folders_above(orphans))
 
 
 def _mark_partition(inventory: Inventory, partition: str) -> None:
@@ -98,3 +101,4 @@ def _mark_partition(inventory: Inventory, partition: str) -> None:
         if (file := parse_data_file(status)) and inventory.timeline.has_completed(file.instant)
     ]
     ensure_partition(inventory.storage, partition, min(times))
+    inventory.storage.sync([partition])

@@ -152,6 +152,8 @@ def _undo(
         plan = plan_rollback(replace(facts, copies=tuple(_copies(context, facts, target))))
     own = [each for each in states if each.key == (target.requested, target.action.completed_action)]
     context.storage.delete([each.status.path for each in own if each.instant.is_completed])
+    # Before its files go: a completed write without them would be a damaged table.
+    context.storage.sync([context.config.timeline_folder])
     done = carry_out(context, restore, plan)
     if target.action.completed_action is Action.REPLACE_COMMIT:
         drop_rings(context.storage, target.requested)
@@ -159,6 +161,7 @@ def _undo(
     Markers(context.storage, target.requested).remove()
     for state in (State.INFLIGHT, State.REQUESTED):
         context.storage.delete([each.status.path for each in own if each.instant.state is state])
+        context.storage.sync([context.config.timeline_folder])
     return done
 
 

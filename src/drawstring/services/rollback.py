@@ -42,6 +42,7 @@ from drawstring.services.plan_inputs import refuse_inputs_gone
 from drawstring.services.unmarked import keep_files, may_be_completed
 from drawstring.services.whose_files import appended_logs, data_files, is_named_by
 from drawstring.services.written_copies import copies_of, holds_blocks_of_others
+from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.instants import instant_time
@@ -295,6 +296,8 @@ def carry_out(context: RollbackContext, by: Instant, plan: RollbackPlan) -> Roll
         for each in plan.requests
         if each.log_blocks
     ]
+    # Before the instant leaves the timeline: files of it that came back would count once it is archived.
+    context.storage.sync(folders_above((*doomed, *(status.path for status in commands))))
     return RollbackMetadata(
         started=by.requested,
         seconds=(context.clock.now_ms() - started_ms) / 1000,
@@ -377,6 +380,7 @@ def _clear_attempt(
     if doomed:
         refuse_inputs_gone(context.storage, context.config, context.store, timeline, instant)
     context.storage.delete(doomed)
+    context.storage.sync(folders_above(doomed))
     if instant.action is Action.CLUSTERING:
         drop_rings(context.storage, instant.requested)
     context.store.stop(instant)

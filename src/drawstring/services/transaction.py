@@ -3,7 +3,8 @@
     exclusive  lock -> refuse tables that cannot be written
     clear      switch a foreign metadata table off -> finish restores -> roll dead writes back, or leave them
     begin      new instant: requested, inflight
-    commit     delete files of failed attempts -> completed, by put-if-absent -> remove markers
+    commit     delete files of failed attempts -> sync the folders -> completed, by put-if-absent
+               -> remove markers
     abort      take the own instant back: off the timeline while no file is begun, else by a rollback
 
 The lock is held to the end: there is one writer at a time.
@@ -30,6 +31,7 @@ from drawstring.services.heartbeats import Heartbeat, beating
 from drawstring.services.restoring import finish_restores
 from drawstring.services.rollback import RollbackContext, take_back
 from drawstring.services.writable import check_writable
+from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
@@ -76,14 +78,16 @@ class Session:
         Raises:
             ConflictError: the lock was lost, or somebody rolled the instant back.
         """
-        discard_failed_attempts(self.state, instant.requested, metadata.stats)
+        gone = discard_failed_attempts(self.state, instant.requested, metadata.stats)
+        _sync(self.state, (*gone, *_files_of(metadata.stats)))
         self.lock.check()
         is_replace = instant.action.completed_action is Action.REPLACE_COMMIT
         content = encode_commit(metadata, self.config.layout, is_replace)
         completed = self.store.complete(instant, content, fence)
         try:
             # An attempt that another one outran may have begun a file since.
-            discard_failed_attempts(self.state, instant.requested, metadata.stats)
+            if late := discard_failed_attempts(self.state, instant.requested, metadata.stats):
+                _sync(self.state, late)
             Markers(self.state.storage, instant.requested).remove()
         except (DrawstringError, OSError) as error:
             _log.warning("the markers of the completed %s stay for now: %s", completed.requested, error)
@@ -216,7 +220,7 @@ def begin(
 
 def discard_failed_attempts(state: TableState, requested: str, stats: Sequence[WriteStat]) -> list[str]:
     """Delete the files that markers name and no statistic does: attempts that failed or lost."""
-    wanted = {path for stat in stats for path in (stat.path, *stat.cdc_files)}
+    wanted = set(_files_of(stats))
     extra = [path for path in Markers(state.storage, requested).files() if path not in wanted]
     state.storage.delete(extra)
     return extra
@@ -231,6 +235,15 @@ def check_marked(storage: Storage, requested: str, stats: Sequence[WriteStat]) -
     marked = set(Markers(storage, requested).files())
     if any(stat.path not in marked for stat in stats):
         raise ConflictError("somebody rolled this attempt back while it ran: run it again", instant=requested)
+
+
+def _files_of(stats: Sequence[WriteStat]) -> list[str]:
+    return [path for stat in stats for path in (stat.path, *stat.cdc_files)]
+
+
+def _sync(state: TableState, paths: Sequence[str]) -> None:
+    """Make files that were written or deleted survive a power cut, and the folders that hold them."""
+    state.storage.sync(folders_above(paths))
 
 
 def _session(state: TableState, config: TableConfig, lock: Lock) -> Session:

@@ -19,6 +19,7 @@ from drawstring.filegroups.markers import Markers
 from drawstring.model.files import FileStatus, LogFile, join_path
 from drawstring.model.instant import WRITE_ACTIONS, Instant, State
 from drawstring.services.whose_files import instants_in, is_named_by
+from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
 
@@ -57,8 +58,11 @@ def keep_files(storage: Storage, store: TimelineStore, pending: Instant, paths: 
     """
     folder = f"{LOST_FOLDER}/{pending.requested}"
     states = (Instant(pending.requested, pending.action, each) for each in (State.REQUESTED, State.INFLIGHT))
-    for path in (*paths, *map(store.path, states)):
-        _copy(storage, path, join_path(folder, path))
+    kept = [path for path in (*paths, *map(store.path, states)) if storage.exists(path)]
+    copies = [join_path(folder, path) for path in kept]
+    for path, copy in zip(kept, copies, strict=True):
+        _copy(storage, path, copy)
+    storage.sync(folders_above(copies))
     _log.warning("%s: it is rolled back, and what it wrote is kept in %s", what_it_lacks(pending), folder)
 
 

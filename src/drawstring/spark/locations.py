@@ -8,6 +8,7 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from drawstring.base.errors import UnsupportedError
+from drawstring.config.storage_keys import is_storage_key
 
 _HADOOP_KEYS: Final = (
     "fs.s3a.endpoint",
@@ -30,7 +31,8 @@ def storage_options(
     Args:
         spark: Hadoop's S3A settings of the session come first.
         path: the table's root.
-        options: options of the read or write; `fs.s3a.*` and `aws_*` among them come next.
+        options: options of the read or write; `fs.s3a.*` and `aws_*` among them come next, with
+            `drawstring.storage.*`, which local files have as well.
         given: storage options of their own; they win.
 
     Raises:
@@ -42,7 +44,7 @@ def storage_options(
             table=path,
         )
     if not path.startswith(("s3:", "s3a:", "s3n:")):
-        return dict(given or {})
+        return {**{key: str(value) for key, value in options.items() if is_storage_key(key)}, **(given or {})}
     # Hadoop's own defaults (an empty endpoint among them) say nothing.
     found = {key: value for key in _HADOOP_KEYS if (value := _set_by_user(spark, key))}
     found |= {key: str(value) for key, value in options.items() if is_storage_option(key)}
@@ -50,8 +52,8 @@ def storage_options(
 
 
 def is_storage_option(key: str) -> bool:
-    """Tell whether an option of a read or write is about the object store."""
-    return key.lower().startswith(_PREFIXES)
+    """Tell whether an option of a read or write is about the storage."""
+    return key.lower().startswith(_PREFIXES) or is_storage_key(key)
 
 
 def _set_by_user(spark: SparkSession, key: str) -> str | None:

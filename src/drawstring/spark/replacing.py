@@ -23,6 +23,7 @@ from drawstring.engine.protocol import TaskContext
 from drawstring.model.result import CommitResult
 from drawstring.services.transaction import exclusive
 from drawstring.spark.engine import SparkRows
+from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.lock import table_lock
@@ -74,7 +75,7 @@ def _replaced_by_swap(root: Path, staged: Path, rows: SparkRows, by: Replacement
     try:
         with table_lock(by.storage, SystemClock(), SystemIds(), by.asked.lock_wait_ms):
             result = by.write(by.create(str(staged)), rows)
-            _swap(root, staged)
+            _swap(root, staged, open_storage(root.parent, by.storage.spec.options))
         return result
     finally:
         shutil.rmtree(staged, ignore_errors=True)
@@ -95,9 +96,16 @@ def _room_beside(storage: Storage) -> tuple[Path, Path] | None:
     return root, staged
 
 
-def _swap(root: Path, staged: Path) -> None:
-    """Put one folder in the place of another, which goes; a failure leaves both where they were."""
+def _swap(root: Path, staged: Path, around: Storage) -> None:
+    """Put one folder in the place of another, which goes; a failure leaves both where they were.
+
+    Args:
+        root: the old table.
+        staged: the new one.
+        around: the folder that both are in.
+    """
     aside = staged.with_name(f"{staged.name}.old")
+    around.sync([""])
     try:
         root.rename(aside)
         try:
@@ -110,6 +118,7 @@ def _swap(root: Path, staged: Path) -> None:
             f"the new table could not take the place of the old one ({error}): the old one is as it was;"
             " check who may rename the folder, then write again"
         ) from error
+    around.sync([""])
     shutil.rmtree(aside, ignore_errors=True)
 
 

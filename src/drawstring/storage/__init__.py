@@ -9,8 +9,10 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.storage_keys import is_storage_key, is_synced
 from drawstring.storage.faults import SCHEME as FAULTY_SCHEME
 from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.file_system import FileSystem
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.objects import ObjectStorage
@@ -27,7 +29,8 @@ def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None 
 
     Args:
         uri: `/path`, `file://`, `memory://` or `s3://` (also `s3a://`).
-        options: of the object store, such as `endpoint`, `region`, `access_key_id`.
+        options: of the object store, such as `endpoint`, `region`, `access_key_id`, and
+            `drawstring.storage.sync` of local files.
 
     Raises:
         InvalidError: an address or an option that makes no sense.
@@ -41,18 +44,24 @@ def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None 
         raise InvalidError("the address of the table is empty: give a path or a URI")
     scheme = _scheme(text)
     if scheme == "":
-        return LocalStorage(text)
+        return _local(text, options or {})
     if scheme == "file":
-        return LocalStorage(_path_of_file_uri(text))
+        return _local(_path_of_file_uri(text), options or {})
     if scheme == "memory":
         return MemoryStorage(text)
     if scheme == FAULTY_SCHEME:
         return FaultyStorage.at(text)
     if scheme in _S3_SCHEMES:
-        return ObjectStorage(text, options or {})
+        return ObjectStorage(
+            text, {key: each for key, each in (options or {}).items() if not is_storage_key(key)}
+        )
     raise UnsupportedError(
         f"no storage for {scheme}:// addresses: use a local path, file://, s3:// or memory://"
     )
+
+
+def _local(path: str, options: Mapping[str, str]) -> LocalStorage:
+    return LocalStorage(path, files=FileSystem(sync=is_synced(options)))
 
 
 def is_object_store(uri: str) -> bool:

@@ -4,6 +4,9 @@ Whole files come into place at once: a temporary sibling is renamed over the tar
 linked to it (`put_if_absent`: a hard link fails when the target exists); one of no bytes is whole as soon as
 it is there. `create` writes in place, so that what a killed writer left lies where its marker says.
 
+A file with bytes has them on the disk before it gets its name, or when it is closed; names made and deleted
+reach the disk with `sync` (docs/adr/0036). All changes go through a `FileSystem`.
+
 A table may come from strangers, so links in it are refused; its root may be one. What is no file and no
 folder, such as a link that leads nowhere, is listed among the files: it stands where one should be, and
 whoever opens it is told.
@@ -18,7 +21,6 @@ import errno
 import fcntl
 import hashlib
 import os
-import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -27,7 +29,9 @@ import pyarrow as pa
 
 from drawstring.base.clock import Ids, SystemIds
 from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableError
+from drawstring.config.storage_keys import SYNC
 from drawstring.model.files import FileStatus
+from drawstring.storage.file_system import FileSystem
 from drawstring.storage.paths import checked, checked_folder, is_hidden, joined
 from drawstring.storage.protocol import StorageSpec
 
@@ -40,11 +44,15 @@ class LocalStorage:
     Args:
         root: the table's folder; relative to the working folder unless absolute. May not exist yet.
         ids: where names of temporary files come from.
+        files: what changes files; by default the machine's file system, with flushes.
     """
 
-    def __init__(self, root: str | os.PathLike[str], ids: Ids | None = None) -> None:
+    def __init__(
+        self, root: str | os.PathLike[str], ids: Ids | None = None, files: FileSystem | None = None
+    ) -> None:
         self._root = os.path.abspath(os.path.expanduser(os.fspath(root)))
         self._ids = ids or SystemIds()
+        self._files = files or FileSystem()
 
     def __repr__(self) -> str:
         return f"LocalStorage({self._root!r})"
@@ -52,7 +60,7 @@ class LocalStorage:
     @property
     def spec(self) -> StorageSpec:
         """What opens the same storage again, in any process."""
-        return StorageSpec(self._root)
+        return StorageSpec(self._root, {} if self._files.sync else {SYNC: "false"})
 
     def list_files(self, folder: str) -> list[FileStatus]:
         """List the files directly in a folder, sorted by path."""
@@ -91,17 +99,17 @@ class LocalStorage:
         """Open a new file for writing, in place."""
         full = self._full(path)
         with _translated(path):
-            _make_way(full)
-            return pa.OSFile(full, "wb")
+            self._make_way(full)
+            return self._files.create(full)
 
     def put(self, path: str, data: bytes) -> None:
         """Write a whole file at once."""
         full = self._full(path)
         with _translated(path):
-            if not data and _made_empty(full):
+            if not data and self._made_empty(full):
                 return
             with self._temporary(full, data) as temporary:
-                os.replace(temporary, full)
+                self._files.rename(temporary, full)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Write a whole file unless it exists; False when it does."""
@@ -110,10 +118,10 @@ class LocalStorage:
             return False
         if not data:
             with _translated(path):
-                return _made_empty(full)
+                return self._made_empty(full)
         with _translated(path), self._temporary(full, data) as temporary:
             try:
-                os.link(temporary, full)
+                self._files.link(temporary, full)
             except FileExistsError:
                 return False
             except OSError as error:
@@ -146,23 +154,28 @@ class LocalStorage:
     def set_modified(self, path: str, modified_ms: int) -> None:
         """Say when a file was changed last."""
         with _translated(path):
-            os.utime(self._full(path), ns=(modified_ms * 1_000_000,) * 2, follow_symlinks=False)
+            self._files.set_modified(self._full(path), modified_ms * 1_000_000)
 
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files; missing ones and folders are left alone."""
         for path in paths:
             full = self._full(path)
             with _translated(path), suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
-                _drop_checksum(full)
-                os.unlink(full)
+                self._drop_checksum(full)
+                self._files.unlink(full)
 
     def delete_tree(self, folder: str) -> None:
         """Delete a folder and all below it."""
         full = self._full_folder(folder)
         with _translated(folder), suppress(FileNotFoundError, NotADirectoryError):
             # A second pass takes what another process put there meanwhile.
-            shutil.rmtree(full, ignore_errors=True)
-            shutil.rmtree(full)
+            self._files.remove_tree(full, ignore_errors=True)
+            self._files.remove_tree(full)
+
+    def sync(self, folders: Iterable[str]) -> None:
+        """Bring the names in folders to the disk."""
+        if self._files.sync:
+            self._files.flush_folders([self._full_folder(folder) for folder in folders])
 
     def local_path(self, path: str) -> str | None:
         """Return the path in the machine's file system."""
@@ -214,19 +227,44 @@ class LocalStorage:
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
+    def _make_way(self, full: str) -> None:
+        """Make the folder of a file, and drop the checksum that Hadoop may have left beside it."""
+        self._make_root()
+        self._files.make_folders(os.path.dirname(full))
+        self._drop_checksum(full)
+
+    def _make_root(self) -> None:
+        """Make the table's folder; its name in the folder above is flushed now, for `sync` ends here."""
+        made = self._files.make_folders(self._root)
+        if made and self._files.sync:
+            self._files.flush_folders([os.path.dirname(each) for each in made])
+
+    def _made_empty(self, full: str) -> bool:
+        """Make a file of no bytes, which is whole at once; False where there is something already."""
+        self._make_way(full)
+        try:
+            self._files.make_empty(full)
+        except FileExistsError:
+            return False
+        return True
+
+    def _drop_checksum(self, full: str) -> None:
+        folder, name = os.path.split(full)
+        with suppress(FileNotFoundError):
+            self._files.unlink(os.path.join(folder, f".{name}.crc"))
+
     @contextmanager
     def _temporary(self, full: str, data: bytes) -> Iterator[str]:
         """Write a hidden sibling of a file that is about to change; it is gone afterwards."""
-        _make_way(full)
+        self._make_way(full)
         folder, name = os.path.split(full)
         temporary = os.path.join(folder, f".{name}.{self._ids.uuid()}.tmp")
         try:
-            with open(temporary, "xb") as file:
-                file.write(data)
+            self._files.write_new(temporary, data)
             yield temporary
         finally:
             with suppress(FileNotFoundError):
-                os.unlink(temporary)
+                self._files.unlink(temporary)
 
     @contextmanager
     def _exclusive(self, path: str) -> Iterator[None]:
@@ -246,28 +284,6 @@ def _linked(path: str) -> CorruptTableError:
         " or remove it",
         path=path,
     )
-
-
-def _make_way(full: str) -> None:
-    """Make the folder of a file, and drop the checksum that Hadoop may have left beside it."""
-    os.makedirs(os.path.dirname(full), exist_ok=True)
-    _drop_checksum(full)
-
-
-def _made_empty(full: str) -> bool:
-    """Make a file of no bytes, which is whole at once; False where there is something already."""
-    _make_way(full)
-    try:
-        with open(full, "xb"):
-            return True
-    except FileExistsError:
-        return False
-
-
-def _drop_checksum(full: str) -> None:
-    folder, name = os.path.split(full)
-    with suppress(FileNotFoundError):
-        os.unlink(os.path.join(folder, f".{name}.crc"))
 
 
 def _files_of(folder: str, entries: Iterable[os.DirEntry[str]]) -> Iterator[FileStatus]:

@@ -141,6 +141,9 @@ class MemoryStorage:
             for path in [path for path in self._store.files if path.startswith(prefix)]:
                 del self._store.files[path]
 
+    def sync(self, folders: Iterable[str]) -> None:
+        """Do nothing: memory does not outlive the process."""
+
     def local_path(self, path: str) -> str | None:
         """Return None: there is no such path."""
         return None

@@ -151,6 +151,9 @@ class ObjectStorage:
             found = [meta["path"] for page in pages for meta in page]
         self.delete(path for path in found if path)
 
+    def sync(self, folders: Iterable[str]) -> None:
+        """Do nothing: a change of an object store lasts when it is acknowledged."""
+
     def local_path(self, path: str) -> str | None:
         """Return None: there is no such path."""
         return None

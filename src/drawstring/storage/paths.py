@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from drawstring.base.errors import InvalidError
 
 
@@ -39,3 +41,14 @@ def is_hidden(name: str) -> bool:
 def joined(folder: str, name: str) -> str:
     """Return the path of a name in a folder, which may be the root."""
     return f"{folder}/{name}" if folder else name
+
+
+def folders_above(paths: Iterable[str]) -> list[str]:
+    """Return the folders that hold files, and all above these up to the root, each once, the root last."""
+    found: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return sorted(found, key=lambda each: (-len(each), each))

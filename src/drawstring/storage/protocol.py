@@ -3,6 +3,10 @@
 Paths are relative to the table's root, parts joined by `/`, never starting with `/` and never
 holding `..` parts. A file that is not there is `FileNotFoundError` on read and open, and nothing
 at all on delete; a storage that does not answer is `UnavailableError`.
+
+After a power cut a file is never there with a part of its bytes, if `put`, `put_if_absent` or `put_if_match`
+wrote it or if the file of `create` was closed. Whether it is there, or gone, is only certain after `sync` of
+its folder and of new folders above: until then any of the names made or deleted may be lost, in any order.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ class StorageSpec:
 
     Attributes:
         uri: the table's root as the user gave it (`/path`, `file://`, `memory://`, `s3://`).
-        options: options of the object store (`endpoint`, `region`, keys).
+        options: options of the object store (`endpoint`, `region`, keys), or of local files.
     """
 
     uri: str
@@ -91,6 +95,19 @@ class Storage(Protocol):
 
     def delete_tree(self, folder: str) -> None:
         """Delete a folder and all below it; a missing one is fine."""
+        ...
+
+    def sync(self, folders: Iterable[str]) -> None:
+        """Make what was made, replaced or deleted directly in folders survive a power cut.
+
+        Object stores have nothing to do: with them each change lasts when it is acknowledged.
+
+        Args:
+            folders: their paths, empty for the root; missing ones are passed over.
+
+        Raises:
+            UnavailableError: the disk failed.
+        """
         ...
 
     def local_path(self, path: str) -> str | None:

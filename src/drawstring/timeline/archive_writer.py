@@ -24,6 +24,7 @@ from drawstring.formats.history_rows import HistoryRow
 from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block
 from drawstring.model.files import FileStatus, join_path
 from drawstring.model.instant import Action, Instant, State
+from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archived import LogArchive, open_archive
 from drawstring.timeline.history_writer import HistoryWriter
@@ -101,23 +102,27 @@ def _archive_files(
         )
         if rows := _rows(storage, [each for each in files if each.key not in known]):
             history.write(rows)
-        _take_off(storage, files)
+        _take_off(storage, config, files)
         history.tidy()
     else:
         known = _keys(LogArchive(storage, config.history_folder).newest())
         _append(storage, config, [each for each in files if each.key not in known])
-        _take_off(storage, files)
+        _take_off(storage, config, files)
 
 
 def _keys(found: Iterable[Instant]) -> frozenset[tuple[str, Action]]:
     return frozenset((each.requested, each.action.completed_action) for each in found)
 
 
-def _take_off(storage: Storage, files: Sequence[StateFile]) -> None:
+def _take_off(storage: Storage, config: TableConfig, files: Sequence[StateFile]) -> None:
     storage.delete([each.status.path for each in files if not each.instant.is_completed])
+    storage.sync([config.timeline_folder])
     for each in files:
         if each.instant.is_completed:
             storage.delete([each.status.path])
+            if each.instant.is_write:  # only writes say where the active timeline begins
+                storage.sync([config.timeline_folder])
+    storage.sync([config.timeline_folder])
 
 
 def _rows(storage: Storage, files: Sequence[StateFile]) -> list[HistoryRow]:
@@ -169,5 +174,6 @@ def _append(storage: Storage, config: TableConfig, files: Sequence[StateFile]) -
     path = join_path(config.history_folder, name)
     if not storage.put_if_absent(path, before + block):
         raise outrun(path)
+    storage.sync(folders_above([path]))
     if grows and newest is not None:
         storage.delete([newest.path])

@@ -109,6 +109,9 @@ class Completion:
         claim = self.claims.bar(instant)
         return None if claim is None else self._complete_for(instant, claim)
 
+    def _sync(self) -> None:
+        self.storage.sync([self.config.timeline_folder])
+
     def _give_back(self, instant: Instant) -> None:
         """Delete the claim of an instant that is settled; if that fails, the next writer does it."""
         try:
@@ -166,6 +169,7 @@ class Completion:
         path = self.files.path(completed)
         try:
             if self.storage.put_if_absent(path, content) or self.storage.read(path) == content:
+                self._sync()
                 return
         except (DrawstringError, OSError):
             with suppress(DrawstringError, OSError):
@@ -187,6 +191,7 @@ class Completion:
         completed = parse_instant(claim.file_name, self.config.layout)
         assert completed is not None, claim.file_name
         self.storage.put_if_absent(self.files.path(completed), claim.content)
+        self._sync()
         self._give_back(instant)
         return completed
 
@@ -214,7 +219,7 @@ def _is_inflight(timeline: Timeline, instant: Instant) -> bool:
 
 
 def _is_outrun(timeline: Timeline, completed: Instant) -> bool:
-    """Tell whether another instant completed at, or after, the time that an instant is about to complete at."""
+    """Tell whether another instant completed at the time that an instant is about to have, or later."""
     others = (time_of(each) for each in timeline.instants if each.requested != completed.requested)
     return completed.completed is not None and max(others, default="") >= completed.completed
 

@@ -101,6 +101,7 @@ def save_manifest(
     content = {"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in files]}
     text = json.dumps(content, indent=2, separators=(",", " : "))
     replace_file(storage, join_path(folder, f"manifest_{version}"), text.encode())
+    storage.sync([folder])  # the files and the manifest before the version that makes them count
     path, number = join_path(folder, VERSION), str(version).encode()
     if before is None:
         is_put = storage.put_if_absent(path, number)
@@ -108,6 +109,7 @@ def save_manifest(
         is_put = storage.put_if_match(path, number, before[1])
     if not is_put:
         raise outrun(path)
+    storage.sync([folder])
     return storage.read_versioned(path)
 
 

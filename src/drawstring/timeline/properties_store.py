@@ -26,6 +26,7 @@ from drawstring.config.key_generators import registered_key_generator
 from drawstring.config.mergers import registered_merger
 from drawstring.config.properties import decode_properties, encode_properties, table_checksum
 from drawstring.config.table import KeyGeneratorType, MergeMode, TableConfig, table_config
+from drawstring.storage.paths import folders_above, joined
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.layout import parse_instant
 
@@ -47,6 +48,7 @@ _LAST_OF_SPARK = "hoodie.table.base.file.format"
 _FILES_KNOWN: Final = 64
 """Properties files of which it is remembered what they say."""
 
+_FOLDER = ".hoodie"
 _FOLDERS = (".hoodie/.aux", ".hoodie/.temp")
 _TIMELINE_FOLDERS = {1: ".hoodie", 2: ".hoodie/timeline"}
 
@@ -98,6 +100,7 @@ def save_properties(
     old, version = _load(storage), version or properties_version(storage)
     if not old.from_backup:
         storage.put(BACKUP_PATH, old.data)
+        storage.sync([_FOLDER])
     data = _encode(properties, clock)
     if version is None:
         is_put = storage.put_if_absent(PROPERTIES_PATH, data)
@@ -109,6 +112,7 @@ def save_properties(
             table=storage.spec.uri,
             path=PROPERTIES_PATH,
         )
+    storage.sync([_FOLDER])
     storage.delete([BACKUP_PATH])
 
 
@@ -142,11 +146,12 @@ def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock) 
         raise _exists(storage)
     if _has_timeline(storage):
         raise _lost(storage)
-    for folder in _FOLDERS:
+    made = [*_FOLDERS, config.timeline_folder, config.history_folder]
+    for folder in made:
         _make_folder(storage, folder)
-    make_timeline_folders(storage, config)
     if not storage.put_if_absent(PROPERTIES_PATH, _encode(properties, clock)):
         raise _exists(storage)
+    storage.sync(folders_above([PROPERTIES_PATH, *(joined(each, "") for each in made)]))
     return config
 
 

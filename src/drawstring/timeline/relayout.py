@@ -25,6 +25,7 @@ from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block
 from drawstring.formats.metadata import is_clustering
 from drawstring.model.files import join_path
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, State
+from drawstring.storage.paths import folders_above, joined
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive_writer import StateFile, state_files_of
 from drawstring.timeline.archived import LogArchive
@@ -67,6 +68,7 @@ def copy_timeline(storage: Storage, old: TableConfig, new: TableConfig, archivin
     named = _renamed(storage, old, new, files)
     for file, instant in zip(files, named, strict=True):
         _copy(storage, new, file, instant)
+    _sync(storage, new)
     return Relaid(len({file.key for file in files}), archived)
 
 
@@ -88,7 +90,13 @@ def remove_timeline(storage: Storage, config: TableConfig) -> int:
     storage.delete([moved])
     if config.timeline_path:
         storage.delete_tree(config.timeline_folder)
+    _sync(storage, config)
     return count
+
+
+def _sync(storage: Storage, config: TableConfig) -> None:
+    folders = (config.timeline_folder, config.history_folder)
+    storage.sync(folders_above(joined(folder, "") for folder in folders))
 
 
 def _each_once(files: list[StateFile]) -> Iterator[StateFile]:

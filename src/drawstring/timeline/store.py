@@ -183,7 +183,10 @@ class TimelineStore:
         Raises:
             ConflictError: another writer took that time.
         """
-        return self._add(Instant(time, action, State.REQUESTED), content)
+        requested = self._add(Instant(time, action, State.REQUESTED), content)
+        if content:  # what has no plan has nothing to lose before it is started
+            self._storage.sync([self._config.timeline_folder])
+        return requested
 
     def start(self, instant: Instant, content: bytes = b"") -> Instant:
         """Bring a requested instant to inflight.
@@ -191,7 +194,10 @@ class TimelineStore:
         Raises:
             ConflictError: another writer did.
         """
-        return self._add(_at(instant, instant.action, State.INFLIGHT), content)
+        started = self._add(_at(instant, instant.action, State.INFLIGHT), content)
+        # Before the first data file: one of an instant that nobody knows would count one day.
+        self._storage.sync([self._config.timeline_folder])
+        return started
 
     def complete(self, instant: Instant, content: bytes, fence: Fence | None = None) -> Instant:
         """Bring an inflight instant to completed: what it wrote takes effect at once.
@@ -237,11 +243,13 @@ class TimelineStore:
     def stop(self, instant: Instant) -> None:
         """Take a dead attempt's inflight file away, so that the instant is requested again."""
         self._storage.delete([self.path(_at(instant, instant.action, State.INFLIGHT))])
+        self._storage.sync([self._config.timeline_folder])
 
     def remove_pending(self, instant: Instant) -> None:
         """Take a pending instant off the timeline, its furthest file first."""
         self.stop(instant)
         self._storage.delete([self.path(_at(instant, instant.action, State.REQUESTED))])
+        self._storage.sync([self._config.timeline_folder])
 
     def sweep_claims(self, timeline: Timeline) -> None:
         """Delete the claims that protect nothing any more; only under the table lock.

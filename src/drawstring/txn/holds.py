@@ -21,6 +21,7 @@ from typing import Final
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import InvalidError
 from drawstring.model.hold import Hold
+from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 
 HOLD_FOLDER: Final = ".hoodie/.holds"
@@ -93,8 +94,11 @@ class Holds:
         for each in self.files():
             is_own = each.hold.name == name and not each.hold.is_over(now_ms)
             if is_own and self._storage.put_if_match(each.path, _encode(hold), each.version):
+                self._storage.sync([HOLD_FOLDER])
                 return hold
-        self._storage.put(f"{HOLD_FOLDER}/{name}~{self._ids.uuid()}.json", _encode(hold))
+        path = f"{HOLD_FOLDER}/{name}~{self._ids.uuid()}.json"
+        self._storage.put(path, _encode(hold))
+        self._storage.sync(folders_above([path]))
         return hold
 
     def release(self, name: str) -> bool:

@@ -39,6 +39,7 @@ from drawstring.schema.names import record_name
 from drawstring.services.events import told_commit
 from drawstring.services.transaction import Session, begin, cleared, exclusive
 from drawstring.storage import open_spec
+from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.state import TableState
@@ -144,6 +145,7 @@ class _Work:
         by_partition, by_file_id = encode_bootstrap_index(told, self.source.uri, state.clock.now_ms())
         state.storage.put(BY_PARTITION, by_partition)
         state.storage.put(BY_FILE_ID, by_file_id)
+        state.storage.sync(folders_above([BY_PARTITION, BY_FILE_ID]))
         return stats
 
     def _check_left(self, plan: WritePlan) -> None:

@@ -1,0 +1,141 @@
+"""Power cuts during every step of a table on local files; `make sim` tries more of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from drawstring.storage.local import LocalStorage
+from tests.sim.cut_lives import CUT_LIFE, Effort, Lost, live_through_cuts
+from tests.sim.life import CHOSEN, KINDS
+from tests.sim.power_cuts import CUTS, FOLDER, Call, Cut, Disk, Recorder
+from tests.sim.steps import STEPS
+from tests.sim.world import Kind, Step
+
+SHORT = (
+    Step("insert", (0, 1, 2, 3, 4, 5)),
+    Step("upsert", (0, 1, 2)),
+    Step("upsert", (3, 4, 5)),
+    Step("upsert", (0, 1, 2)),
+    Step("archive"),
+    Step("upsert", (0, 1, 2, 3)),
+    Step("upsert", (0, 4, 5)),
+    Step("archive"),
+)
+MANY = Effort(seeds=2, cuts=25)
+ARCHIVING = Effort(seeds=16, cuts=100, first=7)
+"""From where on instants are archived, whose files have to go in an order."""
+
+
+class WithoutSync(Recorder):
+    """Storage of a table that was opened with `drawstring.storage.sync=false`."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root, sync=False)
+
+
+class WithoutFolders(Recorder):
+    """Flushes files, and no names."""
+
+    def flush_folder(self, path: str) -> None:
+        pass
+
+
+class WithoutDataFolders(Recorder):
+    """Flushes names, but not those of data files."""
+
+    def flush_folder(self, path: str) -> None:
+        if ".hoodie" in path:
+            super().flush_folder(path)
+
+
+class WithoutFiles(Recorder):
+    """Flushes names, and what no file holds."""
+
+    def _note(self, call: Call, path: str, **about: object) -> None:
+        if call is not Call.FLUSH_FILE:
+            super()._note(call, path, **about)
+
+
+class WithoutCompletedFiles(Recorder):
+    """Acknowledges commits whose completed file is not flushed."""
+
+    def _note(self, call: Call, path: str, **about: object) -> None:
+        if call is not Call.FLUSH_FILE or "commit" not in path:
+            super()._note(call, path, **about)
+
+
+class WithoutDeletions(Recorder):
+    """Flushes new names, and goes on deleting where a deletion should be flushed first."""
+
+    def flush_folder(self, path: str) -> None:
+        own = [each for each in self.events if each.folder == path and each.call is Call.NAMES]
+        own = [each for each in own if not each.names[0][0].endswith(".tmp")]
+        if not own or not own[-1].is_deletion:
+            super().flush_folder(path)
+
+
+def test_the_life_has_every_step() -> None:
+    assert {step.name for step in CUT_LIFE} == {*STEPS, "change_version"}
+
+
+@pytest.mark.parametrize("kind", CHOSEN, ids=str)
+def test_a_power_cut_takes_nothing_back_that_was_acknowledged(kind: Kind, tmp_path: Path) -> None:
+    assert live_through_cuts(kind, CUT_LIFE, tmp_path) > 2 * len(CUT_LIFE)
+
+
+@pytest.mark.parametrize(
+    "recorder", [WithoutSync, WithoutFolders, WithoutDataFolders, WithoutFiles, WithoutCompletedFiles]
+)
+@pytest.mark.parametrize("kind", [KINDS[0], KINDS[-2]], ids=str)
+def test_the_model_finds_what_is_lost_without_a_flush(
+    kind: Kind, recorder: Callable[[str], Recorder], tmp_path: Path
+) -> None:
+    with pytest.raises(Lost):
+        live_through_cuts(kind, SHORT, tmp_path, MANY, recorder)
+
+
+def test_the_model_finds_what_is_lost_where_deletions_lack_an_order(tmp_path: Path) -> None:
+    with pytest.raises(Lost):
+        live_through_cuts(KINDS[-2], SHORT, tmp_path, ARCHIVING, WithoutDeletions)
+
+
+def _left(recorder: Recorder, cut: Cut) -> dict[str, bytes | None]:
+    disk = Disk(recorder.root)
+    for event in recorder.events:
+        disk.play(event)
+    there = disk.after(cut)
+    return {Path(path).name: None if number == FOLDER else data for path, (number, data) in there.items()}
+
+
+def test_the_model_loses_names_and_bytes_until_they_are_flushed(tmp_path: Path) -> None:
+    recorder = Recorder(str(tmp_path), sync=False)
+    storage = LocalStorage(tmp_path, files=recorder)
+    storage.put("a/one", b"1234")
+    everything, nothing, empty, half = CUTS[:4]
+    assert _left(recorder, everything) == {"a": None, "one": b"1234"}
+    assert _left(recorder, empty) == {"a": None, "one": b""}
+    assert _left(recorder, half) == {"a": None, "one": b"12"}
+    recorder.sync = True
+    storage.put("a/two", b"56")
+    assert _left(recorder, empty) == {"a": None, "one": b"", "two": b"56"}
+    storage.sync(["a"])
+    assert _left(recorder, nothing) == {}
+    storage.sync([""])
+    assert _left(recorder, nothing) == {"a": None, "one": b"", "two": b"56"}
+
+
+def test_the_model_brings_back_what_was_deleted_until_that_is_flushed(tmp_path: Path) -> None:
+    recorder = Recorder(str(tmp_path))
+    storage = LocalStorage(tmp_path, files=recorder)
+    for name in ("one", "two"):
+        storage.put(name, b"1")
+    storage.sync([""])
+    storage.delete(["one"])
+    storage.put("three", b"3")
+    assert set(_left(recorder, Cut("deletions alone", 0, 1))) == {"two"}
+    assert set(_left(recorder, Cut("new names alone", 1, 0))) == {"one", "two", "three"}
+    storage.sync([""])
+    assert set(_left(recorder, CUTS[1])) == {"two", "three"}

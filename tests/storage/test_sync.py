@@ -1,0 +1,175 @@
+"""What local storage flushes, and when: see docs/adr/0036."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import drawstring
+from drawstring.base.errors import InvalidError, UnavailableError
+from drawstring.config.storage_keys import SYNC
+from drawstring.storage import Storage, open_spec, open_storage
+from drawstring.storage import file_system as module
+from drawstring.storage.file_system import FileSystem
+from drawstring.storage.local import LocalStorage
+
+OFF = {SYNC: "false"}
+SCHEMA = pa.schema([("id", pa.string()), ("value", pa.int64())])
+ROWS = pa.table({"id": ["a", "b"], "value": [1, 2]})
+
+
+class Flushes(list[str]):
+    """Paths that were flushed, relative to a folder, in order."""
+
+    def __init__(self, root: Path, patch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        real = os.fsync
+
+        def fsync(descriptor: int) -> None:
+            path = os.path.relpath(os.readlink(f"/proc/self/fd/{descriptor}"), root)
+            self.append(path if not path.endswith(".tmp") else "temporary")
+            real(descriptor)
+
+        patch.setattr(os, "fsync", fsync)
+
+
+@pytest.fixture
+def flushes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Flushes:
+    (tmp_path / "t").mkdir()
+    return Flushes(tmp_path / "t", monkeypatch)
+
+
+def test_bytes_are_flushed_before_a_file_gets_its_name(
+    tmp_path: Path, flushes: Flushes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = LocalStorage(tmp_path / "t")
+    replace, link = os.replace, os.link
+    monkeypatch.setattr(os, "replace", lambda *paths: (flushes.append("rename"), replace(*paths)))
+    monkeypatch.setattr(os, "link", lambda *paths: (flushes.append("link"), link(*paths)))
+    storage.put("one", b"1")
+    storage.put_if_absent("two", b"2")
+    assert flushes == ["temporary", "rename", "temporary", "link"]
+
+
+def test_a_created_file_is_flushed_when_it_is_closed(tmp_path: Path, flushes: Flushes) -> None:
+    with LocalStorage(tmp_path / "t").create("one") as file:
+        file.write(b"1")
+        assert flushes == []
+    assert flushes == ["one"]
+    file.close()
+    assert flushes == ["one"]
+
+
+def test_empty_files_and_deletions_wait_for_the_flush_of_their_folder(
+    tmp_path: Path, flushes: Flushes
+) -> None:
+    storage = LocalStorage(tmp_path / "t")
+    storage.put("a/empty", b"")
+    storage.put_if_absent("a/other", b"")
+    storage.delete(["a/empty"])
+    assert flushes == []
+    storage.sync(["a", "not there", ""])
+    assert sorted(flushes) == [".", "a"]
+
+
+def test_a_new_root_is_flushed_into_the_folders_above_it(tmp_path: Path, flushes: Flushes) -> None:
+    LocalStorage(tmp_path / "t/new/table").put("file", b"")
+    assert sorted(flushes) == [".", "new"]
+
+
+@pytest.mark.parametrize("uri", ["{}", "file://{}"])
+def test_an_option_turns_flushes_off_in_tasks_as_well(tmp_path: Path, flushes: Flushes, uri: str) -> None:
+    storage = open_spec(open_storage(uri.format(tmp_path / "t"), OFF).spec)
+    storage.put("a/one", b"1")
+    storage.create("a/two").close()
+    storage.sync(["a"])
+    assert flushes == []
+    assert open_storage(tmp_path / "t").spec.options == {}
+
+
+def test_a_value_that_is_neither_true_nor_false_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidError, match=r"drawstring.storage.sync is 'no': give true or false"):
+        open_storage(tmp_path, {SYNC: "no"})
+
+
+def test_other_stores_take_the_option_and_have_nothing_to_flush(storage: Storage) -> None:
+    storage.put("one", b"1")
+    storage.sync(["", "a"])
+    assert storage.read("one") == b"1"
+    assert open_storage("s3://lake/t", {"region": "eu-west-1", **OFF}).spec.uri == "s3://lake/t"
+
+
+def test_a_commit_flushes_files_then_folders_then_the_completed_file(
+    tmp_path: Path, flushes: Flushes
+) -> None:
+    table = drawstring.create(tmp_path / "t", SCHEMA, record_key="id")
+    flushes.clear()
+    table.insert(ROWS)
+    places = [path for path in flushes if path != ".hoodie_partition_metadata"]
+    begun, data, *rest = [
+        path if not path.endswith(".parquet") else "data" for path in places if path != "temporary"
+    ]
+    assert [begun, data] == [".hoodie/timeline", "data"]
+    assert rest == [".", ".hoodie/timeline"]
+    assert places.count("temporary") == 2, "the partition metadata and the completed file"
+
+
+def test_a_table_that_was_opened_without_flushes_has_none(tmp_path: Path, flushes: Flushes) -> None:
+    drawstring.create(tmp_path / "t", SCHEMA, record_key="id", storage_options=OFF).insert(ROWS)
+    drawstring.open(tmp_path / "t", OFF).upsert(ROWS)
+    assert flushes == []
+
+
+def test_a_commit_whose_file_cannot_be_flushed_is_not_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = drawstring.create(tmp_path / "t", SCHEMA, record_key="id")
+    table.insert(ROWS)
+
+    def fails(descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(UnavailableError, match=r"could not bring a file to the disk \(Input/output error\)"):
+        table.upsert(ROWS)
+    monkeypatch.undo()
+    assert table.upsert(ROWS).instant
+    assert drawstring.open(tmp_path / "t").scan(["id"]).to_arrow().num_rows == 2
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP])
+def test_folders_that_cannot_be_flushed_are_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        if os.path.isdir(f"/proc/self/fd/{descriptor}"):
+            raise OSError(number, "not for folders")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    table = drawstring.create(tmp_path / "t", SCHEMA, record_key="id")
+    assert table.insert(ROWS).instant
+
+
+def test_the_full_flush_of_macos_is_taken_where_there_is_one(
+    tmp_path: Path, flushes: Flushes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(module, "_FULL_FLUSH", 51)
+    monkeypatch.setattr(fcntl, "fcntl", lambda descriptor, command: asked.append(command))
+    LocalStorage(tmp_path / "t").put("one", b"1")
+    assert (asked, flushes) == ([51], [])
+
+    def refuses(descriptor: int, command: int) -> None:
+        raise OSError(errno.ENOTSUP, "not here")
+
+    monkeypatch.setattr(fcntl, "fcntl", refuses)
+    FileSystem().flush_folder(str(tmp_path / "t"))
+    assert flushes == ["."]
