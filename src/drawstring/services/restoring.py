@@ -62,10 +62,10 @@ def _order(instant: Instant) -> tuple[bool, str, str]:
 
 
 def finish_restores(context: RollbackContext, timeline: Timeline) -> list[str]:
-    """Finish restores that were cut short, whoever began them.
+    """Finish restores that were cut short, whoever began them; drop those that undid nothing yet.
 
     Returns:
-        Their requested times.
+        The requested times of both.
     """
     done = []
     for pending in timeline.pending_of(Action.RESTORE):
@@ -73,6 +73,7 @@ def finish_restores(context: RollbackContext, timeline: Timeline) -> list[str]:
             _log.warning("The restore %s is dropped: its process undid nothing yet.", pending.requested)
             if isinstance(context.store.fence(pending), Fence):
                 context.store.remove_pending(pending)
+            done.append(pending.requested)
             continue
         try:
             plan = decode_restore_plan(context.store.read_requested(pending))

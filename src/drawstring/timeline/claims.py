@@ -15,6 +15,7 @@ its completed file is put by whoever finds the claim, in the words of its writer
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -56,7 +57,13 @@ class Claim:
 
     def encode(self) -> bytes:
         """Return the content of the claim's file."""
-        header = {"state": self.state.value, "owner": self.owner, "file": self.file_name}
+        digest = hashlib.sha256(self.content).hexdigest()
+        header = {
+            "state": self.state.value,
+            "owner": self.owner,
+            "file": self.file_name,
+            "sha256": digest,
+        }
         return json.dumps(header, separators=(",", ":")).encode() + b"\n" + self.content
 
     @staticmethod
@@ -65,6 +72,8 @@ class Claim:
         header, _, content = data.partition(b"\n")
         try:
             fields = json.loads(header)
+            if fields["sha256"] != hashlib.sha256(content).hexdigest():
+                raise ValueError("cut short")
             return Claim(ClaimState(fields["state"]), str(fields["owner"]), str(fields["file"]), content)
         except (ValueError, KeyError, TypeError):
             return Claim(ClaimState.TAKEN, "")
