@@ -48,6 +48,7 @@ from drawstring.timeline.properties_store import load_config, save_properties
 from drawstring.timeline.relayout import Relaid, copy_timeline, remove_timeline
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.metadata_table import MetadataTableGuard, without_metadata_table
 from drawstring.txn.state import TableState
 
 _FOLDS_MAX: Final = 3
@@ -160,7 +161,8 @@ def _change(found: Session, version: int, options: WriteOptions) -> Relaid | Non
     session = clear(found)
     if session.config.is_merge_on_read and not _is_folded(session, session.store.load()):
         return None
-    then = table_config(properties_of_version(session.config.properties, version))
+    kept = without_metadata_table(session.config.properties)
+    then = table_config(properties_of_version(kept, version))
     relaid = Relaid(0, 0)
     if session.config.layout < LAYOUT_WITH_COMPLETION_TIMES <= then.layout:
         archive_stragglers(session, options)
@@ -169,6 +171,7 @@ def _change(found: Session, version: int, options: WriteOptions) -> Relaid | Non
     _rewrite_definitions(storage, version)
     session.lock.check()
     save_properties(storage, then.properties, session.state.clock)
+    MetadataTableGuard(storage, then, session.state.clock).remove_files()
     if then.layout != session.config.layout:
         _remove(storage, session.config)
     return relaid

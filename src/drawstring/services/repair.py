@@ -21,7 +21,8 @@ from drawstring.services import table_checks
 from drawstring.services.inventory import Inventory, take_inventory
 from drawstring.services.transaction import Session, clear, exclusive
 from drawstring.services.validate import properties_findings
-from drawstring.timeline.properties_store import restore_properties
+from drawstring.timeline.properties_store import load_config, restore_properties
+from drawstring.txn.metadata_table import switch_off_metadata_table
 from drawstring.txn.state import TableState
 
 EVERYTHING = frozenset(Remedy)
@@ -87,7 +88,11 @@ def _apply(session: Session, findings: list[Finding]) -> None:
             _mark_partition(inventory, (finding.path or "").strip("."))
     if Remedy.ORPHAN in asked:
         found = (each for each in table_checks.unmatched(inventory) if each.remedy is Remedy.ORPHAN)
-        storage.delete([each.path for each in found if each.path])
+        doomed = [each.path for each in found if each.path]
+        if doomed:
+            # One that was made by listing lists them too.
+            switch_off_metadata_table(storage, load_config(storage), session.state.clock)
+        storage.delete(doomed)
 
 
 def _mark_partition(inventory: Inventory, partition: str) -> None:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError
@@ -34,6 +36,22 @@ _RECALLED = 64
 _log = logging.getLogger("drawstring")
 
 
+class TimelineGuard(Protocol):
+    """What else is to change when an instant does."""
+
+    def requesting(self, instant: Instant) -> None:
+        """Hear of an instant that this process puts on the timeline."""
+        ...
+
+    def completing(self, instant: Instant, content: bytes) -> AbstractContextManager[None]:
+        """Do what goes right before and after the put of a completed file."""
+        ...
+
+    def removing(self, instant: Instant) -> None:
+        """Do what goes before a pending instant leaves the timeline."""
+        ...
+
+
 class TimelineStore:
     """The active timeline of one table.
 
@@ -41,10 +59,14 @@ class TimelineStore:
         storage: the table's files.
         config: the table's layout, folder and time zone.
         clock: where instant times come from.
+        guard: told of changes; None for a look only.
     """
 
-    def __init__(self, storage: Storage, config: TableConfig, clock: Clock) -> None:
+    def __init__(
+        self, storage: Storage, config: TableConfig, clock: Clock, guard: TimelineGuard | None = None
+    ) -> None:
         self._storage = storage
+        self._guard = guard
         self._config = config
         self._clock = clock
         self._last_time: str | None = None
@@ -177,7 +199,10 @@ class TimelineStore:
         Raises:
             ConflictError: another writer took that time.
         """
-        return self._add(Instant(time, action, State.REQUESTED), content)
+        requested = self._add(Instant(time, action, State.REQUESTED), content)
+        if self._guard is not None:
+            self._guard.requesting(requested)
+        return requested
 
     def start(self, instant: Instant, content: bytes = b"") -> Instant:
         """Bring a requested instant to inflight.
@@ -203,7 +228,7 @@ class TimelineStore:
         reason = self._obstacle(timeline, instant)
         if reason is None:
             completed = self._completed(timeline, instant)
-            if self._storage.put_if_absent(self.path(completed), content):
+            if self._put_completed(completed, content):
                 self._give_back(instant)
                 return completed
             reason = "another process completed it"
@@ -217,6 +242,8 @@ class TimelineStore:
 
     def remove_pending(self, instant: Instant) -> None:
         """Take a pending instant off the timeline, its furthest file first."""
+        if self._guard is not None:
+            self._guard.removing(instant)
         self.stop(instant)
         self._storage.delete([self.path(_at(instant, instant.action, State.REQUESTED))])
 
@@ -239,6 +266,10 @@ class TimelineStore:
                 "Another writer has this instant; retry the write.", instant=instant.requested, path=path
             )
         return instant
+
+    def _put_completed(self, completed: Instant, content: bytes) -> bool:
+        with self._guard.completing(completed, content) if self._guard else nullcontext():
+            return self._storage.put_if_absent(self.path(completed), content)
 
     def _give_back(self, instant: Instant) -> None:
         """Delete the claim of a completed instant; if that fails, the next writer does it."""
