@@ -26,6 +26,7 @@ from contextlib import contextmanager, suppress
 import pyarrow as pa
 
 from drawstring.base.clock import Ids, SystemIds
+from drawstring.base.disk_errors import TABLE_DISK, disk_error
 from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableError
 from drawstring.model.files import FileStatus
 from drawstring.storage.paths import checked, checked_folder, is_hidden, joined
@@ -311,6 +312,8 @@ def _translated(path: str) -> Iterator[None]:
             f"the file system refuses access ({error.strerror}): check owner and mode", path=path
         ) from error
     except OSError as error:
+        if full := disk_error(error, TABLE_DISK, path):
+            raise full from error
         if error.errno == errno.ELOOP:
             raise _linked(path) from error
         if error.errno == errno.ENAMETOOLONG:
