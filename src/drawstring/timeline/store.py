@@ -235,6 +235,10 @@ class TimelineStore:
         self._storage.delete([_claim(instant)])
         raise _lost(instant, reason)
 
+    def bar(self, instant: Instant) -> None:
+        """Keep a pending instant of a dead writer from completing; takes no space on a disk."""
+        self._storage.put_if_absent(_claim(instant), b"")
+
     def stop(self, instant: Instant) -> None:
         """Take a dead attempt's inflight file and claim away, so that the instant is requested again."""
         self._storage.delete([_claim(instant)])
