@@ -18,6 +18,7 @@ from drawstring.config.failed_writes_keys import EAGERLY, FailedWrites, FailedWr
 from drawstring.filegroups.markers import MARKER_ROOT, Markers
 from drawstring.model.instant import Action, Instant
 from drawstring.services.heartbeats import expired, forget_heartbeats, refuse_live_writers
+from drawstring.services.leftovers import own_folders, sweep_leftovers
 from drawstring.services.rollback import RollbackContext, resume_rollback, rollback_instant
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.service_lease import sweep_leases
@@ -50,9 +51,13 @@ def rollback_pending(
     if unfinished:
         timeline = context.store.load()
     dead = timeline.pending_writes() if failed.policy == FailedWritesPolicy.EAGER else ()
+    written_to = {path.rpartition("/")[0] for each in dead for path in _marked(context, each)}
     for instant in reversed(dead):
         rollback_instant(context, instant)
         done.append(instant.requested)
+    if done:
+        folders = (*own_folders(context.config), *sorted(written_to))
+        sweep_leftovers(context.storage, context.clock, folders)
     _sweep(context, timeline, [each for each in timeline.pending_writes() if each not in dead])
     return done
 
@@ -76,6 +81,10 @@ def rollback_expired(context: RollbackContext, timeline: Timeline, failed: Faile
         rollback_instant(context, instant)
     forget_heartbeats(context.storage, context.clock, timeline.pending_writes(), failed)
     return [instant.requested for instant in dead]
+
+
+def _marked(context: RollbackContext, instant: Instant) -> list[str]:
+    return Markers(context.storage, instant.requested).files()
 
 
 def _sweep(context: RollbackContext, timeline: Timeline, left: Sequence[Instant]) -> None:

@@ -15,13 +15,13 @@ match it, hence a changed file loses its checksum first.
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from typing import IO
 
 import pyarrow as pa
 
@@ -31,6 +31,7 @@ from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableE
 from drawstring.model.files import FileStatus
 from drawstring.storage.paths import checked, checked_folder, is_hidden, joined
 from drawstring.storage.protocol import StorageSpec
+from drawstring.storage.unfinished import drop_unless_held, exclusive_file, hold, is_unfinished
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK})
 
@@ -73,6 +74,21 @@ class LocalStorage:
             found += _files_of(current, entries)
             todo += [joined(current, entry.name) for entry in entries if _is_folder(entry)]
         return sorted(found, key=_by_path)
+
+    def list_unfinished(self, folder: str) -> list[FileStatus]:
+        """List the temporary files directly in a folder, sorted by path."""
+        found = []
+        for entry in self._entries(folder):
+            with suppress(FileNotFoundError):
+                if is_unfinished(entry.name) and not _is_folder(entry):
+                    found.append(_status(joined(folder, entry.name), entry.stat(follow_symlinks=False)))
+        return sorted(found, key=_by_path)
+
+    def drop_unfinished(self, paths: Iterable[str]) -> None:
+        """Delete temporary files that no live process holds."""
+        for path in paths:
+            with _translated(path):
+                drop_unless_held(self._full(path))
 
     def exists(self, path: str) -> bool:
         """Tell whether a file exists."""
@@ -222,9 +238,10 @@ class LocalStorage:
         folder, name = os.path.split(full)
         temporary = os.path.join(folder, f".{name}.{self._ids.uuid()}.tmp")
         try:
-            with open(temporary, "xb") as file:
-                file.write(data)
-            yield temporary
+            with open(temporary, "xb", buffering=0) as file:
+                hold(file)
+                _write_all(file, data)
+                yield temporary
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(temporary)
@@ -236,8 +253,7 @@ class LocalStorage:
         if not os.path.isdir(folder):
             yield
             return
-        with open(os.path.join(folder, f".{name}.lock.tmp"), "wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with exclusive_file(os.path.join(folder, f".{name}.lock.tmp")):
             yield
 
 
@@ -253,6 +269,12 @@ def _make_way(full: str) -> None:
     """Make the folder of a file, and drop the checksum that Hadoop may have left beside it."""
     os.makedirs(os.path.dirname(full), exist_ok=True)
     _drop_checksum(full)
+
+
+def _write_all(file: IO[bytes], data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 def _made_empty(full: str) -> bool:
