@@ -203,7 +203,7 @@ class TableServices(TableQueries):
         """Put right what can be without anybody's decision, or say what that is.
 
         Args:
-            *remedies: only these: `orphan`, `partition-metadata`, `properties`, `rollback`.
+            *remedies: only these: `orphan`, `partition-metadata`, `properties`, `rollback`, `temporary`.
             apply: whether to do it.
             **options: Hudi's write options.
 

@@ -30,6 +30,29 @@ def test_markers_in_text_files_are_read() -> None:
     assert Markers(storage, T).files() == ["c.parquet", "lima/a.parquet", "lima/b.parquet"]
 
 
+UNUSUAL = (
+    " lima", "lima ", "a\nb", "a\rb", "a\r\nb", "\n", "a\x0bb", "a\x0cb", "\x1c", "a\x1d\x1eb", "a\x85b",
+    "a\u2028b", "\u2029", "\u3000", "a\tb\t", "\U0001f600", "%0A", "..a", "a..", "=",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("partition", UNUSUAL, ids=ascii)
+def test_a_marker_names_a_path_exactly(partition: str) -> None:
+    storage = memory()
+    path = f"{partition}/f_0-1-0_{T}.parquet"
+    Markers(storage, T).create(path, "CREATE")
+    Markers(storage, T).confirm(path, "CREATE")
+    assert Markers(storage, T).files() == [path]
+
+
+@pytest.mark.parametrize("partition", UNUSUAL, ids=ascii)
+def test_only_line_feeds_end_the_markers_of_a_text_file(partition: str) -> None:
+    storage = memory()
+    made = [f"{partition}/{name}_0-1-0_{T}.parquet" for name in ("f", "g")]
+    storage.put(f".hoodie/.temp/{T}/MARKERS0", "".join(f"{path}.marker.CREATE\n" for path in made).encode())
+    assert Markers(storage, T).files() == made
+
+
 @pytest.mark.parametrize("other", ["20240131100000001", "2024013110000000"])
 def test_markers_of_other_instants_are_left_alone(other: str) -> None:
     storage = memory()

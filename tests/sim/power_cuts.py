@@ -17,6 +17,7 @@ import random
 import shutil
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -90,10 +91,12 @@ class Recorder(FileSystem):
         self._made(path)
         return super().create(path)
 
-    def write_new(self, path: str, data: bytes) -> None:
+    @contextmanager
+    def writing_new(self, path: str, data: bytes) -> Iterator[None]:
         if not os.path.lexists(path):
             self._made(path)
-        super().write_new(path, data)
+        with super().writing_new(path, data):
+            yield
 
     def make_empty(self, path: str) -> None:
         super().make_empty(path)

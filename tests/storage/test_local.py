@@ -115,10 +115,10 @@ def test_a_folder_without_permission_is_the_users_to_fix(
 
 def test_a_file_system_that_fails_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(errno.ENODEV, "No such device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(UnavailableError, match=r"No space left.*check the disk") as caught:
+    with pytest.raises(UnavailableError, match=r"No such device.*check the disk") as caught:
         open_storage(tmp_path).put("x", b"x")
     assert caught.value.path == "x"
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -127,3 +128,19 @@ def test_a_lock_whose_file_was_deleted_is_lost(tmp_path: Path) -> None:
         (tmp_path / ".hoodie/.locks/drawstring.lock").unlink()
         with pytest.raises(ConflictError, match="lost"):
             lock.check()
+
+
+@pytest.mark.parametrize("name", ["ftruncate", "pwrite"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+def test_the_lock_does_not_need_room_for_the_name_of_its_holder(
+    name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, name, fail)
+        with table_lock(LocalStorage(tmp_path), SystemClock(), SystemIds(), 0) as lock:
+            lock.check()
+    with table_lock(LocalStorage(tmp_path), SystemClock(), SystemIds(), 0) as lock:
+        lock.check()

@@ -28,7 +28,8 @@ Apply = Annotated[bool, Parameter(negative="", help="Do it; without this, only w
 Only = Annotated[
     tuple[str, ...],
     Parameter(
-        negative="", help="Only this: orphan, partition-metadata, properties or rollback; may be repeated."
+        negative="",
+        help="Only this: orphan, partition-metadata, properties, rollback or temporary; may be repeated.",
     ),
 ]
 

@@ -18,6 +18,8 @@ from collections.abc import Hashable, Iterator
 
 import pyarrow as pa
 
+from drawstring.base.disk_errors import disk_errors
+
 _IPC = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -83,6 +85,11 @@ class SpillingGroups:
             self._folder = None
 
     def _spill(self) -> None:
+        where = f"{tempfile.gettempdir()} (TMPDIR names another place)"
+        with disk_errors(where):
+            self._write_run()
+
+    def _write_run(self) -> None:
         if self._folder is None:
             self._folder = tempfile.mkdtemp(prefix="drawstring-spill-")
             weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)

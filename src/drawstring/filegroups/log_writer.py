@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.clock import Stopwatch
+from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.actions import ACTION, RowAction
 from drawstring.filegroups.changes import Changes
@@ -113,7 +114,7 @@ def _put(storage: Storage, path: str, parts: Iterator[tuple[bytes, int, int]]) -
         storage.put(path, first[0])
         return len(first[0]), first[1], first[2]
     size_bytes = records = deletes = 0
-    with storage.create(path) as file:
+    with disk_errors(TABLE_DISK, path), storage.create(path) as file:
         for content, *counts in chain((first, second), parts):
             file.write(content)
             size_bytes += len(content)

@@ -3,7 +3,9 @@
     .hoodie/.temp/<T>/<partition>/<file>.marker.<CREATE|MERGE|APPEND>   one empty file each
     .hoodie/.temp/<T>/MARKERS.type and MARKERS<n>                       or lines of text files
 
-drawstring writes the first form and reads both: the second comes from other engines.
+drawstring writes the first form and reads both: the second comes from other engines. A path is taken as it
+stands, whatever white space is in it. In a text file a line feed ends each marker, and a path may have line
+feeds too: what does not end like a marker goes on in the next line.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from drawstring.storage.protocol import Storage
 
 MARKER_ROOT = ".hoodie/.temp"
 
-_MARKER = re.compile(r"(.+)\.marker\.(?:CREATE|MERGE|APPEND)")
+_MARKER = re.compile(r"(.+)\.marker\.(?:CREATE|MERGE|APPEND)", re.DOTALL)
+_LINES = re.compile(r"/?(.+?)\.marker\.(?:CREATE|MERGE|APPEND)(?:\n|\Z)", re.DOTALL)
 _LINES_FILE = re.compile(r"MARKERS\d+")
 
 
@@ -84,9 +87,7 @@ class Markers:
 
     def _named_by(self, status: FileStatus) -> Iterator[str]:
         if status.folder == self._folder and _LINES_FILE.fullmatch(status.name):
-            lines = self._storage.read(status.path).decode("utf-8", "replace").splitlines()
-        else:
-            lines = [status.path.removeprefix(self._folder + "/")]
-        for line in lines:
-            if match := _MARKER.fullmatch(line.strip().lstrip("/")):
-                yield match[1]
+            text = self._storage.read(status.path).decode("utf-8", "replace")
+            yield from _LINES.findall(text)
+        elif match := _MARKER.fullmatch(status.path.removeprefix(self._folder + "/")):
+            yield match[1]

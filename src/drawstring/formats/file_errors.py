@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
 
+from drawstring.base.disk_errors import disk_error
 from drawstring.base.errors import (
     REPAIR,
     CorruptTableError,
@@ -52,6 +54,8 @@ def about_file(path: str | None, kind: str = "Parquet") -> Iterator[None]:
         # Arrow reports damaged pages as OSError as well, but those carry no error number.
         if error.errno is None:
             raise _damaged(error, path, kind) from error
+        if error.errno != errno.EIO and disk_error(error, ""):
+            raise  # a file that is made of this one: whoever writes it says so
         message = f"The {kind} file cannot be read now: {_one_line(error)}"
         raise UnavailableError(message, path=path) from error
 

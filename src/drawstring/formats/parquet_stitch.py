@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.base.errors import CorruptTableError
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.key_summary import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY, KeySummary
@@ -127,8 +129,23 @@ def stitch(
     """
     keys = _keys(storage, sources) if bloom else {}
     target = storage.create(path)
+    try:
+        with disk_errors(TABLE_DISK, path):
+            return _stitched(storage, sources, target, _names(sources[0], name), keys)
+    finally:
+        with suppress(OSError):
+            target.close()
+
+
+def _stitched(
+    storage: Storage,
+    sources: Sequence[StitchSource],
+    target: pa.NativeFile,
+    names: _Names | None,
+    keys: Mapping[str, str],
+) -> int:
     target.write(_MAGIC)
-    writer = _Stitching(target, _names(sources[0], name))
+    writer = _Stitching(target, names)
     for source in sources:
         with about_file(source.path), storage.open(source.path) as file:
             try:

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from drawstring.base.bounds import ROW_GROUP_ROWS
+from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.base.errors import InternalError, InvalidError
 from drawstring.formats.bloom import BloomFilter
 from drawstring.formats.key_summary import KeySummary
@@ -103,7 +104,8 @@ class ParquetSink:
         self._pending_rows += batch.num_rows
         self._pending_bytes += batch.nbytes
         if self._pending_rows >= self._rows_max or self._pending_bytes >= ROW_GROUP_BYTES_MAX:
-            self._flush(everything=False)
+            with disk_errors(TABLE_DISK, self._path):
+                self._flush(everything=False)
 
     def close(self) -> int:
         """Write what is left and the footer.
@@ -111,13 +113,13 @@ class ParquetSink:
         Returns:
             The file's size in bytes.
         """
-        self._flush(everything=True)
-        writer = self._writer or _writer(self._file, self._schema.empty_table(), self._compression)
-        writer.add_key_value_metadata(_footer(self._avro, self._keys))
-        writer.close()
-        size_bytes = int(self._file.tell())
-        self._file.close()
-        return size_bytes
+        try:
+            with disk_errors(TABLE_DISK, self._path):
+                return self._finish()
+        except BaseException:
+            # A deleted file takes space on the disk for as long as it is open.
+            self.abort()
+            raise
 
     def abort(self) -> None:
         """Give up the file and remove what was written of it."""
@@ -128,6 +130,15 @@ class ParquetSink:
         with suppress(OSError, ValueError, pa.ArrowException):
             self._file.close()
         self._storage.delete([self._path])
+
+    def _finish(self) -> int:
+        self._flush(everything=True)
+        writer = self._writer or _writer(self._file, self._schema.empty_table(), self._compression)
+        writer.add_key_value_metadata(_footer(self._avro, self._keys))
+        writer.close()
+        size_bytes = int(self._file.tell())
+        self._file.close()
+        return size_bytes
 
     def _flush(self, *, everything: bool) -> None:
         rows = self._pending_rows
@@ -201,6 +212,9 @@ def _writer(target: pa.NativeFile, first: pa.Table, compression: str) -> pq.Parq
             store_schema=False,
         )
     except (pa.ArrowException, OSError) as error:
+        # Arrow reports codecs that it lacks as OSError as well, but those carry no error number.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         raise InvalidError(f"Cannot write Parquet with codec {compression!r}: {error}") from error
 
 

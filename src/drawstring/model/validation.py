@@ -26,6 +26,7 @@ class Remedy(StrEnum):
     PARTITION_METADATA = "partition-metadata"
     PROPERTIES = "properties"
     ROLLBACK = "rollback"
+    TEMPORARY = "temporary"
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ from drawstring.timeline.relayout import Relaid, copy_timeline, remove_timeline
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.timeline.version_change import begin_change, end_change
+from drawstring.txn.metadata_table import MetadataTableGuard, without_metadata_table
 from drawstring.txn.state import TableState
 
 _FOLDS_MAX: Final = 3
@@ -162,7 +163,8 @@ def _change(found: Session, version: int, options: WriteOptions) -> Relaid | Non
     session = clear(found)
     if session.config.is_merge_on_read and not _is_folded(session, session.store.load()):
         return None
-    then = table_config(properties_of_version(session.config.properties, version))
+    kept = without_metadata_table(session.config.properties)
+    then = table_config(properties_of_version(kept, version))
     if session.config.layout < LAYOUT_WITH_COMPLETION_TIMES <= then.layout:
         archive_stragglers(session, options)
     before = begin_change(storage)
@@ -181,6 +183,7 @@ def _carry_out(session: Session, then: TableConfig, options: WriteOptions, befor
     _rewrite_definitions(storage, then.version)
     session.lock.check()
     save_properties(storage, then.properties, session.state.clock, before)
+    MetadataTableGuard(storage, then, session.state.clock).remove_files()
     if is_relaid:
         _remove(storage, session.config)
     return relaid

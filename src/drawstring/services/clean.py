@@ -39,6 +39,7 @@ from drawstring.services.cleaning import (
 )
 from drawstring.services.dead_writes import rollback_expired
 from drawstring.services.events import told_clean
+from drawstring.services.leftovers import own_folders, sweep_leftovers
 from drawstring.services.readers import Needed, forget_over, needed_by_readers
 from drawstring.services.transaction import Session, cleared, exclusive
 from drawstring.storage import open_spec
@@ -148,6 +149,7 @@ def _run(session: Session, instant: Instant, plan: CleanPlan, fence: Fence | Non
     inflight = instant if instant.state is State.INFLIGHT else store.start(instant)
     session.lock.check()
     _delete(state, [path for paths in plan.files.values() for path in paths])
+    sweep_leftovers(state.storage, state.clock, (*own_folders(session.config), *plan.files))
     gone = {each for each in plan.partitions_to_delete if _drop_partition(state.storage, each)}
     # A replaced file that came back after its write was archived would count again.
     state.storage.sync(folders_above(path for paths in plan.files.values() for path in paths))

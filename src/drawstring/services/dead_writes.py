@@ -26,6 +26,7 @@ from drawstring.services.heartbeats import (
     forget_heartbeats,
     refuse_live_writers,
 )
+from drawstring.services.leftovers import own_folders, sweep_leftovers
 from drawstring.services.rollback import (
     RollbackContext,
     cancel_clustering,
@@ -67,9 +68,13 @@ def rollback_pending(
     if unfinished:
         timeline = context.store.load()
     dead = timeline.pending_writes() if failed.policy == FailedWritesPolicy.EAGER else ()
+    written_to = {path.rpartition("/")[0] for each in dead for path in _marked(context, each)}
     for instant in reversed(dead):
         rollback_instant(context, instant)
         done.append(instant.requested)
+    if done:
+        folders = (*own_folders(context.config), *sorted(written_to))
+        sweep_leftovers(context.storage, context.clock, folders)
     left = [each for each in timeline.pending_writes() if each not in dead]
     done += [each.requested for each in left if isinstance(context.store.bar(each), Instant)]
     done += _withdraw_left(context, timeline, failed)
@@ -121,6 +126,10 @@ def rollback_expired(context: RollbackContext, timeline: Timeline, failed: Faile
         rollback_instant(context, instant)
     forget_heartbeats(context.storage, context.clock, timeline.pending_writes(), failed)
     return [instant.requested for instant in dead]
+
+
+def _marked(context: RollbackContext, instant: Instant) -> list[str]:
+    return Markers(context.storage, instant.requested).files()
 
 
 def _sweep(context: RollbackContext, timeline: Timeline) -> None:

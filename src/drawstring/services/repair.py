@@ -5,6 +5,7 @@
 | `properties` | the backup of the properties is put in their place |
 | `partition-metadata` | the file that makes a folder a partition is put there |
 | `rollback` | dead writes are rolled back, and rollbacks that were cut short finished |
+| `temporary` | temporary files that killed writers left are deleted |
 | `orphan` | data files that no write accounts for are deleted |
 """
 
@@ -20,9 +21,10 @@ from drawstring.model.validation import Finding, Remedy
 from drawstring.services import table_checks
 from drawstring.services.inventory import Inventory, take_inventory
 from drawstring.services.transaction import Session, clear, exclusive
-from drawstring.services.validate import properties_findings
+from drawstring.services.validate import leftover_findings, properties_findings
 from drawstring.storage.paths import folders_above
-from drawstring.timeline.properties_store import renew_properties
+from drawstring.timeline.properties_store import load_config, renew_properties
+from drawstring.txn.metadata_table import switch_off_metadata_table
 from drawstring.txn.state import TableState
 
 EVERYTHING = frozenset(Remedy)
@@ -71,6 +73,7 @@ def _repairable(session: Session, remedies: Collection[Remedy]) -> list[Finding]
     found = properties_findings(session.state)
     for check in table_checks.ALL:
         found += check(inventory)
+    found += leftover_findings(session.state, inventory)
     return [each for each in found if each.remedy in remedies]
 
 
@@ -86,9 +89,16 @@ def _apply(session: Session, findings: list[Finding]) -> None:
     if Remedy.PARTITION_METADATA in asked:
         for finding in table_checks.partition_metadata(inventory):
             _mark_partition(inventory, (finding.path or "").strip("."))
+    if Remedy.TEMPORARY in asked:
+        storage.drop_unfinished(
+            each.path for each in findings if each.remedy is Remedy.TEMPORARY and each.path
+        )
     if Remedy.ORPHAN in asked:
         found = (each for each in table_checks.unmatched(inventory) if each.remedy is Remedy.ORPHAN)
         orphans = [each.path for each in found if each.path]
+        if orphans:
+            # One that was made by listing lists them too.
+            switch_off_metadata_table(storage, load_config(storage), session.state.clock)
         storage.delete(orphans)
         storage.sync(folders_above(orphans))
 

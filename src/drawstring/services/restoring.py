@@ -38,7 +38,9 @@ from drawstring.services.whose_files import appended_logs, data_files
 from drawstring.services.written_copies import copies_of
 from drawstring.timeline.archive_writer import StateFile, state_files
 from drawstring.timeline.claims import Fence
+from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.metadata_table import switch_off_metadata_table
 
 _log = logging.getLogger("drawstring")
 
@@ -114,6 +116,8 @@ def run_restore(
     context.check()
     inflight = restore if restore.state is State.INFLIGHT else context.store.start(restore)
     context.check()
+    # Completed writes go one by one: a metadata table that lists their files misleads from the first one on.
+    switch_off_metadata_table(context.storage, load_config(context.storage), context.clock)
     timeline = _without_pending(context, plan)
     found = [_find(timeline, requested, Action(action)) for requested, action in plan.instants]
     targets = [target for target in found if target is not None]

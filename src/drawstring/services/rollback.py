@@ -7,7 +7,8 @@
 
 A log file of version 6 is named by its slice, so its failed blocks stay and a command block after
 them takes them back. In versions 8 and 9 every log file belongs to one instant and is deleted.
-Each step can be done twice: a rollback that was cut short is resumed by the next writer.
+Each step can be done twice: a rollback that was cut short is resumed by the next writer. Where the plan
+cannot be put, because the disk is full, the files go first.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from drawstring.base.clock import Clock, Ids, SystemIds
-from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableError, UnsupportedError
 from drawstring.config.failed_writes_keys import EAGERLY, FailedWrites
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.markers import Markers
@@ -40,7 +41,7 @@ from drawstring.services.dead_attempts import files_of_attempt
 from drawstring.services.heartbeats import HEARTBEAT_FOLDER, refuse_live_writers
 from drawstring.services.plan_inputs import refuse_inputs_gone
 from drawstring.services.unmarked import keep_files, may_be_completed
-from drawstring.services.whose_files import appended_logs, data_files, is_named_by
+from drawstring.services.whose_files import appended_logs, data_files, is_named_by, own_logs
 from drawstring.services.written_copies import copies_of, holds_blocks_of_others
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
@@ -131,7 +132,9 @@ def withdraw(context: RollbackContext, instant: Instant) -> bool:
         context: the table, locked.
         instant: pending; nobody runs it again.
     """
-    if isinstance(context.store.fence(instant), Instant):
+    can_run_again = instant.action in PLANNED_ACTIONS
+    fenced = context.store.fence(instant) if can_run_again else context.store.bar(instant)
+    if isinstance(fenced, Instant):
         return False
     # Had this process stood still before the fence, others might have completed the instant, and archived it.
     context.check()
@@ -310,9 +313,32 @@ def carry_out(context: RollbackContext, by: Instant, plan: RollbackPlan) -> Roll
 def _roll_back(context: RollbackContext, instant: Instant, plan: RollbackPlan) -> None:
     _log.info("rolling back the unfinished %s %s", instant.action, instant.requested)
     time = context.store.new_time(context.store.load())
-    content = encode_rollback_plan(plan, table_root(context.storage))
-    requested = context.store.request(Action.ROLLBACK, time, content)
+    try:
+        requested = _request(context, time, plan)
+    except UnavailableError:
+        _free_space(context, instant, plan)
+        plan = plan_rollback(_gather(context, instant))
+        requested = _request(context, time, plan)
     run_rollback(context, context.store.start(requested), plan, instant)
+
+
+def _request(context: RollbackContext, time: str, plan: RollbackPlan) -> Instant:
+    content = encode_rollback_plan(plan, table_root(context.storage))
+    return context.store.request(Action.ROLLBACK, time, content)
+
+
+def _free_space(context: RollbackContext, instant: Instant, plan: RollbackPlan) -> None:
+    """Delete the files of a dead write though its rollback is not on the timeline yet: the disk may be full.
+
+    They never counted, and never will: the instant was kept from completing. It stays pending with its
+    markers, so a rollback that is cut short here begins anew, in any engine.
+    """
+    doomed = [path for request in plan.requests for path in request.files_to_delete]
+    _check_doomed(context, plan, doomed)
+    if context.config.layout == 1:
+        doomed += own_logs(context.storage, _marked(context, instant), instant.requested)
+    _log.info("deleting the files of the unfinished %s before its rollback is noted", instant.requested)
+    context.storage.delete(doomed)
 
 
 def resume_rollback(context: RollbackContext, timeline: Timeline, rollback: Instant) -> str | None:

@@ -1,10 +1,11 @@
 """A write on the timeline: begin, commit, or leave the table as it was.
 
     exclusive  lock -> refuse tables that cannot be written
-    clear      switch a foreign metadata table off -> finish restores -> roll dead writes back, or leave them
+    clear      finish restores -> roll dead writes back, or leave them
     begin      new instant: requested, inflight
     commit     delete files of failed attempts -> sync the folders -> completed, by put-if-absent
                -> remove markers
+               (a foreign metadata table is switched off right before that takes effect: txn.metadata_table)
     abort      take the own instant back: off the timeline while no file is begun, else by a rollback
 
 The lock is held to the end: there is one writer at a time.
@@ -38,7 +39,7 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.lock import Lock, table_lock
-from drawstring.txn.metadata_table import switch_off_metadata_table
+from drawstring.txn.metadata_table import MetadataTableGuard
 from drawstring.txn.state import TableState
 
 _log = logging.getLogger("drawstring")
@@ -142,7 +143,7 @@ def exclusive(state: TableState, wait_ms: int) -> Iterator[Session]:
 
 
 def clear(session: Session, failed: FailedWrites = EAGERLY, timeline: Timeline | None = None) -> Session:
-    """Switch a metadata table of another writer off and, by default, take back what dead writers left.
+    """Finish restores that were cut short and, by default, take back what dead writers left.
 
     Args:
         session: the table, locked; the call that is to follow has been checked.
@@ -157,15 +158,14 @@ def clear(session: Session, failed: FailedWrites = EAGERLY, timeline: Timeline |
         UnsupportedError: another engine was rolling a completed write back, or only the metadata table knows
             where the data files are.
     """
-    state = session.state
     _check_findable(session, timeline)
-    config = switch_off_metadata_table(state.storage, session.config, state.clock)
-    cleared = session if config is None else _session(state, config, session.lock)
-    context = cleared.rollback_context()
-    timeline = timeline or cleared.store.load()
+    context = session.rollback_context()
+    timeline = timeline or session.store.load()
     restored = finish_restores(context, timeline) if timeline.pending_of(Action.RESTORE) else []
-    undone = rollback_pending(context, cleared.store.load() if restored else timeline, failed)
-    return _session(state, cleared.config, session.lock) if restored or undone else cleared
+    undone = rollback_pending(context, session.store.load() if restored else timeline, failed)
+    if not restored and not undone:
+        return session
+    return _session(session.state, load_config(session.state.storage), session.lock)
 
 
 def _check_findable(session: Session, timeline: Timeline | None) -> None:
@@ -247,7 +247,8 @@ def _sync(state: TableState, paths: Sequence[str]) -> None:
 
 
 def _session(state: TableState, config: TableConfig, lock: Lock) -> Session:
-    return Session(state, config, TimelineStore(state.storage, config, state.clock, state.ids), lock)
+    guard = MetadataTableGuard(state.storage, config, state.clock)
+    return Session(state, config, TimelineStore(state.storage, config, state.clock, state.ids, guard), lock)
 
 
 def _undo(session: Session, instant: Instant) -> None:

@@ -15,6 +15,7 @@ import logging
 from collections.abc import Iterable
 from typing import Final
 
+from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.filegroups.markers import Markers
 from drawstring.model.files import FileStatus, LogFile, join_path
 from drawstring.model.instant import WRITE_ACTIONS, Instant, State
@@ -86,6 +87,6 @@ def _has_block(storage: Storage, status: FileStatus, instant: str) -> bool:
 def _copy(storage: Storage, path: str, to: str) -> None:
     if not storage.exists(path):
         return
-    with storage.open(path) as source, storage.create(to) as target:
+    with disk_errors(TABLE_DISK, to), storage.open(path) as source, storage.create(to) as target:
         while chunk := source.read(_CHUNK_BYTES):
             target.write(chunk)

@@ -22,6 +22,7 @@ from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY, with_meta
 from drawstring.services import table_checks
 from drawstring.services.content_checks import ReadContent, check_contents
 from drawstring.services.inventory import Inventory, take_inventory
+from drawstring.services.leftovers import left_behind, own_folders
 from drawstring.services.progress import Progress
 from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config, problem_of_properties
 from drawstring.timeline.store import TimelineStore
@@ -60,6 +61,7 @@ def validate(
     findings += inventory.unreadable
     for check in table_checks.ALL:
         findings += check(inventory)
+    findings += leftover_findings(state, inventory)
     slices: Sequence[FileSlice] = ()
     records = None
     try:
@@ -105,3 +107,13 @@ def properties_findings(state: TableState) -> list[Finding]:
         return []
     text = f"{problem}, and their backup counts: `repair` puts it in place"
     return [Finding(Severity.ERROR, "properties", text, PROPERTIES_PATH, None, Remedy.PROPERTIES)]
+
+
+def leftover_findings(state: TableState, inventory: Inventory) -> list[Finding]:
+    """Return the temporary files that killed writers left, wherever there are files."""
+    text = "a temporary file that a killed process left: `repair` deletes it"
+    folders = (*own_folders(inventory.config), *inventory.files)
+    return [
+        Finding(Severity.NOTE, "temporary", text, each.path, None, Remedy.TEMPORARY)
+        for each in left_behind(state.storage, state.clock, folders)
+    ]

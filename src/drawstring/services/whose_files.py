@@ -42,6 +42,20 @@ def instants_in(storage: Storage, path: str) -> frozenset[str] | None:
         return None
 
 
+def own_logs(storage: Storage, marked: Iterable[FileStatus], instant: str) -> list[str]:
+    """Return the paths of log files named by another instant (version 6) that a write made for itself.
+
+    Args:
+        storage: the table's.
+        marked: the files that its markers name.
+        instant: its requested time.
+    """
+    logs = (each for each in map(LogFile.parse, marked) if each is not None and not each.is_cdc)
+    paths = [log.status.path for log in logs if log.instant != instant and storage.exists(log.status.path)]
+    owners = ((path, instants_in(storage, path)) for path in paths)
+    return [path for path, found in owners if found is not None and found <= {instant}]
+
+
 def appended_logs(storage: Storage, files: Iterable[FileStatus], instant: str) -> Iterator[LogFile]:
     """Find the log files of version 6 named by another instant that have, or may have, blocks of this one."""
     for status in files:

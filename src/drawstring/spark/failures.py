@@ -18,6 +18,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 from pyspark.errors.exceptions import captured
 
 from drawstring.base import errors
+from drawstring.base.disk_errors import disk_errors
 
 _MARK: Final = "drawstring-error"
 _MARKED: Final = re.compile(_MARK + r" (\{\"kind\": .*\})$", re.MULTILINE)
@@ -33,9 +34,10 @@ class WorkerError(Exception):
 
 @contextmanager
 def carried() -> Iterator[None]:
-    """Write out a drawstring error that a worker raises."""
+    """Write out a drawstring error, or that of a full disk, that a worker raises."""
     try:
-        yield
+        with disk_errors("the disks of the worker"):
+            yield
     except errors.DrawstringError as error:
         raise WorkerError(_written(error)) from error
 

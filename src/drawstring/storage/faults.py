@@ -75,6 +75,16 @@ class FaultyStorage:
         """List all files below a folder."""
         return self._inner.list_tree(folder)
 
+    def list_unfinished(self, folder: str) -> list[FileStatus]:
+        """List the temporary files directly in a folder; storages whose puts need none have none."""
+        return self._inner.list_unfinished(folder)
+
+    def drop_unfinished(self, paths: Iterable[str]) -> None:
+        """Delete temporary files, but for those of live processes."""
+        for path in paths:
+            self._change(path)
+            self._inner.drop_unfinished([path])
+
     def exists(self, path: str) -> bool:
         """Tell whether a file exists."""
         return self._inner.exists(path)

@@ -11,14 +11,15 @@ import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import pyarrow as pa
 
 from drawstring.base.errors import UnavailableError
 from drawstring.base.threads import at_once
+from drawstring.storage.unfinished import hold
 
 _NOT_FOR_FOLDERS: Final = frozenset(
     {errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES, errno.EPERM}
@@ -46,17 +47,20 @@ class FileSystem:
         file.path, file.files = path, self
         return file
 
-    def write_new(self, path: str, data: bytes) -> None:
-        """Write a file that is not there yet, and flush what it holds.
+    @contextmanager
+    def writing_new(self, path: str, data: bytes) -> Iterator[None]:
+        """Write a file that is not there yet, and flush what it holds; it is held during a block of code.
 
         Raises:
             FileExistsError: it is there.
         """
         with open(path, "xb", buffering=0) as file:
+            hold(file)
             left = memoryview(data)
             while left:
                 left = left[file.write(left) :]
             self.flush_file(file.fileno(), path)
+            yield
 
     def make_empty(self, path: str) -> None:
         """Make a file of no bytes, which needs no flush.

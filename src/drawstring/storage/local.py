@@ -18,7 +18,6 @@ match it, hence a changed file loses its checksum first.
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import stat
@@ -28,12 +27,14 @@ from contextlib import contextmanager, suppress
 import pyarrow as pa
 
 from drawstring.base.clock import Ids, SystemIds
+from drawstring.base.disk_errors import TABLE_DISK, disk_error
 from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableError
 from drawstring.config.storage_keys import SYNC
 from drawstring.model.files import FileStatus
 from drawstring.storage.file_system import FileSystem
 from drawstring.storage.paths import checked, checked_folder, is_hidden, joined
 from drawstring.storage.protocol import StorageSpec
+from drawstring.storage.unfinished import drop_unless_held, exclusive_file, is_unfinished
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK})
 
@@ -80,6 +81,21 @@ class LocalStorage:
             found += _files_of(current, entries)
             todo += [joined(current, entry.name) for entry in entries if _is_folder(entry)]
         return sorted(found, key=_by_path)
+
+    def list_unfinished(self, folder: str) -> list[FileStatus]:
+        """List the temporary files directly in a folder, sorted by path."""
+        found = []
+        for entry in self._entries(folder):
+            with suppress(FileNotFoundError):
+                if is_unfinished(entry.name) and not _is_folder(entry):
+                    found.append(_status(joined(folder, entry.name), entry.stat(follow_symlinks=False)))
+        return sorted(found, key=_by_path)
+
+    def drop_unfinished(self, paths: Iterable[str]) -> None:
+        """Delete temporary files that no live process holds."""
+        for path in paths:
+            with _translated(path):
+                drop_unless_held(self._full(path))
 
     def exists(self, path: str) -> bool:
         """Tell whether a file exists."""
@@ -260,8 +276,8 @@ class LocalStorage:
         folder, name = os.path.split(full)
         temporary = os.path.join(folder, f".{name}.{self._ids.uuid()}.tmp")
         try:
-            self._files.write_new(temporary, data)
-            yield temporary
+            with self._files.writing_new(temporary, data):
+                yield temporary
         finally:
             with suppress(FileNotFoundError):
                 self._files.unlink(temporary)
@@ -273,8 +289,7 @@ class LocalStorage:
         if not os.path.isdir(folder):
             yield
             return
-        with open(os.path.join(folder, f".{name}.lock.tmp"), "wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with exclusive_file(os.path.join(folder, f".{name}.lock.tmp")):
             yield
 
 
@@ -327,6 +342,8 @@ def _translated(path: str) -> Iterator[None]:
             f"the file system refuses access ({error.strerror}): check owner and mode", path=path
         ) from error
     except OSError as error:
+        if full := disk_error(error, TABLE_DISK, path):
+            raise full from error
         if error.errno == errno.ELOOP:
             raise _linked(path) from error
         if error.errno == errno.ENAMETOOLONG:

@@ -75,6 +75,14 @@ class MemoryStorage:
             ]
         return sorted(found, key=lambda status: status.path)
 
+    def list_unfinished(self, folder: str) -> list[FileStatus]:
+        """List the temporary files directly in a folder; storages whose puts need none have none."""
+        return []
+
+    def drop_unfinished(self, paths: Iterable[str]) -> None:
+        """Delete temporary files, but for those of live processes."""
+        self.delete(paths)
+
     def exists(self, path: str) -> bool:
         """Tell whether a file exists."""
         return checked(path) in self._store.files

@@ -79,6 +79,14 @@ class ObjectStorage:
         folders = {folder} | {_folder_of(meta["path"]) for meta in found}
         return _statuses((meta for meta in found if meta["size"] or meta["path"] not in folders), folder)
 
+    def list_unfinished(self, folder: str) -> list[FileStatus]:
+        """List the temporary files directly in a folder; storages whose puts need none have none."""
+        return []
+
+    def drop_unfinished(self, paths: Iterable[str]) -> None:
+        """Delete temporary files, but for those of live processes."""
+        self.delete(paths)
+
     def exists(self, path: str) -> bool:
         """Tell whether a file exists."""
         try:

@@ -53,6 +53,14 @@ class Storage(Protocol):
         """List all files below a folder, sorted by path; a missing folder is empty."""
         ...
 
+    def list_unfinished(self, folder: str) -> list[FileStatus]:
+        """List the temporary files directly in a folder; storages whose puts need none have none."""
+        ...
+
+    def drop_unfinished(self, paths: Iterable[str]) -> None:
+        """Delete temporary files, but for those of live processes."""
+        ...
+
     def exists(self, path: str) -> bool:
         """Tell whether a file exists."""
         ...

@@ -128,7 +128,7 @@ class Claims:
         Returns:
             The claim of a writer that is completing the instant and was first.
         """
-        if self._replace(instant, Claim(ClaimState.TAKEN, self.ids.uuid()), None):
+        if self.storage.put_if_absent(claim_path(instant), b""):  # which a full disk has room for
             return None
         found = self.storage.read_versioned(claim_path(instant))
         claim = None if found is None else Claim.decode(found[0])

@@ -9,7 +9,7 @@ archived it. So one that was slow looks around before and after it puts the comp
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -42,6 +42,22 @@ class TimelineFiles(Protocol):
         """Return a time after every time on the timeline."""
 
 
+class TimelineGuard(Protocol):
+    """What else is to change when an instant does."""
+
+    def requesting(self, instant: Instant) -> None:
+        """Hear of an instant that this process puts on the timeline."""
+        ...
+
+    def completing(self, instant: Instant, content: bytes) -> AbstractContextManager[None]:
+        """Do what goes right before and after the put of a completed file."""
+        ...
+
+    def removing(self, instant: Instant) -> None:
+        """Do what goes before a pending instant leaves the timeline."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """What completing an instant takes.
@@ -52,6 +68,7 @@ class Completion:
         clock: tells whether this process stood still.
         claims: decide.
         files: of the active timeline.
+        guard: told of what takes effect; None for a look only.
     """
 
     storage: Storage
@@ -59,6 +76,7 @@ class Completion:
     clock: Clock
     claims: Claims
     files: TimelineFiles
+    guard: TimelineGuard | None = None
 
     def complete(self, instant: Instant, content: bytes, fence: Fence | None = None) -> Instant:
         """Bring an inflight instant to completed: what it wrote takes effect at once.
@@ -108,6 +126,10 @@ class Completion:
         """
         claim = self.claims.bar(instant)
         return None if claim is None else self._complete_for(instant, claim)
+
+    def _put(self, completed: Instant, content: bytes) -> bool:
+        with self.guard.completing(completed, content) if self.guard else nullcontext():
+            return self.storage.put_if_absent(self.files.path(completed), content)
 
     def _sync(self) -> None:
         self.storage.sync([self.config.timeline_folder])
@@ -168,7 +190,7 @@ class Completion:
         """
         path = self.files.path(completed)
         try:
-            if self.storage.put_if_absent(path, content) or self.storage.read(path) == content:
+            if self._put(completed, content) or self.storage.read(path) == content:
                 self._sync()
                 return
         except (DrawstringError, OSError):
@@ -190,7 +212,7 @@ class Completion:
         """Put the completed file for the writer that claimed it."""
         completed = parse_instant(claim.file_name, self.config.layout)
         assert completed is not None, claim.file_name
-        self.storage.put_if_absent(self.files.path(completed), claim.content)
+        self._put(completed, claim.content)
         self._sync()
         self._give_back(instant)
         return completed

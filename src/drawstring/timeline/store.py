@@ -23,7 +23,7 @@ from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.bootstrapped import BootstrapSources
 from drawstring.timeline.claims import Claims, Fence
-from drawstring.timeline.completion import Completion
+from drawstring.timeline.completion import Completion, TimelineGuard
 from drawstring.timeline.instants import instant_time, next_time
 from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, MOVED, file_name, parse_instant
 from drawstring.timeline.properties_store import load_config
@@ -43,10 +43,19 @@ class TimelineStore:
         config: the table's layout, folder and time zone.
         clock: where instant times come from.
         ids: name whose claims are whose.
+        guard: told of changes; None for a look only.
     """
 
-    def __init__(self, storage: Storage, config: TableConfig, clock: Clock, ids: Ids | None = None) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        config: TableConfig,
+        clock: Clock,
+        ids: Ids | None = None,
+        guard: TimelineGuard | None = None,
+    ) -> None:
         self._storage = storage
+        self._guard = guard
         self._config = config
         self._clock = clock
         self._claims = Claims(storage, ids or SystemIds())
@@ -186,6 +195,8 @@ class TimelineStore:
         requested = self._add(Instant(time, action, State.REQUESTED), content)
         if content:  # what has no plan has nothing to lose before it is started
             self._storage.sync([self._config.timeline_folder])
+        if self._guard is not None:
+            self._guard.requesting(requested)
         return requested
 
     def start(self, instant: Instant, content: bytes = b"") -> Instant:
@@ -247,6 +258,8 @@ class TimelineStore:
 
     def remove_pending(self, instant: Instant) -> None:
         """Take a pending instant off the timeline, its furthest file first."""
+        if self._guard is not None:
+            self._guard.removing(instant)
         self.stop(instant)
         self._storage.delete([self.path(_at(instant, instant.action, State.REQUESTED))])
         self._storage.sync([self._config.timeline_folder])
@@ -271,7 +284,7 @@ class TimelineStore:
         return instant
 
     def _completion(self) -> Completion:
-        return Completion(self._storage, self._config, self._clock, self._claims, self)
+        return Completion(self._storage, self._config, self._clock, self._claims, self, self._guard)
 
     def _is_clustering(self, instant: Instant) -> bool:
         try:

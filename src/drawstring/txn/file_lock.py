@@ -1,7 +1,8 @@
 """The table lock on a local file system: `flock` on a file that is never deleted.
 
-The one place outside storage that opens a file: an advisory lock belongs to an open descriptor,
-which no storage can hand out. Two locks in one process exclude each other as well.
+Besides the queue of those who wait for it (`queue`) the one place outside storage that opens files: an
+advisory lock belongs to an open descriptor, which no storage can hand out. Two locks in one process exclude
+each other as well.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import errno
 import fcntl
 import os
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 from drawstring.base.errors import ConflictError, UnavailableError
@@ -43,8 +45,8 @@ class FileLock:
         if not self._flock(descriptor):
             os.close(descriptor)
             return False
-        _note_holder(descriptor)
         self._descriptor = descriptor
+        _note_holder(descriptor)
         return True
 
     def is_held(self) -> bool:
@@ -121,6 +123,8 @@ class FileLock:
 
 
 def _note_holder(descriptor: int) -> None:
+    """Say in the file whose lock it is; only messages need that, so a full disk does not matter."""
     text = f"process {os.getpid()} on {socket.gethostname()}\n"
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, text.encode(), 0)
+    with suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, text.encode(), 0)

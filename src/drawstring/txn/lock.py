@@ -1,7 +1,8 @@
 """The table lock: one writer at a time, also across processes and machines.
 
 On the local file system it is an advisory lock of the operating system, which the end of its
-holder frees in every case. Elsewhere it is a lease in a file, renewed while it is held.
+holder frees in every case, and who waits for it is served in the order of coming (`queue`). Elsewhere it is a
+lease in a file, renewed while it is held; waiters look at it at intervals that are drawn anew each time.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 from drawstring.base.clock import Clock, Ids
@@ -16,12 +18,15 @@ from drawstring.base.errors import ConflictError
 from drawstring.storage.protocol import Storage
 from drawstring.txn.file_lock import FileLock
 from drawstring.txn.lease_lock import LEASE_PATH, LeaseLock
+from drawstring.txn.queue import FileQueue
 
 LOCK_FOLDER = ".hoodie/.locks"
 FILE_LOCK_PATH = f"{LOCK_FOLDER}/drawstring.lock"
+QUEUE_FOLDER = f"{LOCK_FOLDER}/queue"
 
-_FIRST_PAUSE_MS = 20
-_PAUSE_MS_MAX = 1000
+_FIRST_PAUSE_MS = 10
+_LATER_PAUSE_MS = 50
+_LEASE_PAUSES_MS = (20, 250)
 _log = logging.getLogger("drawstring")
 
 
@@ -66,10 +71,14 @@ def table_lock(storage: Storage, clock: Clock, ids: Ids, wait_ms: int) -> Iterat
     Raises:
         ConflictError: another writer held the lock all that time.
     """
-    shared = storage.local_path(FILE_LOCK_PATH) is None
-    lock = lock_at(storage, clock, ids, LEASE_PATH if shared else FILE_LOCK_PATH)
-    _acquire(lock, storage, clock, wait_ms)
+    folder = storage.local_path(QUEUE_FOLDER)
+    lock = lock_at(storage, clock, ids, LEASE_PATH if folder is None else FILE_LOCK_PATH)
+    wait = _Wait(storage, clock, clock.now_ms() + wait_ms, wait_ms)
     try:
+        if folder is None:
+            _acquire_lease(lock, ids, wait)
+        else:
+            _acquire_in_turn(lock, FileQueue(folder), wait)
         yield lock
     finally:
         release_lock(lock)
@@ -88,19 +97,61 @@ def lock_at(storage: Storage, clock: Clock, ids: Ids, path: str) -> Lock:
     return LeaseLock(storage, clock, ids, path=path) if local is None else FileLock(local)
 
 
-def _acquire(lock: Lock, storage: Storage, clock: Clock, wait_ms: int) -> None:
-    deadline_ms = clock.now_ms() + wait_ms
-    pause_ms = _FIRST_PAUSE_MS
-    while not lock.try_acquire():
-        left_ms = deadline_ms - clock.now_ms()
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """How long somebody waits for a table.
+
+    Attributes:
+        storage: the table's files.
+        clock: for waiting.
+        deadline_ms: when the wait is over.
+        wait_ms: how long it is in all.
+    """
+
+    storage: Storage
+    clock: Clock
+    deadline_ms: int
+    wait_ms: int
+
+    def pause(self, lock: Lock, pause_ms: float) -> None:
+        """Wait for a moment.
+
+        Raises:
+            ConflictError: the wait is over.
+        """
+        left_ms = self.deadline_ms - self.clock.now_ms()
         if left_ms <= 0:
             raise ConflictError(
-                f"Another writer holds the table ({lock.holder()}); "
-                f"waited {wait_ms} ms. Retry later, or wait longer with hoodie.write.lock.wait_time_ms.",
-                table=storage.spec.uri,
+                f"Another writer holds the table ({lock.holder()}); waited {self.wait_ms} ms."
+                " Retry later, or wait longer with hoodie.write.lock.wait_time_ms.",
+                table=self.storage.spec.uri,
             )
-        clock.sleep(min(pause_ms, left_ms) / 1000)
-        pause_ms = min(2 * pause_ms, _PAUSE_MS_MAX)
+        self.clock.sleep(min(pause_ms, left_ms) / 1000)
+
+
+def _acquire_in_turn(lock: Lock, queue: FileQueue, wait: _Wait) -> None:
+    """Take a lock once everybody who came earlier has had it, or has given up."""
+    if queue.is_empty() and lock.try_acquire():
+        return
+    ticket = queue.join()
+    try:
+        while True:
+            is_first = ticket is None or ticket.is_first()
+            if is_first and lock.try_acquire():
+                return
+            wait.pause(lock, _FIRST_PAUSE_MS if is_first else _LATER_PAUSE_MS)
+    finally:
+        if ticket is not None:
+            ticket.leave()
+
+
+def _acquire_lease(lock: Lock, ids: Ids, wait: _Wait) -> None:
+    """Take a lease when it is free at a look; looks come at random, so that all have a chance."""
+    pause_ms, most_ms = _LEASE_PAUSES_MS
+    while not lock.try_acquire():
+        share = int(ids.uuid()[:4], 16) / 0xFFFF
+        wait.pause(lock, pause_ms * (1 + share) / 2)
+        pause_ms = min(2 * pause_ms, most_ms)
 
 
 def release_lock(lock: Lock) -> None:

@@ -127,25 +127,30 @@ def matching(asked: Iterable[str], partitions: Sequence[str]) -> list[str]:
             slashes included.
         partitions: all partition paths of the table.
     """
-    patterns = [_pattern(each) for each in asked]
-    return [path for path in partitions if any(pattern.fullmatch(path) for pattern in patterns)]
+    meant = {path for each in asked for path in _meant(each, partitions)}
+    return [path for path in partitions if path in meant]
 
 
-def _pattern(asked: str) -> re.Pattern[str]:
-    return re.compile(".*".join(re.escape(part) for part in _ANY.split(_bare(asked))), re.DOTALL)
+def _meant(asked: str, partitions: Sequence[str]) -> list[str]:
+    """Return the partitions that one name or pattern means; white space at its ends counts where it fits."""
+    for spelled in (asked.strip("/"), _bare(asked)):
+        pattern = re.compile(".*".join(re.escape(part) for part in _ANY.split(spelled)), re.DOTALL)
+        found = [path for path in partitions if pattern.fullmatch(path)]
+        if found:
+            return found
+    return []
 
 
 def _bare(path: str) -> str:
-    """Return a path without what its spelling adds at the ends."""
+    """Return a path without white space and slashes at the ends."""
     return path.strip().strip("/")
 
 
 def _warn_of_strays(session: Session, asked: Iterable[str], partitions: Sequence[str]) -> None:
     """Tell of paths that name no partition; Hudi passes them over as well."""
     by_folded = {path.casefold(): path for path in partitions}
-    for path in {_bare(each): None for each in asked if not _ANY.search(each)}:
-        if path in partitions:
-            continue
+    strays = (each for each in asked if not _ANY.search(each) and not _meant(each, partitions))
+    for path in dict.fromkeys(map(_bare, strays)):
         near = get_close_matches(path.casefold(), by_folded, _SHOWN)
         shown = [by_folded[each] for each in near] or partitions[:_SHOWN]
         _log.warning(

@@ -219,12 +219,12 @@ class PlaceNew:
                             self.settings, storage, partition, context, stamp, self.ids
                         )
                     open_groups[partition].write(_live(rows, self.settings))
+            for groups in open_groups.values():
+                yield from groups.close()
         except BaseException:
             for groups in open_groups.values():
                 groups.abort()
             raise
-        for groups in open_groups.values():
-            yield from groups.close()
 
 
 def _live(rows: pa.RecordBatch, settings: FileSettings) -> pa.RecordBatch:

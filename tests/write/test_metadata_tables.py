@@ -1,0 +1,208 @@
+"""Metadata tables of real Hudi: left alone until a write is known to be right, off once it took effect."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import drawstring
+from drawstring.base.errors import InvalidError
+from drawstring.model.instant import Action
+from drawstring.model.result import CommitResult
+from drawstring.schema.meta import META_COLUMNS
+from drawstring.storage.faults import FaultyStorage, InjectedFault
+from drawstring.storage.local import LocalStorage
+from drawstring.table import Table
+from tests.golden.cases import unpack
+
+NAMES = ("v6_mdt_cow", "v6_mdt_compacted", "v8_mdt_cow", "v9_mdt_cow", "v9_mdt_compacted")
+NEVER = 10_000
+EMPTY = {"hoodie.allow.empty.commit": "false"}
+KEEP = {"hoodie.clean.automatic": "false", "hoodie.keep.max.commits": "90", "hoodie.keep.min.commits": "80"}
+
+
+def kept(root: Path) -> dict[str, bytes]:
+    """Return what must not change: the metadata table, and the properties that name it."""
+    files = [*(root / ".hoodie/metadata").rglob("*"), root / ".hoodie/hoodie.properties"]
+    return {str(path.relative_to(root)): path.read_bytes() for path in files if path.is_file()}
+
+
+def rows(table: Table) -> pa.Table:
+    found = table.scan().to_arrow()
+    return found.drop_columns([name for name in META_COLUMNS if name in found.column_names])
+
+
+def nothing(table: Table) -> CommitResult:
+    """Carry out a write that finds nothing to do; it takes dead writes back."""
+    return table.delete(rows(table).slice(0, 0), **EMPTY)
+
+
+def through(table: Table, fail_after: int, failures: int | None = None) -> tuple[Table, FaultyStorage]:
+    faulty = FaultyStorage(table.state.storage, fail_after, failures)
+    return Table(replace(table.state, storage=faulty)), faulty
+
+
+def writes(table: Table) -> list[str]:
+    return [each.requested for each in table.timeline.writes()]
+
+
+def die_with_files(table: Table) -> str:
+    """Leave a dead write that had begun files; return its requested time."""
+    for changes in range(2, NEVER):
+        dying, _ = through(table, changes)
+        with suppress(InjectedFault):
+            dying.upsert(rows(table), **KEEP)
+        dead = [each.requested for each in table.timeline.pending_writes()]
+        if dead and table.state.storage.list_tree(f".hoodie/.temp/{dead[-1]}"):
+            return dead[-1]
+    raise AssertionError("no write died")
+
+
+def null_keys(table: Table) -> pa.Table:
+    found, key = rows(table), table.config.record_key_fields[0]
+    at = found.column_names.index(key)
+    nulls = pa.nulls(found.num_rows, found.schema.field(key).type)
+    return found.set_column(at, pa.field(key, nulls.type), nulls)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_write_that_is_refused_or_empty_leaves_a_metadata_table_alone(name: str, tmp_path: Path) -> None:
+    root = unpack(name, tmp_path)
+    table = drawstring.open(root)
+    before = kept(root)
+    assert len(before) > 5
+    with pytest.raises(InvalidError):
+        table.upsert(rows(table).drop_columns([table.config.record_key_fields[0]]))
+    with pytest.raises(InvalidError):
+        table.upsert(null_keys(table))
+    assert table.upsert(rows(table).slice(0, 0), **EMPTY).instant == ""
+    assert nothing(table).instant == ""
+    assert kept(root) == before
+    assert table.config.metadata_partitions
+
+
+@pytest.mark.parametrize("name", ["v6_mdt_compacted", "v8_mdt_cow", "v9_mdt_compacted"])
+def test_a_write_that_fails_leaves_a_metadata_table_alone(name: str, tmp_path: Path) -> None:
+    root = unpack(name, tmp_path / "golden")
+    copy, known = tmp_path / "copy", writes(drawstring.open(root))
+    before, failed = kept(root), 0
+    for changes in range(1, NEVER):
+        shutil.copytree(root, copy)
+        table = drawstring.open(copy)
+        failing, faulty = through(table, changes, failures=1)
+        last = ""
+        try:
+            failing.upsert(rows(table), **KEEP)
+        except InjectedFault as error:
+            last = error.message.split()[-1]
+        is_begun = last.startswith(".hoodie/hoodie.properties") or last.endswith((".commit", ".deltacommit"))
+        if writes(table) == known and not is_begun:
+            assert kept(copy) == before, last
+            failed += 1
+        if writes(table) != known:
+            assert not table.config.metadata_partitions, last
+        shutil.rmtree(copy)
+        if faulty.changes < changes:
+            break
+    assert failed > 5
+
+
+@pytest.mark.parametrize("name", ["v6_mdt_cow", "v9_mdt_compacted"])
+def test_a_writer_that_dies_never_leaves_a_stale_metadata_table(name: str, tmp_path: Path) -> None:
+    root = unpack(name, tmp_path / "golden")
+    copy, known = tmp_path / "copy", writes(drawstring.open(root))
+    before, left_alone = kept(root), 0
+    for changes in range(1, NEVER, 2):
+        shutil.copytree(root, copy)
+        table = drawstring.open(copy)
+        dying, faulty = through(table, changes)
+        with suppress(InjectedFault):
+            dying.upsert(rows(table), **KEEP)
+        if table.config.metadata_partitions:
+            assert writes(table) == known
+            assert table.state.storage.list_files(".hoodie/metadata/files")
+        assert nothing(table).instant == ""  # takes the dead write back, and does nothing else
+        if table.config.metadata_partitions:
+            assert kept(copy) == before
+            left_alone += 1
+        table.upsert(rows(table).slice(0, 1), **KEEP)
+        assert not table.config.metadata_partitions
+        assert not (copy / ".hoodie/metadata").exists()
+        shutil.rmtree(copy)
+        if faulty.changes < changes:
+            break
+    assert left_alone > 5
+
+
+@pytest.mark.parametrize("name", ["v6_mdt_cow", "v9_mdt_compacted"])
+def test_a_rollback_of_what_the_metadata_table_was_told_of_switches_it_off(name: str, tmp_path: Path) -> None:
+    root = unpack(name, tmp_path)
+    table = drawstring.open(root)
+    dead = die_with_files(table)
+    named = f"{dead}.deltacommit" if name.startswith("v6") else f"timeline/{dead}_{dead}.deltacommit"
+    told = f".hoodie/metadata/.hoodie/{named}"
+    table.state.storage.put(told, b"{}")
+    assert nothing(table).instant == ""
+    assert not table.config.metadata_partitions
+    assert not table.timeline.pending_writes()
+
+
+SERVICES: dict[str, Callable[[Table], object]] = {
+    "upsert": lambda table: table.upsert(rows(table)),
+    "delete": lambda table: table.delete(rows(table).slice(0, 1)),
+    "insert_overwrite": lambda table: table.insert_overwrite(rows(table).slice(0, 1)),
+    "cluster": lambda table: table.cluster(),
+    "change_version": lambda table: table.downgrade(8),
+    "restore": lambda table: table.restore(writes(table)[-2]),
+    "clean": lambda table: table.clean(**{"hoodie.clean.commits.retained": "1"}),
+}
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_an_action_that_took_effect_leaves_no_metadata_table(service: str, tmp_path: Path) -> None:
+    root = unpack("v9_mdt_cow", tmp_path)
+    table = drawstring.open(root)
+    assert SERVICES[service](table) is not None
+    assert not table.config.metadata_partitions
+    assert not (root / ".hoodie/metadata").exists()
+
+
+def test_a_compaction_leaves_no_metadata_table(tmp_path: Path) -> None:
+    root = unpack("v9_mdt_compacted", tmp_path)
+    table = drawstring.open(root)
+    assert table.schedule_compaction() is not None
+    assert table.config.metadata_partitions
+    assert table.compact() is not None
+    assert not table.config.metadata_partitions
+
+
+def test_a_savepoint_leaves_the_metadata_table_alone(tmp_path: Path) -> None:
+    root = unpack("v9_mdt_cow", tmp_path)
+    table = drawstring.open(root)
+    before = kept(root)
+    table.savepoint()
+    assert table.timeline.completed_of(Action.SAVEPOINT)
+    assert kept(root) == before
+
+
+def test_a_restore_that_dies_has_switched_the_metadata_table_off_before_a_write_goes(tmp_path: Path) -> None:
+    root = unpack("v9_mdt_cow", tmp_path / "golden")
+    known = writes(drawstring.open(root))
+    for changes in range(1, NEVER):
+        copy = tmp_path / "copy"
+        shutil.copytree(root, copy)
+        table = Table(replace(drawstring.open(copy).state, storage=LocalStorage(copy)))
+        dying, faulty = through(table, changes)
+        with suppress(InjectedFault):
+            dying.restore(known[-2])
+        if writes(table) != known:
+            assert not table.config.metadata_partitions
+        shutil.rmtree(copy)
+        if faulty.changes < changes:
+            return
