@@ -20,6 +20,9 @@ EXCHANGE_BYTES_MAX: Final = 512 << 20
 HEADER_ENTRIES_MAX: Final = 64
 """Entries in the header of a log block that a reader accepts."""
 
+BUCKETS_MAX: Final = 1_000_000
+"""Buckets of a partition that a reader accepts: a batch of rows has a name for every one."""
+
 AVRO_TYPES_MAX: Final = 50_000
 """Types that an Avro schema which a reader accepts may unfold to, each use of a named one counted."""
 
