@@ -154,7 +154,8 @@ def make_table(storage: Storage, properties: Mapping[str, str]) -> None:
 def _columns_of(schema: Any) -> pa.Schema:
     """Return the columns of a new table."""
     try:
-        given = pa.schema(schema)
+        # pyarrow copies a schema by its C interface, where a name ends at its first NUL.
+        given = schema if isinstance(schema, pa.Schema) else pa.schema(schema)
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise InvalidError(
             f"cannot read columns from {type(schema).__name__}: hand over a pyarrow schema, such as that of"

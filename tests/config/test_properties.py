@@ -72,3 +72,9 @@ def test_what_is_written_needs_nothing_but_ascii() -> None:
         b'a\\ b=\\ {"x"\\:1}\\=\\#\\!\\\\\n'
         b"\\u00E9=\\uD83D\\uDE00\n"
     )
+
+
+def test_a_line_that_goes_on_very_often_is_read() -> None:
+    # Joined one by one, these lines are copied 200,000 times.
+    entries = decode_properties(b"a=" + b"xyz\\\n" * 200_000 + b"end\nb=1")
+    assert entries == {"a": "xyz" * 200_000 + "end", "b": "1"}

@@ -242,3 +242,8 @@ def test_an_unknown_version_is_named(version: str, advice: str) -> None:
 def test_damaged_properties_say_what_is_wrong(change: dict[str, str], text: str) -> None:
     with pytest.raises(CorruptTableError, match=text):
         table_config({**BARE, **change})
+
+
+def test_more_buckets_than_a_table_can_use_are_unsupported() -> None:
+    with pytest.raises(UnsupportedError, match="buckets"):
+        table_config(BARE | {"hoodie.bucket.index.num.buckets": "2000000000"})

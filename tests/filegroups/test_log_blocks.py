@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from drawstring.filegroups.log_blocks import PlacedBlock, blocks_to_merge, torn_blocks
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.log_inline import BlockType, HeaderKey, LogBlock
@@ -76,3 +78,42 @@ def test_a_rollback_accounts_for_torn_blocks_before_it() -> None:
     torn = data("10", kind=BlockType.CORRUPT)
     assert torn_blocks([torn, rollback("10"), data("11")]) == []
     assert torn_blocks([rollback("10"), torn]) == [torn]
+
+
+def counted_merge(blocks: list[PlacedBlock], monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """Return how many blocks are merged, and how often an instant of one was looked at."""
+    looks = 0
+
+    def instant(placed: PlacedBlock) -> str:
+        nonlocal looks
+        looks += 1
+        return placed.block.instant or placed.file.instant
+
+    monkeypatch.setattr(PlacedBlock, "instant", property(instant))
+    everything = InstantRange(frozenset(placed.block.instant or "" for placed in blocks))
+    return len(blocks_to_merge(blocks, everything)), looks
+
+
+def test_many_rollbacks_cost_no_look_at_all_blocks_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = [each for number in range(1_000) for each in (data(str(number)), rollback("none"))]
+
+    count, looks = counted_merge(blocks, monkeypatch)
+
+    assert count == 1_000
+    assert looks < 10_000
+
+
+def test_many_log_compactions_cost_no_look_at_all_blocks_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = [data(str(number), compacted=str(number - 1)) for number in range(1, 500)]
+    pairs = [each for n in range(500) for each in (data(f"a{n}"), data(f"b{n}", compacted=f"a{n}"))]
+
+    count, looks = counted_merge([data("0"), *chain, *pairs], monkeypatch)
+
+    assert count == 1 + 500
+    assert looks < 20_000
+
+
+def test_log_compactions_that_name_one_another_end() -> None:
+    blocks = [data("10", compacted="11"), data("11", compacted="10"), data("12")]
+
+    assert merged(blocks)[-1] == "12"

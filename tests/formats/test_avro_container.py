@@ -80,6 +80,13 @@ def record(kind: object) -> dict[str, object]:
     return {"type": "record", "name": "r", "fields": [{"name": "a", "type": kind}]}
 
 
+def many_fields(kind: object) -> dict[str, object]:
+    """Return a record schema with a field of one byte and thousands of another type."""
+    fields = [{"name": "a", "type": "boolean"}, {"name": "n", "type": kind}]
+    more = [{"name": f"n{at}", "type": kind if isinstance(kind, str) else "e"} for at in range(10_000)]
+    return {"type": "record", "name": "r", "fields": fields + more}
+
+
 HUGE = 2**62
 
 
@@ -100,6 +107,8 @@ HUGE = 2**62
         crafted(record({"type": "fixed", "name": "f", "size": -1}), 1, b"x"),
         crafted(record(["null", "r"]), 1, b"\x02" * 50_000),
         crafted(record("null"), 5, b""),
+        crafted(many_fields("null"), 500, b"\0" * 500),
+        crafted(many_fields({"type": "record", "name": "e", "fields": []}), 500, b"\0" * 500),
         crafted(record("nope"), 1, b""),
         crafted({"type": "record", "name": "r"}, 1, b""),
         crafted("string", 1, b"\x02x" + b"\x80" * 20),

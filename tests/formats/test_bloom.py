@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
-from drawstring.formats.bloom import BloomFilter
+from drawstring.formats.bloom import SIMPLE, SIMPLE_HEAD, BloomFilter
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "bloom_vectors.json").read_text())
 
@@ -111,3 +111,10 @@ def test_a_letter_that_is_not_base64_far_from_the_head_is_refused(wrong: str) ->
 def test_filter_of_an_unknown_type_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="RIBBON"):
         BloomFilter.decode("", "RIBBON")
+
+
+def test_a_filter_with_more_hashes_than_any_needs_is_refused() -> None:
+    # All bits are set: a lookup would go through two thousand million hashes.
+    image = SIMPLE_HEAD.pack(-1, 2**31 - 1, 1, 64) + b"\xff" * 8
+    with pytest.raises(CorruptTableError, match="hashes"):
+        BloomFilter.decode(base64.b64encode(image).decode(), SIMPLE)

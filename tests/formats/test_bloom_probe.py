@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawstring.formats.bloom import DYNAMIC, SIMPLE, BloomFilter, BloomShape
+from drawstring.formats.bloom import DYNAMIC, DYNAMIC_HEAD, SIMPLE, SIMPLE_HEAD, BloomFilter, BloomShape
 from drawstring.formats.bloom_probe import may_have_any
 from drawstring.formats.key_summary import may_hold_any
 from tests.formats.test_key_summary import footer_of
@@ -38,6 +38,17 @@ def test_a_filter_of_many_rows_has_its_keys_and_hardly_others() -> None:
     assert not any(may_have_any(bloom, DYNAMIC, [f"other-{number}"]) for number in range(100))
 
 
+def with_hashes(image: bytes) -> bytes:
+    """Return a filter of one row that has all bits set and a key of which has 2^31 - 1 of them."""
+    at = DYNAMIC_HEAD.size
+    version, _, kind, bits = SIMPLE_HEAD.unpack_from(image, at)
+    return (
+        image[:at]
+        + SIMPLE_HEAD.pack(version, 2**31 - 1, kind, bits)
+        + b"\xff" * (len(image) - at - SIMPLE_HEAD.size)
+    )
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -46,8 +57,9 @@ def test_a_filter_of_many_rows_has_its_keys_and_hardly_others() -> None:
         lambda text: b"",
         lambda text: base64.b64encode(b"\xff" * 60),
         lambda text: text.replace(text[:4], b"AAAA"),
+        lambda text: base64.b64encode(with_hashes(base64.b64decode(text))),
     ],
-    ids=["cut", "no base64", "empty", "no filter", "another version"],
+    ids=["cut", "no base64", "empty", "no filter", "another version", "endless hashes"],
 )
 def test_a_damaged_filter_may_have_any_key(damage: object) -> None:
     text = BloomFilter.build(pa.array(["a"])).encode().encode()

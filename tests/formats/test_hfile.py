@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import struct
+import tracemalloc
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +21,10 @@ from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.avro_container import encode_long
 from drawstring.formats.bloom import DYNAMIC, BloomFilter
 from drawstring.formats.hfile import HFileReader, read_hfile_records
+from drawstring.formats.hfile.blocks import LEAF_INDEX, BlockSource, Codec
+from drawstring.formats.hfile.index import IndexEntry, data_blocks
 from drawstring.formats.log_inline import BlockType
-from tests.formats.hfiles import NONE, Form, hfile
+from tests.formats.hfiles import GZ, NONE, Form, block, hfile
 from tests.formats.support import content_of, scan
 
 GOLDEN = Path(__file__).parents[1] / "golden/tables"
@@ -228,3 +232,28 @@ def test_an_endless_array_of_unions_is_corrupt() -> None:
 
     with pytest.raises(CorruptTableError, match="array of unions"):
         list(read_hfile_records(reader(hfile([("a", endless)])).scan(), json.dumps(schema)))
+
+
+def test_a_block_that_says_it_unpacks_to_very_much_is_not_unpacked() -> None:
+    data = hfile([("k", bytes(65 << 20))], Form())
+    assert len(data) < 200_000
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorruptTableError, match="claims to unpack"):
+            pairs_of(data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 << 20
+
+
+def test_an_index_cannot_name_more_blocks_than_fit_into_the_file() -> None:
+    count = 100_000
+    entries = b"".join(struct.pack(">qih", at, 0, 0) for at in range(count))
+    places = struct.pack(f">{count + 1}i", *range(0, 14 * (count + 1), 14))
+    leaf = block(LEAF_INDEX, struct.pack(">i", count) + places + entries, GZ)
+    source = BlockSource(pa.BufferReader(leaf), len(leaf), Codec.GZ)
+
+    with pytest.raises(ValueError, match="claims 100000 entries"):
+        data_blocks(source, [IndexEntry(b"\0\0", 0)], 2)

@@ -151,20 +151,67 @@ def test_a_header_longer_than_the_first_look_is_read() -> None:
     assert found.content_bytes == 3
 
 
+class Counting(io.BytesIO):
+    """A file that counts what is read of it."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(content)
+        self.sizes: list[int] = []
+
+    def read(self, size: int | None = -1) -> bytes:
+        got = super().read(size)
+        self.sizes.append(len(got))
+        return got
+
+
+def counted_scan(content: bytes) -> tuple[list[LogBlock], list[int]]:
+    """Return the blocks of a file and how many bytes each read of it took."""
+    file = Counting(content)
+    return scan_blocks(pa.PythonFile(file, mode="r"), len(content)), file.sizes
+
+
 def test_scanning_does_not_read_contents() -> None:
-    sizes: list[int] = []
-
-    class Counting(io.BytesIO):
-        def read(self, size: int | None = -1) -> bytes:
-            got = super().read(size)
-            sizes.append(len(got))
-            return got
-
-    file = block(content=b"x" * (8 << 20)) * 2
-    blocks = scan_blocks(pa.PythonFile(Counting(file), mode="r"), len(file))
+    blocks, sizes = counted_scan(block(content=b"x" * (8 << 20)) * 2)
 
     assert [each.content_bytes for each in blocks] == [8 << 20] * 2
     assert 0 < sum(sizes) < 100_000
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [b"#HUDI#", b"#HUDI#\0\0", b"#HUDI#" + struct.pack(">qii", 2**40, 1, 3), b"#", b"#HUDI"],
+    ids=repr,
+)
+def test_damage_is_read_once_however_often_blocks_seem_to_start_in_it(piece: bytes) -> None:
+    damage = piece * (60_000 // len(piece)) * (20 if piece in b"#HUDI#" else 1)
+    file = block("0") + block("1") + damage + block("2")
+
+    blocks, sizes = counted_scan(file)
+
+    assert [each.instant for each in blocks if each.instant != "1"] == ["0", None, "2"]
+    assert sum(sizes) < 2 * len(file) + 100_000
+    assert len(sizes) < 20
+
+
+def test_false_starts_that_cost_a_read_each_are_bounded() -> None:
+    start = b"#HUDI#" + struct.pack(">qii", 3 << 20, 1, 3)
+    file = start * 20_000 + bytes(3 << 20)
+    reader = Counting(file)
+
+    with pytest.raises(CorruptTableError, match="10000 starts of blocks"):
+        scan_blocks(pa.PythonFile(reader, mode="r"), len(file))
+    assert len(reader.sizes) < 10_100
+    assert sum(reader.sizes) < 2 * len(file)
+
+
+def test_small_blocks_are_not_read_one_by_one() -> None:
+    file = block(content=b"") * 5_000
+
+    blocks, sizes = counted_scan(file)
+
+    assert len(blocks) == 5_000
+    assert sum(sizes) < 2 * len(file)
+    assert len(sizes) < 100
 
 
 def framed(version: int = 1, kind: int = 3, body: bytes = b"") -> bytes:

@@ -12,6 +12,7 @@ from drawstring.base.errors import ConflictError, CorruptTableError, InvalidErro
 from drawstring.index.consistent import key_hashes
 from drawstring.index.rings import FIRST, FOLDERS, Ring, load_ring
 from drawstring.index.xxhash import xxhash32
+from drawstring.model.hashing import decode_nodes
 from drawstring.storage.memory import MemoryStorage
 from tests.golden.cases import TABLES, unpack
 
@@ -122,3 +123,24 @@ def test_partitions_that_real_hudi_wrote_are_overwritten(name: str, tmp_path: Pa
     table.upsert(table.scan().to_arrow(), **CONSISTENT)
     assert sorted(table.scan().to_arrow()["_hoodie_record_key"].to_pylist()) == keys
     assert [each for each in table.validate().findings if each.severity == "error"] == []
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    "content",
+    [DEEP, "[]", '{"nodes": [1]}', '{"nodes": [{"value": "x"}]}'],
+    ids=["deep", "list", "number", "no number"],
+)
+def test_a_ring_that_is_none_is_corrupt(content: str) -> None:
+    storage = MemoryStorage("memory://deep-ring")
+    storage.put(f"{FOLDERS[0]}/p/{FIRST}.hashing_meta", content.encode())
+
+    with pytest.raises(CorruptTableError, match="hashing metadata"):
+        load_ring(storage, "p", lambda instant: True)
+
+
+def test_nodes_of_a_plan_that_are_nested_without_end_are_an_error() -> None:
+    with pytest.raises(ValueError, match="node"):
+        decode_nodes(DEEP)

@@ -194,3 +194,26 @@ def test_texts_of_one_batch_may_stand_in_several_ways() -> None:
     assert minutes == [5, 5, 6]
     with pytest.raises(InvalidError, match=r"2024-13-31 10:05.*no date"):
         parse_dates(pa.array(["2024-01-31 10:05", "2024-13-31 10:05"]), [tokens], None)
+
+
+def test_a_delimiter_that_backtracks_for_ever_is_answered() -> None:
+    settings = timestamp_settings(
+        {
+            TIMEBASED + "timestamp.type": "DATE_STRING",
+            TIMEBASED + "input.dateformat": "y" * 64 + "!",
+            TIMEBASED + "input.dateformat.list.delimiter.regex": "(y+)+$",
+            TIMEBASED + "output.dateformat": "yyyy",
+        }
+    )
+    assert settings.inputs == ("y" * 64 + "!",)
+
+
+@pytest.mark.parametrize(("delimiter", "kind"), [("(", InvalidError), ("(?=,)", UnsupportedError)])
+def test_a_delimiter_that_cannot_be_followed_is_refused(delimiter: str, kind: type[DrawstringError]) -> None:
+    with pytest.raises(kind, match=r"delimiter\.regex"):
+        maker(
+            timestamp_type="DATE_STRING",
+            input_dateformat="yyyy",
+            output_dateformat="yyyy",
+            input_dateformat_list_delimiter_regex=delimiter,
+        )

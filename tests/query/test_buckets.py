@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.config.table import KeyGeneratorType, TableConfig, TableType
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.query.buckets import BucketFacts, bucket_pruning
@@ -172,3 +172,43 @@ def test_counts_of_a_rescaling_count_once_it_is_done(tmp_path: Path) -> None:
     first.write_text("{}")
     with pytest.raises(CorruptTableError, match="bucket counts"):
         made.scan(where="id = '7'").tasks()
+
+
+def hostile_rules(path: Path, **changes: object) -> Path:
+    """Make a table whose file of bucket counts is changed, and return that file."""
+    made = table(path / "t", **{RULES: "a,4"})
+    rows = rides(100, pa.string()).set_column(1, "city", pa.array(["a" * 64 + "!"] * 100))
+    made.upsert(rows)
+    (counts,) = (path / "t/.hoodie/.bucket_index/partition_bucket_index_meta/configs").iterdir()
+    counts.write_text(json.dumps(json.loads(counts.read_text()) | changes))
+    return counts
+
+
+def test_a_rule_that_backtracks_for_ever_is_answered(tmp_path: Path) -> None:
+    hostile_rules(tmp_path, expressions="(aa+)+$,7;a,4")
+    made = drawstring.open(tmp_path / "t")
+    assert made.scan(where="id = '7'").to_arrow().num_rows == 2
+    assert made.validate().is_sound
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"expressions": "a(?=a),2"},
+        {"expressions": r"(a)\1,2"},
+        {"expressions": "a,2000000"},
+        {"expressions": "a" * 20_000 + ",2"},
+        {"defaultBucketNumber": 1 << 40},
+    ],
+)
+def test_rules_that_cannot_be_followed_are_unsupported(tmp_path: Path, changes: dict[str, object]) -> None:
+    counts = hostile_rules(tmp_path, **changes)
+    with pytest.raises(UnsupportedError) as caught:
+        drawstring.open(tmp_path / "t").scan(where="id = '7'").tasks()
+    assert caught.value.path == str(counts.relative_to(tmp_path / "t"))
+
+
+def test_more_rules_than_anybody_needs_are_damage(tmp_path: Path) -> None:
+    hostile_rules(tmp_path, expressions="a,2;" * 5_000)
+    with pytest.raises(CorruptTableError, match="5000 rules"):
+        drawstring.open(tmp_path / "t").scan(where="id = '7'").tasks()

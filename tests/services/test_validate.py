@@ -16,6 +16,7 @@ from drawstring.cli import app
 from drawstring.model.files import BaseFile
 from drawstring.model.instant import Action
 from drawstring.model.validation import Severity
+from drawstring.services import content_checks
 from drawstring.services.shared_keys import SharedKeys
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
@@ -241,3 +242,14 @@ def test_the_command_line_says_what_it_found_and_did(
     assert [each["remedy"] for each in json.loads(capsys.readouterr().out)] == ["partition-metadata"]
     assert app.run(["repair", path, "--only", "orphan"]) == 0
     assert "nothing to repair" in capsys.readouterr().out
+
+
+def test_bits_of_keys_are_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content_checks, "_SETTLED_AT_ONCE", 10)
+    bits = content_checks.DistinctBits()
+    for start in range(0, 100, 5):
+        bits.add(np.arange(start, start + 6, dtype=np.uint64))
+
+    assert bits.distinct().tolist() == list(range(101))
+    assert set(bits.repeated().tolist()) <= set(range(5, 100, 5))
+    assert len(bits.repeated()) == 10

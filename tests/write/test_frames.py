@@ -106,3 +106,40 @@ def test_row_numbers_of_a_filtered_frame_make_no_column() -> None:
     table.upsert(frame.set_index("id", drop=False))
     assert rows(table) == [("a", 1), ("b", 2), ("c", 3)]
     assert table.schema == schema
+
+
+NUL = pa.table({"id": ["x"], "a\0b": [1]})
+NESTED_NUL = pa.table({"id": ["x"], "s": pa.array([{"q\0r": 1}])})
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        NUL,
+        NUL.to_batches()[0],
+        NUL.to_reader(),
+        NUL.to_pandas(),
+        pl.DataFrame({"id": ["x"], "a\0b": [1]}),
+        NESTED_NUL,
+    ],
+    ids=["table", "batch", "reader", "pandas", "polars", "nested"],
+)
+@pytest.mark.parametrize("write", ["insert", "upsert", "append", "insert_overwrite"])
+def test_a_column_with_a_nul_in_its_name_does_not_become_another(data: Any, write: str) -> None:
+    inner = pa.struct([("q", pa.int64())])
+    table = created(pa.schema([("id", pa.string()), ("a", pa.int64()), ("s", inner)]))
+    if isinstance(data, pa.RecordBatchReader):
+        data = NUL.to_reader()
+    with pytest.raises(InvalidError, match=r"'(a\\x00b|s\.q\\x00r)'"):
+        getattr(table, write)(data)
+    assert rows(table) == []
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [NUL.schema, NESTED_NUL.schema, {"id": pa.string(), "a\0b": pa.int64()}, list(NUL.schema)],
+    ids=["schema", "nested", "dictionary", "fields"],
+)
+def test_a_table_with_a_nul_in_the_name_of_a_column_is_not_made(schema: Any) -> None:
+    with pytest.raises(InvalidError, match=r"'(a\\x00b|s\.q\\x00r)'"):
+        created(schema)

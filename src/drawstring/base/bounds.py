@@ -20,6 +20,15 @@ EXCHANGE_BYTES_MAX: Final = 512 << 20
 HEADER_ENTRIES_MAX: Final = 64
 """Entries in the header of a log block that a reader accepts."""
 
+PLAIN_BYTES_MAX: Final = 64 << 20
+"""Bytes that a block of metadata or an HFile may always unpack to."""
+
+EXPANSION_MAX: Final = 32
+"""Times of its stored bytes that a larger block may unpack to."""
+
+BUCKETS_MAX: Final = 1_000_000
+"""Buckets of a partition that a reader accepts: a batch of rows has a name for every one."""
+
 AVRO_TYPES_MAX: Final = 50_000
 """Types that an Avro schema which a reader accepts may unfold to, each use of a named one counted."""
 

@@ -5,15 +5,16 @@ Exit codes: 0 done, 1 a defect of drawstring, 2 the call or the table is at faul
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
 
 from cyclopts import App, CycloptsError
 from rich.console import Console
-from rich.markup import escape
 
 from drawstring.base.errors import DrawstringError
+from drawstring.cli import output
 from drawstring.cli.archive import archive
 from drawstring.cli.bootstrap import bootstrap
 from drawstring.cli.clean import clean
@@ -23,6 +24,7 @@ from drawstring.cli.expire import expire
 from drawstring.cli.files import files
 from drawstring.cli.head import head
 from drawstring.cli.holds import holds
+from drawstring.cli.printable import PrintableFormatter
 from drawstring.cli.restore import restore
 from drawstring.cli.rollback import rollback
 from drawstring.cli.savepoint import savepoint
@@ -83,6 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code; errors become one line on standard error."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(PrintableFormatter())
     try:
         build()(arguments, exit_on_error=False, print_error=False)
     except CycloptsError as error:
@@ -106,8 +110,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _fail(message: str, code: int = EXIT_FAULT) -> int:
-    line = " ".join(message.split())
-    Console(stderr=True, soft_wrap=True).print(f"[bold red]drawstring:[/] {escape(line)}", highlight=False)
+    output.print_error(message)
     return code
 
 

@@ -34,11 +34,11 @@ def archive(
     if as_json:
         output.print_json(asdict(result) if result else None)
     elif result is None:
-        output.console().print("nothing to archive", highlight=False)
+        output.print_line("nothing to archive")
     else:
         span = f"{output.instant_text(result.first)} to {output.instant_text(result.last)}"
         text = f"archived {result.instants} instants of {span}, in {result.seconds:.1f} s"
-        output.console().print(text, highlight=False)
+        output.print_line(text)
 
 
 def _show(instants: list[Instant], as_json: bool) -> None:
@@ -48,4 +48,4 @@ def _show(instants: list[Instant], as_json: bool) -> None:
     if instants:
         rows = [(each.requested, str(each.action), output.instant_text(each.requested)) for each in instants]
         output.print_grid(("instant to archive", "action", "requested"), rows)
-    output.console().print(f"{len(instants)} instants; nothing was archived", highlight=False)
+    output.print_line(f"{len(instants)} instants; nothing was archived")

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress as RichProgress
 
+from drawstring.cli.printable import printable
 from drawstring.services.progress import Progress
 
 Began: TypeAlias = Callable[[str], Progress]
@@ -24,10 +26,15 @@ def progress_bar(title: str) -> Iterator[Began]:
     """
     console = Console(stderr=True)
     with RichProgress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(title, total=None)
+        task = bar.add_task(_plain(title), total=None)
 
         def began(what: str) -> Progress:
-            bar.update(task, description=what, completed=0, total=None)
+            bar.update(task, description=_plain(what), completed=0, total=None)
             return lambda done, total: bar.update(task, completed=done, total=total)
 
         yield began
+
+
+def _plain(text: str) -> str:
+    """Return a text that the bar, which reads descriptions as markup, shows as it is."""
+    return escape(printable(text))

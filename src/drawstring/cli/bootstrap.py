@@ -52,4 +52,4 @@ def bootstrap(
         return
     size = output.size_text(result.bytes_written)
     written = f"{result.records_written} rows, {result.files} base files ({size})"
-    output.console().print(f"made a table: {written} in {result.seconds:.1f} s", highlight=False)
+    output.print_line(f"made a table: {written} in {result.seconds:.1f} s")

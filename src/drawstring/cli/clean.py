@@ -35,21 +35,21 @@ def clean(
     if as_json:
         output.print_json(asdict(result) if result else None)
     else:
-        output.console().print(_told(result) if result else "nothing to clean", highlight=False)
+        output.print_line(_told(result) if result else "nothing to clean")
 
 
 def _show(plan: CleanPlan | None, as_json: bool) -> None:
     if as_json:
         output.print_json(asdict(plan) if plan else None)
     elif plan is None or not plan.files:
-        output.console().print("nothing to clean", highlight=False)
+        output.print_line("nothing to clean")
     else:
         rows = [(place, path.rpartition("/")[2]) for place, paths in plan.files.items() for path in paths]
         output.print_grid(("partition", "file to delete"), rows)
         kept = f"; files since {plan.earliest.requested} stay" if plan.earliest else ""
         gone = f", {len(plan.partitions_to_delete)} of them whole" if plan.partitions_to_delete else ""
         text = f"{len(rows)} files in {len(plan.files)} partitions{gone}{kept}; nothing was deleted"
-        output.console().print(text, highlight=False)
+        output.print_line(text)
 
 
 def _told(result: CleanResult) -> str:

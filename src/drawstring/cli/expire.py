@@ -53,11 +53,11 @@ def expire(
             output.print_json(partitions)
             return
         output.print_grid(("partition to drop",), [(each,) for each in partitions])
-        output.console().print(f"{len(partitions)} partitions; nothing was dropped", highlight=False)
+        output.print_line(f"{len(partitions)} partitions; nothing was dropped")
         return
     result = table.expire_partitions(**given)
     if as_json:
         output.print_json(asdict(result) if result else None)
     else:
         text = f"dropped old partitions at instant {result.instant}" if result else "no partition is that old"
-        output.console().print(text, highlight=False)
+        output.print_line(text)

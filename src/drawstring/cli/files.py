@@ -31,7 +31,7 @@ def files(
     )
     total = output.size_text(sum(part.size_bytes for part in slices))
     groups = "1 file group" if len(slices) == 1 else f"{len(slices)} file groups"
-    output.console().print(f"{groups}, {total}", highlight=False)
+    output.print_line(f"{groups}, {total}")
 
 
 def _of_partition(slices: list[FileSlice], partition: str, table: str) -> list[FileSlice]:

@@ -1,4 +1,8 @@
-"""What commands print: tables for people, JSON for machines."""
+"""What commands print: tables for people, JSON for machines.
+
+Commands print with these functions only. They escape control characters and show markup of rich as text,
+since values and names come from tables that anybody may have written.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +18,29 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from drawstring.cli.printable import printable, printable_json
+
 Value = object
 """What Arrow's `to_pylist` gives: a number, text, a date, a list, a dictionary, ..."""
 
 _WIDTH_WITHOUT_TERMINAL = 200
 
 
-def console() -> Console:
-    """Return the console of standard output; a pipe gets lines that are not cut to 80 columns."""
-    return Console() if sys.stdout.isatty() else Console(width=_WIDTH_WITHOUT_TERMINAL)
+def print_line(text: str) -> None:
+    """Print a sentence for people."""
+    _console().print(Text(printable(text)))
+
+
+def print_error(text: str) -> None:
+    """Print what went wrong to standard error, as one line that is not cut."""
+    line = printable(" ".join(text.split()))
+    Console(stderr=True, soft_wrap=True).print(Text.assemble(("drawstring:", "bold red"), " ", line))
 
 
 def print_json(value: Value) -> None:
     """Print one JSON document."""
-    sys.stdout.write(json.dumps(as_json(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    document = json.dumps(as_json(value), indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write(printable_json(document) + "\n")
 
 
 def print_grid(columns: Sequence[str], rows: Iterable[Sequence[Value]], *, title: str | None = None) -> None:
@@ -36,10 +49,10 @@ def print_grid(columns: Sequence[str], rows: Iterable[Sequence[Value]], *, title
     grid = Grid(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for index, name in enumerate(columns):
         numeric = any(_is_number(row[index]) for row in shown)
-        grid.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+        grid.add_column(Text(printable(name)), justify="right" if numeric else "left", overflow="fold")
     for row in shown:
         grid.add_row(*(Text(as_text(value)) for value in row))
-    console().print(grid)
+    _console().print(grid)
 
 
 def print_facts(facts: Iterable[tuple[str, Value]]) -> None:
@@ -48,8 +61,8 @@ def print_facts(facts: Iterable[tuple[str, Value]]) -> None:
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in facts:
-        grid.add_row(Text(name), Text(as_text(value)))
-    console().print(grid)
+        grid.add_row(Text(printable(name)), Text(as_text(value)))
+    _console().print(grid)
 
 
 def size_text(size_bytes: int) -> str:
@@ -75,10 +88,10 @@ def as_text(value: Value) -> str:
     """Return a value as one line of a grid; null is empty."""
     if value is None:
         return ""
-    if isinstance(value, str):
-        return value
     plain = as_json(value)
-    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+    if isinstance(plain, str):
+        return printable(plain)
+    return printable_json(json.dumps(plain, ensure_ascii=False))
 
 
 def as_json(value: Value) -> Value:
@@ -99,6 +112,11 @@ def as_json(value: Value) -> Value:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+def _console() -> Console:
+    """Return the console of standard output; a pipe gets lines that are not cut to 80 columns."""
+    return Console() if sys.stdout.isatty() else Console(width=_WIDTH_WITHOUT_TERMINAL)
 
 
 def _is_number(value: Value) -> bool:

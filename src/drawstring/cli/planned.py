@@ -30,7 +30,7 @@ def print_scheduled(instant: str | None, nothing: str, *, as_json: bool) -> None
     if as_json:
         output.print_json({"instant": instant})
     else:
-        output.console().print(f"scheduled {instant}" if instant else nothing, highlight=False)
+        output.print_line(f"scheduled {instant}" if instant else nothing)
 
 
 def print_done(result: CommitResult | None, told: str, *, as_json: bool) -> None:
@@ -44,4 +44,4 @@ def print_done(result: CommitResult | None, told: str, *, as_json: bool) -> None
     if as_json:
         output.print_json(asdict(result) if result else None)
     else:
-        output.console().print(told, highlight=False)
+        output.print_line(told)

@@ -41,14 +41,14 @@ def restore(
             return
         rows = [(time, action, output.instant_text(time)) for time, action in plan.instants]
         output.print_grid(("instant to undo", "action", "requested"), rows)
-        output.console().print(f"{len(rows)} instants; nothing was undone", highlight=False)
+        output.print_line(f"{len(rows)} instants; nothing was undone")
         return
     result = table.restore(instant, **given)
     if as_json:
         output.print_json(asdict(result) if result else None)
     elif result is None:
-        output.console().print("nothing to undo", highlight=False)
+        output.print_line("nothing to undo")
     else:
         undone = f"undid {len(result.undone)} instants, deleted {result.files} files"
         text = f"{undone}: the table is as of {result.restored_to}, in {result.seconds:.1f} s"
-        output.console().print(text, highlight=False)
+        output.print_line(text)

@@ -47,17 +47,15 @@ def rollback(
     if as_json:
         output.print_json(asdict(result) if result else None)
     elif result is None:
-        output.console().print("no write is pending", highlight=False)
+        output.print_line("no write is pending")
     elif isinstance(result, RollbackResult):
-        output.console().print(
-            f"rolled back the {result.action} {result.instant}: {result.files} files", highlight=False
-        )
+        output.print_line(f"rolled back the {result.action} {result.instant}: {result.files} files")
     else:
         output.print_grid(("file to take back",), [(each,) for each in result.files])
         text = f"the {result.action} {result.instant}, {len(result.files)} files; nothing was rolled back"
-        output.console().print(text, highlight=False)
+        output.print_line(text)
     if not as_json:
         for each in undoable(table.timeline):
             if result is None or each.requested != result.instant:
                 text = f"also pending, to be rolled back by name: the {each.action} {each.requested}"
-                output.console().print(text, highlight=False)
+                output.print_line(text)

@@ -52,4 +52,4 @@ def savepoint(
         output.print_json({"instant": instant})
     else:
         text = f"deleted the savepoint of {instant}" if delete else f"saved {instant}"
-        output.console().print(text, highlight=False)
+        output.print_line(text)

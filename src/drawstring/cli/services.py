@@ -97,7 +97,7 @@ def _tell(path: str, done: Done, as_json: bool) -> None:
 
 
 def _say(text: str) -> None:
-    output.console().print(text, highlight=False, markup=False)
+    output.print_line(text)
 
 
 def _told(done: Done) -> str:

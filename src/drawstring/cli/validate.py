@@ -7,12 +7,11 @@ from dataclasses import asdict
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
-from rich.progress import Progress
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
+from drawstring.cli.bar import progress_bar
 from drawstring.model.validation import Finding, Validation
 
 Quick = Annotated[
@@ -44,19 +43,14 @@ def validate(
 ) -> None:
     """Check the invariants of a table, key by key; exit code 2 says that there is an error."""
     table = open_table(path, option)
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(f"reading {table.config.name}", total=None)
-        found = table.validate(
-            contents=not quick,
-            global_keys=global_keys,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-        )
+    with progress_bar(table.config.name) as began:
+        reading = began(f"reading {table.config.name}")
+        found = table.validate(contents=not quick, global_keys=global_keys, progress=reading)
     if as_json:
         output.print_json({"sound": found.is_sound, **asdict(found)})
     else:
         _show(found.findings)
-        output.console().print(_summary(found), highlight=False)
+        output.print_line(_summary(found))
     if not found.is_sound:
         errors = sum(1 for each in found.findings if each.severity == "error")
         raise CorruptTableError(f"{errors} errors found: see what each says", table=path)
@@ -78,11 +72,11 @@ def repair(
         return
     _show(done)
     if not done:
-        output.console().print("nothing to repair", highlight=False)
+        output.print_line("nothing to repair")
     elif apply:
-        output.console().print(f"{len(done)} things put right", highlight=False)
+        output.print_line(f"{len(done)} things put right")
     else:
-        output.console().print(f"{len(done)} things to put right: --apply does it", highlight=False)
+        output.print_line(f"{len(done)} things to put right: --apply does it")
 
 
 def _show(findings: Sequence[Finding]) -> None:

@@ -72,7 +72,7 @@ def _show_plan(plan: VersionPlan, as_json: bool) -> None:
         output.print_grid(("table property", "now", "then"), rows)
     timeline = "; its timeline moves to another layout" if plan.moves_timeline else ""
     text = f"version {plan.old} to {plan.new}{timeline}; nothing was changed"
-    output.console().print(text, highlight=False)
+    output.print_line(text)
 
 
 def _show(result: VersionResult, as_json: bool) -> None:
@@ -87,4 +87,4 @@ def _show(result: VersionResult, as_json: bool) -> None:
         moved = f", {result.instants + result.archived} instants moved" if result.instants else ""
         folded = f", compacted at {result.compacted}" if result.compacted else ""
         text = f"version {result.old} is {result.new} now{folded}{moved}, in {result.seconds:.1f} s"
-    output.console().print(text, highlight=False)
+    output.print_line(text)

@@ -6,13 +6,13 @@ has to say them again; drawstring stores them there too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.java_patterns import linear_pattern, split_by
 from drawstring.config.option import Kind, Option
 
 TIMEBASED: Final = "hoodie.keygen.timebased."
@@ -107,6 +107,7 @@ def timestamp_settings(properties: Mapping[str, str]) -> TimestampSettings:
 
     Raises:
         InvalidError: one is missing, or makes no sense.
+        UnsupportedError: the delimiter needs what RE2 lacks.
     """
     kind = _kind(properties)
     output = properties.get(_OUTPUT, "")
@@ -141,8 +142,9 @@ def _unit(properties: Mapping[str, str]) -> str:
 
 
 def _patterns(properties: Mapping[str, str]) -> tuple[str, ...]:
+    delimiter = properties.get(_DELIMITER) or ","
     try:
-        parts = re.split(properties.get(_DELIMITER) or ",", properties.get(_INPUT, ""))
-    except re.error as error:
-        raise InvalidError(f"{_DELIMITER} is no regular expression: {error}") from error
-    return tuple(part.strip() for part in parts if part and part.strip())
+        parts = split_by(linear_pattern(delimiter), properties.get(_INPUT, ""))
+    except (InvalidError, UnsupportedError) as error:
+        raise type(error)(f"{_DELIMITER} is {delimiter[:100]!r}: {error.message}") from error
+    return tuple(part.strip() for part in parts if part.strip())

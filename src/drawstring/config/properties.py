@@ -63,20 +63,19 @@ def table_checksum(name: str, database: str) -> int:
 
 def _logical_lines(text: str) -> Iterator[str]:
     """Yield lines without comments and blank ones, continuations joined."""
-    pending: str | None = None
+    pending: list[str] = []
     for natural in _NEW_LINE.split(text):
         line = natural.lstrip(_BLANKS)
-        if pending is None and (not line or line[0] in "#!"):
+        if not pending and (not line or line[0] in "#!"):
             continue
-        line = (pending or "") + line
         trailing = len(line) - len(line.rstrip("\\"))
         if trailing % 2:
-            pending = line[:-1]
+            pending.append(line[:-1])
             continue
-        pending = None
-        yield line
-    if pending is not None:
-        yield pending
+        yield "".join([*pending, line])
+        pending = []
+    if pending:
+        yield "".join(pending)
 
 
 def _unescape(text: str) -> str:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
+from drawstring.base.bounds import BUCKETS_MAX
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.config.creation import CDC_MODE, new_table_properties
 from drawstring.config.key_generators import KeyFunction
@@ -36,6 +38,8 @@ __all__ = [
     "new_table_properties",
     "table_config",
 ]
+
+_BUCKETS: Final = "hoodie.bucket.index.num.buckets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +218,7 @@ def table_config(properties: Mapping[str, str]) -> TableConfig:
         metadata_partitions=split_list(properties.get("hoodie.table.metadata.partitions")),
         create_schema=properties.get("hoodie.table.create.schema") or None,
         index_type=(properties.get("hoodie.index.type") or "").upper() or None,
-        bucket_count=_whole_number(properties, "hoodie.bucket.index.num.buckets"),
+        bucket_count=_bucket_count(properties),
         bucket_hash_fields=split_list(properties.get("hoodie.bucket.index.hash.field")) or record_key_fields,
         properties=dict(properties),
     )
@@ -256,6 +260,13 @@ def _whole_number(properties: Mapping[str, str], key: str) -> int | None:
         return int(text)
     except ValueError:
         raise _wrong(key, text, "a whole number") from None
+
+
+def _bucket_count(properties: Mapping[str, str]) -> int | None:
+    count = _whole_number(properties, _BUCKETS)
+    if count is not None and not 0 <= count <= BUCKETS_MAX:
+        raise UnsupportedError(f"{_BUCKETS} is {count}: tables with up to {BUCKETS_MAX} buckets can be read.")
+    return count
 
 
 def _flag(properties: Mapping[str, str], key: str, *, default: bool = False) -> bool:

@@ -41,14 +41,15 @@ def blocks_to_merge(blocks: Iterable[PlacedBlock], instants: InstantRange) -> li
         blocks: all blocks of a slice, file by file.
         instants: which instants count.
     """
+    rolled_back: set[str] = set()
     alive: list[PlacedBlock] = []
-    for placed in blocks:
+    for placed in reversed(list(blocks)):
         target = placed.block.rolls_back
         if target is not None:
-            alive = [each for each in alive if each.instant != target]
-        elif placed.holds_records and instants.admits(placed.instant):
+            rolled_back.add(target)
+        elif placed.holds_records and placed.instant not in rolled_back and instants.admits(placed.instant):
             alive.append(placed)
-    return _with_log_compactions(alive)
+    return _with_log_compactions(alive[::-1])
 
 
 def torn_blocks(blocks: Iterable[PlacedBlock]) -> list[PlacedBlock]:
@@ -75,31 +76,29 @@ def _with_log_compactions(blocks: list[PlacedBlock]) -> list[PlacedBlock]:
     }
     if not rewritten_by:
         return blocks
-    finals = [_final(placed.instant, rewritten_by) for placed in blocks]
+    finals = _finals(blocks, rewritten_by)
     newest_place = {final: place for place, final in enumerate(finals) if final != blocks[place].instant}
-    return [
-        kept
-        for place, (placed, final) in enumerate(zip(blocks, finals, strict=True))
-        for kept in _blocks_at(place, placed, final, blocks, newest_place)
-    ]
+    by_instant: dict[str, list[PlacedBlock]] = {}
+    for placed in blocks:
+        by_instant.setdefault(placed.instant, []).append(placed)
+    merged: list[PlacedBlock] = []
+    for place, (placed, final) in enumerate(zip(blocks, finals, strict=True)):
+        if newest_place.get(final) == place:
+            merged += by_instant.get(final, ())
+        elif final not in newest_place:
+            merged.append(placed)
+    return merged
 
 
-def _blocks_at(
-    place: int,
-    placed: PlacedBlock,
-    final: str,
-    blocks: Sequence[PlacedBlock],
-    newest_place: Mapping[str, int],
-) -> list[PlacedBlock]:
-    if newest_place.get(final) == place:
-        return [each for each in blocks if each.instant == final]
-    return [placed] if final not in newest_place else []
-
-
-def _final(instant: str, rewritten_by: Mapping[str, str]) -> str:
-    """Follow log compactions of log compactions."""
-    seen = {instant}
-    while (successor := rewritten_by.get(instant)) is not None and successor not in seen:
-        seen.add(successor)
-        instant = successor
-    return instant
+def _finals(blocks: Sequence[PlacedBlock], rewritten_by: Mapping[str, str]) -> list[str]:
+    """Return the instant whose blocks stand for each block, following log compactions of log compactions."""
+    known: dict[str, str] = {}
+    for placed in blocks:
+        instant: str | None = placed.instant
+        path: dict[str, None] = {}
+        while instant is not None and instant not in known and instant not in path:
+            path[instant] = None
+            instant = rewritten_by.get(instant)
+        last = next(reversed(path), placed.instant)
+        known |= dict.fromkeys(path, last if instant is None else known.get(instant, last))
+    return [known[placed.instant] for placed in blocks]

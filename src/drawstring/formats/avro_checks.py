@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from drawstring.base.bounds import AVRO_TYPES_MAX
 from drawstring.schema.avro import full_name
 
+_EMPTY_MAX = 1_000
 _LEAST_BYTES = {"null": 0, "float": 4, "double": 8}
 
 
 def check_bounded(schema: Any) -> None:
     """Refuse a schema whose values could outgrow the bytes that they are read from.
 
-    That is one whose arrays could hold endless items in no bytes, one that refers to itself, or one
-    that unfolds to very many types.
+    That is one whose arrays could hold endless items in no bytes, one that refers to itself, one that
+    unfolds to very many types, or one with very many fields that take no bytes.
 
     Args:
         schema: an Avro schema as parsed from JSON.
@@ -34,10 +35,12 @@ class _Bound:
     Attributes:
         least_bytes: a lower bound of the bytes that a value takes.
         types: how many types it unfolds to.
+        empty: how many fields that take no bytes a value may have.
     """
 
     least_bytes: int
     types: int
+    empty: int = 0
 
 
 @dataclass(slots=True)
@@ -80,6 +83,9 @@ class _Bounds:
         else:
             fields = [self.of(each["type"], inner) for each in avro["fields"]]
             found = _bound(sum(each.least_bytes for each in fields), fields)
+            found = replace(found, empty=found.empty + sum(not each.least_bytes for each in fields))
+            if found.empty > _EMPTY_MAX:
+                raise ValueError(f"a record has more than {_EMPTY_MAX} fields that take no bytes")
         self.named[full] = found
         return found
 
@@ -88,7 +94,7 @@ def _bound(least_bytes: int, inner: list[_Bound]) -> _Bound:
     types = 1 + sum(each.types for each in inner)
     if types > AVRO_TYPES_MAX:
         raise ValueError(f"it unfolds to more than {AVRO_TYPES_MAX} types")
-    return _Bound(least_bytes, types)
+    return _Bound(least_bytes, types, sum(each.empty for each in inner))
 
 
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})

@@ -39,6 +39,8 @@ MURMUR: Final = 1
 SIMPLE_HEAD: Final = struct.Struct(">iibi")
 DYNAMIC_HEAD: Final = struct.Struct(">iibiiii")
 _BLOCK_KEYS: Final = 16_384
+HASHES_MAX: Final = 1_024
+"""Bits of a key that a reader accepts; 30 are for a rate of 1e-9."""
 _FIRST_BITS: Final = 3
 """Bits of a key, from 0, after which keys that miss one are left aside."""
 
@@ -243,8 +245,9 @@ def _decode_dynamic(data: Base64Text) -> BloomFilter:
 def _decode_row(data: Base64Text, start: int) -> tuple[BloomShape, BloomBits]:
     version, hashes, kind, bits = SIMPLE_HEAD.unpack(data.part(start, SIMPLE_HEAD.size))
     start += SIMPLE_HEAD.size
-    if (version, kind) != (VERSION, MURMUR) or bits < 1 or data.size < start + (bits + 7) // 8:
-        raise ValueError(f"version {version}, hash type {kind}, {bits} bits")
+    is_known = (version, kind) == (VERSION, MURMUR) and hashes <= HASHES_MAX
+    if not is_known or bits < 1 or data.size < start + (bits + 7) // 8:
+        raise ValueError(f"version {version}, hash type {kind}, {hashes} hashes, {bits} bits")
     return BloomShape(bits, hashes), BloomBits(bits, data, start)
 
 

@@ -15,6 +15,7 @@ from drawstring.formats.base64_parts import Base64Text
 from drawstring.formats.bloom import (
     DYNAMIC,
     DYNAMIC_HEAD,
+    HASHES_MAX,
     MURMUR,
     SIMPLE,
     SIMPLE_HEAD,
@@ -56,7 +57,9 @@ class _Rows:
             raise ValueError(f"type {type_code}")
         version, hashes, kind, bits = SIMPLE_HEAD.unpack(data.part(at, SIMPLE_HEAD.size))
         size = SIMPLE_HEAD.size + (bits + 7) // 8
-        if (version, kind) != (VERSION, MURMUR) or min(bits, rows) < 1 or data.size != at + rows * size:
+        if (version, kind) != (VERSION, MURMUR) or hashes > HASHES_MAX:
+            raise ValueError(f"version {version}, hash type {kind}, {hashes} hashes")
+        if min(bits, rows) < 1 or data.size != at + rows * size:
             raise ValueError(f"{rows} rows of {bits} bits do not fill {data.size} bytes")
         self._shape = BloomShape(bits, hashes)
         self._starts = [at + row * size + SIMPLE_HEAD.size for row in range(rows)]

@@ -149,7 +149,7 @@ def read_log_index(storage: Storage, path: str) -> LogIndex | None:
             if entries is None or ENTRY not in entries:
                 return None
             return _decode(entries, path.rpartition("/")[2])
-        except (pa.ArrowException, struct.error, KeyError, TypeError, ValueError):
+        except (pa.ArrowException, struct.error, KeyError, RecursionError, TypeError, ValueError):
             return None
 
 

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.formats.conditions import bound_columns, keep_rows, with_table_types
 from drawstring.formats.file_errors import about_file
+from drawstring.formats.folded import check_row_count, folded_columns, unfolded
 from drawstring.formats.key_summary import (
     FILTER,
     FILTER_TYPE,
@@ -311,13 +312,19 @@ def _rows(
     query: ParquetQuery,
 ) -> Iterator[pa.RecordBatch]:
     is_small = isinstance(file, pa.BufferReader) and file.size() <= _SMALL_FILE_BYTES
+    check_row_count(parquet.metadata.num_rows, file.size())
+    folded = folded_columns(parquet, groups, names, query.dictionaries)
     for span in _spans(parquet.metadata, groups):
         opened = parquet
-        if not isinstance(file, pa.BufferReader) and _stored_bytes(parquet, span, names) > WHOLE_BYTES_MAX:
-            opened = _open(file, parquet.metadata, query.dictionaries, in_pieces=True)
+        in_pieces = not isinstance(file, pa.BufferReader) and (
+            _stored_bytes(parquet, span, names) > WHOLE_BYTES_MAX
+        )
+        if folded or in_pieces:
+            dictionaries = [*query.dictionaries, *folded]
+            opened = _open(file, parquet.metadata, dictionaries, in_pieces=in_pieces)
         batches = opened.iter_batches(query.batch_rows, span, columns=names, use_threads=not is_small)
         for batch in batches:
-            yield batch.select(names).replace_schema_metadata(None)
+            yield from unfolded(batch.select(names).replace_schema_metadata(None), folded)
 
 
 def _stored_bytes(parquet: pq.ParquetFile, groups: Sequence[int], names: Sequence[str]) -> int:

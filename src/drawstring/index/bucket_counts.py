@@ -11,16 +11,18 @@ Every file holds from its instant on; the first one has the instant of zeros.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.bounds import BUCKETS_MAX
 from drawstring.base.errors import REPAIR, CorruptTableError, InvalidError, UnsupportedError
+from drawstring.base.java_patterns import found_in, linear_pattern
 from drawstring.config.index_keys import EXPRESSIONS
 from drawstring.storage.protocol import Storage
 
@@ -29,6 +31,9 @@ _ENDING: Final = ".hashing_config"
 _FIRST: Final = "00000000000000"
 _RULE: Final = "regex"
 _VERSION: Final = 1
+_RULES_MAX: Final = 1_000
+
+Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,42 +51,75 @@ class BucketCounts:
     @property
     def most(self) -> int:
         """The largest number that a partition can have."""
-        return max([self.default, *(count for _, count in self._rules())])
+        return max([self.default, *(count for _, count in _rules(self.expressions))])
 
     def of(self, partition: str) -> int:
         """Return the number of buckets of a partition."""
-        return next((count for rule, count in self._rules() if rule.search(partition)), self.default)
+        return (
+            int(self._of_paths(pa.array([partition], pa.string()))[0]) if self.expressions else self.default
+        )
 
-    def of_each(self, partitions: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]] | int:
+    def of_each(self, partitions: pa.Array) -> Numbers | int:
         """Return the numbers of buckets of rows' partitions, one number where all have the same."""
         if not self.expressions:
             return self.default
         encoded = pc.dictionary_encode(partitions)
-        counts = np.array([self.of(path) for path in encoded.dictionary.to_pylist()], dtype=np.int64)
+        counts = self._of_paths(encoded.dictionary)
         return np.asarray(counts[encoded.indices.to_numpy(zero_copy_only=False)])
 
     def check(self) -> BucketCounts:
-        """Return the counts, having made sure that the rules make sense.
+        """Return the counts, having made sure that they and the rules make sense.
 
         Raises:
             InvalidError: they do not.
+            UnsupportedError: a pattern needs what RE2 lacks, or there are too many buckets.
         """
         try:
-            self._rules()
-        except (ValueError, re.error) as error:
+            rules = _rules(self.expressions)
+        except ValueError as error:
             raise InvalidError(
-                f"{EXPRESSIONS} is {self.expressions!r}: give pattern,count;pattern,count ({error})"
+                f"{EXPRESSIONS} is {self.expressions[:100]!r}: give pattern,count;pattern,count ({error})"
             ) from error
+        if max([self.default, *(count for _, count in rules)]) > BUCKETS_MAX:
+            raise UnsupportedError(f"A partition with more than {BUCKETS_MAX} buckets cannot be read.")
         return self
 
-    def _rules(self) -> list[tuple[re.Pattern[str], int]]:
-        rules = []
-        for text in filter(None, self.expressions.split(";")):
-            pattern, comma, count = (part.strip() for part in text.partition(","))
-            if not (comma and pattern and count.isdecimal() and int(count)):
-                raise ValueError(f"{text!r} is no pattern and count")
-            rules.append((re.compile(pattern), int(count)))
-        return rules
+    def _of_paths(self, paths: pa.Array) -> Numbers:
+        counts = np.full(len(paths), self.default, np.int64)
+        for pattern, count in reversed(_rules(self.expressions)):
+            counts[found_in(pattern, paths).to_numpy(zero_copy_only=False)] = count
+        return counts
+
+
+@lru_cache(maxsize=16)
+def _rules(expressions: str) -> tuple[tuple[str, int], ...]:
+    """Return patterns and counts, the first that is found counts.
+
+    Raises:
+        UnsupportedError: a pattern needs what RE2 lacks.
+        ValueError: the rules make no sense.
+    """
+    rules = []
+    texts = list(filter(None, expressions.split(";")))
+    if len(texts) > _RULES_MAX:
+        raise ValueError(f"there are {len(texts)} rules, {_RULES_MAX} can be read")
+    for text in texts:
+        pattern, comma, count = (part.strip() for part in text.partition(","))
+        if not (comma and pattern and count.isdecimal() and int(count)):
+            raise ValueError(f"{text!r} is no pattern and count")
+        rules.append((_linear(pattern), int(count)))
+    return tuple(rules)
+
+
+def _linear(pattern: str) -> str:
+    try:
+        return linear_pattern(pattern)
+    except InvalidError as error:
+        raise ValueError(f"{pattern!r}: {error.message}") from error
+    except UnsupportedError as error:
+        raise UnsupportedError(
+            f"The rule {pattern!r} of the table's buckets cannot be read. {error.message}"
+        ) from error
 
 
 def encode_counts(counts: BucketCounts) -> tuple[str, bytes]:
@@ -109,7 +147,7 @@ def stored_counts(
 
     Raises:
         CorruptTableError: the file is damaged.
-        UnsupportedError: rules of another kind.
+        UnsupportedError: rules of another kind, or patterns that need what RE2 lacks.
     """
     names = [status.name for status in storage.list_files(FOLDER) if status.name.endswith(_ENDING)]
     times = [time for name in names if counts_at(time := name.removesuffix(_ENDING))]
@@ -118,7 +156,9 @@ def stored_counts(
     path = f"{FOLDER}/{max(times)}{_ENDING}"
     try:
         return _decoded(storage.read(path))
-    except (ValueError, LookupError, TypeError, AttributeError, InvalidError) as error:
+    except UnsupportedError as error:
+        raise error.at(path=path) from error.__cause__
+    except (RecursionError, ValueError, LookupError, TypeError, AttributeError, InvalidError) as error:
         raise CorruptTableError(
             f"the bucket counts of the table are damaged ({error}); to repair the file, {REPAIR}", path=path
         ) from error

@@ -92,7 +92,7 @@ def _counts(
             raise InvalidError(f"{EXPRESSIONS} does not go with consistent hashing: leave it out")
         if not (rules and config.bucket_count):
             return BucketCounts(count, rules).check()
-        stored = BucketCounts(config.bucket_count)
+        stored = BucketCounts(config.bucket_count).check()
     for what, asked, actual in (
         ("hoodie.bucket.index.num.buckets", options.bucket_count, stored.default),
         (EXPRESSIONS, rules, stored.expressions),

@@ -142,7 +142,7 @@ class Ring:
             nodes: list[dict[str, Any]] = content["nodes"]
             numbers = (int(content.get("numBuckets") or len(nodes)), int(content.get("seqNo") or 0))
             pairs = sorted((int(node["value"]), str(node["fileIdPrefix"])) for node in nodes)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise CorruptTableError(f"the hashing metadata of a partition is damaged: {error}") from error
         if not pairs:
             raise CorruptTableError("the hashing metadata of a partition has no nodes: restore it")

@@ -42,14 +42,17 @@ class KeyGenerator:
 
     Args:
         config: the table, with what the write says about its key generator.
+        is_writing: whether the keys are for rows that arrive: those of several columns then have to be
+            told apart, while keys that are in the table are taken as they are.
 
     Raises:
         InvalidError: the generator lacks a setting, or has one that makes no sense.
         UnsupportedError: the table's key generator is not available.
     """
 
-    def __init__(self, config: TableConfig) -> None:
+    def __init__(self, config: TableConfig, *, is_writing: bool = False) -> None:
         self._config = config
+        self._is_writing = is_writing
         self._function = config.key_function
         if config.key_generator is KeyGeneratorType.USER_PROVIDED and self._function is None:
             name = config.key_generator_class
@@ -92,7 +95,8 @@ class KeyGenerator:
             batch: rows with the key columns.
 
         Raises:
-            InvalidError: a key column is missing, or the key of a row is null or empty.
+            InvalidError: a key column is missing, the key of a row is null or empty, or a row that arrives
+                has a key that other values of the key columns have, too.
         """
         fields = self._config.record_key_fields
         if self._function:
@@ -102,7 +106,10 @@ class KeyGenerator:
             return batch.column(RECORD_KEY).fill_null("") if has_keys else pa.repeat("", batch.num_rows)
         if not self._is_prefixed():
             return _plain_key(column_texts(batch, fields[0]), fields[0])
-        return _compound_key([column_texts(batch, field) for field in fields], fields)
+        columns = [column_texts(batch, field) for field in fields]
+        if self._is_writing:
+            _check_told_apart(columns, fields)
+        return _compound_key(columns, fields)
 
     def partition_paths(self, batch: pa.RecordBatch) -> pa.Array:
         """Return the partition path of each row, text.
@@ -229,6 +236,26 @@ def _plain_key(texts: pa.Array, field: str) -> pa.Array:
             f"record key column {field} is null or empty in {missing} rows: every record needs a key"
         )
     return texts
+
+
+def _check_told_apart(columns: Sequence[pa.Array], fields: Sequence[str]) -> None:
+    """Refuse values that read as the beginning of a further key column.
+
+    `k1:a,k2:b,k2:c` is the key of ('a,k2:b', 'c') and of ('a', 'b,k2:c'): the first is refused, so that the
+    text of a key has one meaning.
+    """
+    for number, (texts, field) in enumerate(zip(columns, fields, strict=True), start=1):
+        for further in fields[number:]:
+            mark = f",{further}:"
+            marked = pc.match_substring(texts, mark)
+            count = pc.sum(marked).as_py()
+            if count:
+                value = texts.filter(marked)[0].as_py()
+                raise InvalidError(
+                    f"Record key column {field} contains {mark!r} in {count} rows, {value[:100]!r} for"
+                    f" instance: rows with other values of {', '.join(fields)} have the same record key."
+                    " Change the values, or make a table with another record key."
+                )
 
 
 def _compound_key(columns: list[pa.Array], fields: tuple[str, ...]) -> pa.Array:

@@ -60,11 +60,11 @@ def decode_nodes(text: str) -> tuple[NodeChange, ...]:
     Raises:
         ValueError: the text is no list of nodes.
     """
-    found = json.loads(text)
     try:
+        found = json.loads(text)
         return tuple(
             NodeChange(int(each["value"]), None if each["tag"] == DELETE else str(each["fileIdPrefix"]))
             for each in found
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"a node lacks {error}") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
@@ -10,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import expressions as sql
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.base.java_patterns import linear_pattern
 from drawstring.query.comparing import remainder
 
 
@@ -37,18 +37,6 @@ class Translator(Protocol):
         """Return the type of an expression's values."""
         ...
 
-
-_ESCAPED: Final = re.compile(r"\\.", re.DOTALL)
-_FLAGS: Final = re.compile(r"\(\?(?!i[:)])[a-zA-Z-]+[:)]")
-_PIECES: Final = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\\.|[^\]])*\]|[.$]", re.DOTALL)
-_JAVA: Final = {
-    "$": r"(?:(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?\z)",
-    ".": r"[^\n\r\x{85}\x{2028}\x{2029}]",
-    r"\s": r"[\t-\r ]",
-}
-"""What RE2 would read otherwise than Java does: the end may stand before a last line end, which no dot is."""
-_NESTED_CLASS: Final = re.compile(r"\[[^\]]*(?:\[|&&)")
-"""Classes that Java's regular expressions take apart and RE2 reads letter by letter."""
 
 FunctionTranslator = Callable[[Translator, Any, "pa.DataType | None"], pc.Expression]
 
@@ -114,17 +102,10 @@ def _matches(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.
     pattern = translator.plain_value(node.expression)
     if not isinstance(pattern, str):
         raise InvalidError(f"the SQL has rlike with {pattern!r}, which is no regular expression")
-    plain = _ESCAPED.sub("", pattern)
-    if _NESTED_CLASS.search(plain) or _FLAGS.search(plain):
-        raise InvalidError(
-            f"the SQL has the regular expression {pattern!r}, whose classes in classes, && or flags but"
-            " (?i) are not supported: write it without them"
-        )
-    expression = _PIECES.sub(lambda piece: _JAVA.get(piece[0], piece[0]), pattern)
     try:
-        pc.match_substring_regex(pa.array([""]), expression)
-    except pa.ArrowInvalid as error:
-        raise InvalidError(f"the SQL has the regular expression {pattern!r}: {error}") from error
+        expression = linear_pattern(pattern)
+    except DrawstringError as error:
+        raise InvalidError(f"the SQL has the regular expression {pattern!r}: {error.message}") from error
     return pc.match_substring_regex(translator.value(node.this, pa.string()), expression)
 
 

@@ -1,7 +1,8 @@
 """What is in the files of a table: can it be read, is every key in one file group, and in the right bucket.
 
-A task reads the keys of one slice and sends back 64 bits of each. Those of a partition, with a global index
-those of the table, are compared in bounded memory (`shared_keys`); where bits agree, the keys themselves.
+A task reads the keys of one slice, batch by batch, and sends back 64 bits of each distinct one. Those of a
+partition, with a global index those of the table, are compared in bounded memory (`shared_keys`); where bits
+agree, the keys themselves.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ from drawstring.index.bucket import bucket_numbers, bucket_of
 from drawstring.index.bucket_counts import BucketCounts
 from drawstring.index.consistent import ConsistentIndex
 from drawstring.index.xxhash import xxhash32
-from drawstring.merge.versions import flat
 from drawstring.model.files import FileSlice
 from drawstring.model.validation import Finding, Severity
 from drawstring.services.progress import Progress, in_rounds
 from drawstring.services.shared_keys import Hashes, Shared, SharedKeys
 
 _SHOWN: Final = 5
+_SETTLED_AT_ONCE: Final = 1 << 18
+"""Bits of keys that are kept as they come before they are sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class SliceContent:
 
     Attributes:
         records: live records.
-        hashes: 64 bits of each key.
+        hashes: 64 bits of each distinct key.
         repeated: keys that the slice has more than once, some of them.
         misplaced: keys whose bucket is another one, some of them.
         finding: what keeps it from being read.
@@ -67,14 +69,29 @@ class ReadContent:
 
     def __call__(self, file_slice: FileSlice) -> SliceContent:
         """Read one slice."""
+        records, misplaced, bits = 0, list[str](), DistinctBits()
         try:
-            keys = live_keys(self.keys, file_slice)
-            misplaced = keys.filter(pa.array(~self._is_placed(file_slice, keys)))
+            for keys in live_keys(self.keys, file_slice):
+                records += len(keys)
+                bits.add(key_bits(keys))
+                if len(misplaced) < _SHOWN:
+                    misplaced += keys.filter(pa.array(~self._is_placed(file_slice, keys)))[
+                        :_SHOWN
+                    ].to_pylist()
+            repeated = self._repeated(file_slice, bits.repeated()[:_SHOWN])
         except UnsupportedError as error:
             return SliceContent(finding=_unread(Severity.NOTE, "unknown", file_slice, error))
         except (DrawstringError, OSError) as error:
             return SliceContent(finding=_unread(Severity.ERROR, "unreadable", file_slice, error))
-        return SliceContent(len(keys), key_bits(keys), _repeated(keys), tuple(misplaced[:_SHOWN].to_pylist()))
+        return SliceContent(records, bits.distinct(), repeated, tuple(misplaced[:_SHOWN]))
+
+    def _repeated(self, file_slice: FileSlice, bits: Hashes) -> tuple[str, ...]:
+        """Return the keys of some bits that a slice has more than once; without bits nothing is read."""
+        counts: dict[str, int] = {}
+        for keys in live_keys(self.keys, file_slice) if len(bits) else ():
+            for each in pc.value_counts(keys.filter(pa.array(np.isin(key_bits(keys), bits)))).to_pylist():
+                counts[each["values"]] = counts.get(each["values"], 0) + each["counts"]
+        return tuple(key for key, count in counts.items() if count > 1)[:_SHOWN]
 
     def _is_placed(self, file_slice: FileSlice, keys: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
         if self.counts is not None:
@@ -127,11 +144,10 @@ def check_contents(
     return findings, records
 
 
-def live_keys(read: ReadKeys, file_slice: FileSlice) -> pa.Array:
-    """Return the record keys of a slice that are not deleted."""
-    batches = read(file_slice)
-    kept = [each.column(0).filter(pc.invert(each.column(3))).cast(pa.string()) for each in batches]
-    return flat(pa.chunked_array(kept, pa.string()))
+def live_keys(read: ReadKeys, file_slice: FileSlice) -> Iterator[pa.Array]:
+    """Yield the record keys of a slice that are not deleted, a bounded number at a time."""
+    for each in read(file_slice):
+        yield each.column(0).filter(pc.invert(each.column(3))).cast(pa.string())
 
 
 def key_bits(keys: pa.Array) -> Hashes:
@@ -140,10 +156,39 @@ def key_bits(keys: pa.Array) -> Hashes:
     return np.asarray(xxhash32(keys).astype(np.uint64) << np.uint64(32) | low)
 
 
-def _repeated(keys: pa.Array) -> tuple[str, ...]:
-    counts = pc.value_counts(keys)
-    several = counts.filter(pc.greater(counts.field("counts"), 1))
-    return tuple(several.field("values")[:_SHOWN].to_pylist())
+class DistinctBits:
+    """Bits of keys, each kept once, however often they come."""
+
+    def __init__(self) -> None:
+        self._distinct: Hashes = np.empty(0, np.uint64)
+        self._repeated: Hashes = np.empty(0, np.uint64)
+        self._new: list[Hashes] = []
+        self._new_count = 0
+
+    def add(self, bits: Hashes) -> None:
+        """Take the bits of some keys."""
+        self._new.append(bits)
+        self._new_count += len(bits)
+        if self._new_count > max(_SETTLED_AT_ONCE, len(self._distinct)):
+            self._settle()
+
+    def distinct(self) -> Hashes:
+        """Return all bits, sorted."""
+        self._settle()
+        return self._distinct
+
+    def repeated(self) -> Hashes:
+        """Return bits that came more than once, some of them where they are many."""
+        self._settle()
+        return self._repeated
+
+    def _settle(self) -> None:
+        bits = np.sort(np.concatenate([self._distinct, *self._new]))
+        is_first = np.ones(len(bits), np.bool_)
+        np.not_equal(bits[1:], bits[:-1], out=is_first[1:])
+        self._distinct = bits[is_first]
+        self._repeated = np.unique(np.concatenate([self._repeated, bits[~is_first]]))[:_SETTLED_AT_ONCE]
+        self._new, self._new_count = [], 0
 
 
 def _of_slice(file_slice: FileSlice, content: SliceContent) -> Iterator[Finding]:
@@ -162,9 +207,11 @@ def _shared_keys(task: ReadContent, slices: Sequence[FileSlice], shared: Shared)
     """Find keys that several file groups have, some of which are looked at again."""
     holders: dict[str, list[FileSlice]] = {}
     for number in sorted(shared.slices):
-        keys = live_keys(task.keys, slices[number])
-        for key in pc.unique(keys.filter(pa.array(np.isin(key_bits(keys), shared.bits)))).to_pylist():
-            holders.setdefault(key, []).append(slices[number])
+        for keys in live_keys(task.keys, slices[number]):
+            for key in pc.unique(keys.filter(pa.array(np.isin(key_bits(keys), shared.bits)))).to_pylist():
+                found = holders.setdefault(key, [])
+                if slices[number] not in found[-1:]:
+                    found.append(slices[number])
     several = {key: found for key, found in holders.items() if len(found) > 1}
     if not several:
         return

@@ -124,7 +124,7 @@ class Holds:
             if fields.pop("version") != _VERSION:
                 raise ValueError("made by a later release")
             return HoldFile(Hold(**fields), path, found[1])
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             _log.warning("the hold %s cannot be read, and nothing is kept for it: %s", path, error)
             return None
 

@@ -161,7 +161,7 @@ class _Work:
                 raise InvalidError(
                     f"rows cannot stay where they are: {what}; write them to the table (mode full)"
                 )
-        generator = KeyGenerator(plan.prepare.config)
+        generator = KeyGenerator(plan.prepare.config, is_writing=True)
         for folder in self.source.folders:
             if folder.mode is BootstrapMode.METADATA_ONLY and set(config.partition_fields) <= {
                 *folder.values
@@ -221,7 +221,7 @@ class WriteKeys:
         token = TaskContext(number, 0, int(self.ids.uuid()[:6], 16)).write_token
         storage, partition = open_spec(self.settings.storage), folder.partition
         writer = BaseFileWriter(self.settings, storage, partition, file_id_of(self.ids.uuid()), token)
-        stamp, generator = self.settings.stamp(number), KeyGenerator(self.config)
+        stamp, generator = self.settings.stamp(number), KeyGenerator(self.config, is_writing=True)
         try:
             for batch in _rows(self.source, folder, file, self.key_schema):
                 keys, paths = generator.keys_and_paths(batch)

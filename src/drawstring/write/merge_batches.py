@@ -89,7 +89,7 @@ class ArriveToMerge:
         Raises:
             InvalidError: a column that is matched on does not fit the table's type, or makes no key.
         """
-        sides, generator, schema = self.sides, KeyGenerator(self.config), self.schema
+        sides, generator, schema = self.sides, KeyGenerator(self.config, is_writing=True), self.schema
         kinds = pa.schema([sides.target.field(name).with_nullable(True) for name in sides.matched_on])
         for batch in batches:
             rows = conform(batch, sides.source)
@@ -177,7 +177,7 @@ class ApplyClauses:
             InvalidError: a value does not fit its column, a new row has no key, or an update would move
                 a row to another key or partition.
         """
-        generator = KeyGenerator(self.prepare.config)
+        generator = KeyGenerator(self.prepare.config, is_writing=True)
         for batch in batches:
             rows = pa.Table.from_batches([batch])
             is_source = rows.column(IS_SOURCE).is_valid()

@@ -41,7 +41,7 @@ class Prepare:
         Raises:
             InvalidError: a record key is null, or a column does not fit the table.
         """
-        generator = KeyGenerator(self.config)
+        generator = KeyGenerator(self.config, is_writing=True)
         output = self.output_schema
         for batch in batches:
             # Of no columns a batch would have no rows either.

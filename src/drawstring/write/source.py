@@ -14,6 +14,8 @@ from drawstring.base.errors import InvalidError
 def batches_of(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Open user data as a stream.
 
+    The C interfaces end a column's name at its first NUL, so what pyarrow has is taken without them.
+
     Args:
         data: an object with the Arrow C stream or array interface (pyarrow, polars, DuckDB, ...),
             or a pandas DataFrame.
@@ -32,6 +34,13 @@ def _reader(data: Any) -> pa.RecordBatchReader:
     try:
         if _is_pandas_frame(data):
             return pa.Table.from_pandas(data, preserve_index=_index_to_keep(data)).to_reader()
+        if isinstance(data, pa.RecordBatchReader):
+            return data
+        if isinstance(data, pa.Table):
+            return data.to_reader()
+        if isinstance(data, pa.RecordBatch):
+            return pa.RecordBatchReader.from_batches(data.schema, [data])
+        _check_names(data)
         if hasattr(data, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(data)
         if hasattr(data, "__arrow_c_array__"):
@@ -43,6 +52,14 @@ def _reader(data: Any) -> pa.RecordBatchReader:
         f"cannot read rows from {type(data).__name__}: hand over a pyarrow Table or RecordBatchReader,"
         " a pandas or polars DataFrame, or anything with the Arrow C stream interface"
     )
+
+
+def _check_names(data: Any) -> None:
+    """Refuse columns whose names the C interfaces cut off, where the object tells names: polars frames do."""
+    names = getattr(data, "columns", None)
+    for name in names if isinstance(names, list) else ():
+        if isinstance(name, str) and "\0" in name:
+            raise InvalidError(f"Column {name!r} has a NUL in its name: rename it.")
 
 
 def _is_pandas_frame(data: Any) -> bool:

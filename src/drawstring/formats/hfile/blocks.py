@@ -21,6 +21,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from drawstring.base.bounds import EXPANSION_MAX, PLAIN_BYTES_MAX
 from drawstring.base.errors import UnsupportedError
 
 DATA: Final = b"DATABLK*"
@@ -80,8 +81,10 @@ class BlockSource:
         if magic not in magics:
             raise ValueError(f"at byte {offset} stands {magic!r} instead of {magics[0]!r}")
         size = payload_end - HEAD_BYTES
-        if not 0 <= size <= stored <= self.end - offset - HEAD_BYTES or plain < 0:
+        if not 0 <= size <= stored <= self.end - offset - HEAD_BYTES:
             raise ValueError(f"the block at byte {offset} claims {size} of {stored} bytes")
+        if not 0 <= plain <= max(PLAIN_BYTES_MAX, EXPANSION_MAX * size):
+            raise ValueError(f"the block at byte {offset} claims to unpack {size} bytes to {plain}")
         payload = _plain(self.take(offset + HEAD_BYTES, size), plain, self.codec)
         if len(payload) != plain:
             raise ValueError(f"the block at byte {offset} holds {len(payload)} bytes instead of {plain}")

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from drawstring.formats.hfile.blocks import INNER_INDEX, LEAF_INDEX, BlockSource
+from drawstring.formats.hfile.blocks import HEAD_BYTES, INNER_INDEX, LEAF_INDEX, BlockSource
 from drawstring.formats.hfile.trailer import vint
 
 _ENTRY = struct.Struct(">qi")
@@ -56,14 +56,18 @@ def decode_root(data: bytes, count: int) -> list[IndexEntry]:
     return entries
 
 
-def decode_inner(data: bytes) -> list[IndexEntry]:
+def decode_inner(data: bytes, blocks_max: int) -> list[IndexEntry]:
     """Return the entries of a leaf or an inner index.
+
+    Args:
+        data: payload of the block.
+        blocks_max: how many blocks there can be.
 
     Raises:
         ValueError: it is damaged.
     """
     count = _COUNT.unpack_from(data)[0]
-    if not 0 <= count < len(data) // _COUNT.size:
+    if not 0 <= count < len(data) // _COUNT.size or count > blocks_max:
         raise ValueError(f"an index claims {count} entries in {len(data)} bytes")
     base = _COUNT.size * (count + 2)
     places = np.frombuffer(data, ">i4", count + 1, _COUNT.size).astype(np.int64)
@@ -90,15 +94,22 @@ def data_blocks(source: BlockSource, root: list[IndexEntry], levels: int) -> lis
     """
     entries = root
     for _ in range(levels - 1):
-        entries = [below for entry in entries for below in _below(source, entry)]
+        entries = _level_below(source, entries)
         _check_once(entries)
     _check_once(entries)
     return [IndexEntry(row_of(entry.key), entry.offset) for entry in entries]
 
 
-def _below(source: BlockSource, entry: IndexEntry) -> list[IndexEntry]:
-    _, payload, _ = source.block(entry.offset, LEAF_INDEX, INNER_INDEX)
-    return decode_inner(payload)
+def _level_below(source: BlockSource, entries: list[IndexEntry]) -> list[IndexEntry]:
+    """Return the entries of the blocks that entries name: no more than blocks fit into the file."""
+    blocks_left = source.end // HEAD_BYTES
+    below: list[IndexEntry] = []
+    for entry in entries:
+        _, payload, _ = source.block(entry.offset, LEAF_INDEX, INNER_INDEX)
+        found = decode_inner(payload, blocks_left)
+        blocks_left -= len(found)
+        below += found
+    return below
 
 
 def _check_once(entries: list[IndexEntry]) -> None:

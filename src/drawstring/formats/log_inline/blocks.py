@@ -11,7 +11,7 @@
      8  total          size + 6: from the magic to the end of the footer
 
 A log file is a plain row of blocks. A block whose total does not repeat its size, or that is not
-followed by a magic or the end of the file, is torn: readers go on at the next magic.
+followed by a magic or the end of the file, is torn: readers go on at the next block that is whole.
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ _TOTAL_BYTES = 8
 _SIZE_MIN = 4 + 4 + 4 + 8 + 4 + _TOTAL_BYTES
 _PEEK_BYTES = 16 << 10
 _WINDOW_BYTES = 1 << 20
+_START = MAGIC + b"\0\0"
+"""How every block starts: no block has 2^48 bytes."""
+_FALSE_STARTS_MAX = 10_000
+"""Starts of blocks in torn stretches of a file that turn out to be none; each may cost a read."""
 
 
 class BlockType(IntEnum):
@@ -143,68 +147,119 @@ def scan_blocks(file: pa.NativeFile, size: int) -> list[LogBlock]:
     """
     blocks = []
     at = 0
+    source = _Source(file, size)
     while at < size:
-        block = _block_at(file, at, size)
+        block = _block_at(source, at)
         blocks.append(block)
         at = block.end
     return blocks
 
 
-def _block_at(file: pa.NativeFile, at: int, end: int) -> LogBlock:
-    peek = _read(file, at, min(_PEEK_BYTES, end - at))
-    if not _is_whole(file, peek, at, end):
-        return _torn(file, at, end)
-    _, size, version, kind = _PREFIX.unpack_from(peek)
+class _Source:
+    """A log file, of which the part that was read last is held: small blocks are not read one by one.
+
+    Args:
+        file: open for random access.
+        size: its bytes.
+    """
+
+    def __init__(self, file: pa.NativeFile, size: int) -> None:
+        self._file = file
+        self.size = size
+        self._held_from = 0
+        self._held = b""
+        self._false_starts = 0
+
+    def hold(self, at: int, size: int) -> bytes:
+        """Read bytes, up to the end of the file, and hold them."""
+        self._held = _read(self._file, at, min(size, self.size - at))
+        self._held_from = at
+        return self._held
+
+    def take(self, at: int, size: int, *, ahead: bool = True) -> bytes:
+        """Return bytes, fewer at the end of the file.
+
+        Args:
+            at: where they start.
+            size: how many.
+            ahead: whether what follows is wanted next, so that more is read and held.
+        """
+        size = min(size, self.size - at)
+        start = at - self._held_from
+        if not 0 <= start <= len(self._held) - size:
+            if not ahead:
+                return _read(self._file, at, size)
+            self.hold(at, max(size, _PEEK_BYTES))
+            start = 0
+        return self._held[start : start + size]
+
+    def count_false_start(self, at: int) -> None:
+        """Note that no block starts where one seemed to.
+
+        Raises:
+            CorruptTableError: it happened too often.
+        """
+        self._false_starts += 1
+        if self._false_starts > _FALSE_STARTS_MAX:
+            raise CorruptTableError(
+                f"The log file has more than {_FALSE_STARTS_MAX} starts of blocks up to byte {at} that are"
+                f" not followed by a whole block; to repair the file, {REPAIR}."
+            )
+
+
+def _block_at(source: _Source, at: int) -> LogBlock:
+    if not _is_whole(source, at):
+        stop = _next_whole(source, at + 1)
+        return LogBlock(BlockType.CORRUPT, at, stop - at, at, stop - at)
+    _, size, version, kind = _PREFIX.unpack(source.take(at, _PREFIX.size))
     if version != FORMAT_VERSION or kind not in _KNOWN:
         raise UnsupportedError(
             f"The log block at byte {at} has format version {version} and type {kind}; "
             "this release reads format version 1."
         )
-    return _Header(file, at, _BODY_AT + size, peek).block(BlockType(kind))
+    return _Header(source, at, _BODY_AT + size).block(BlockType(kind))
 
 
 _KNOWN = frozenset(BlockType) - {BlockType.CORRUPT}
 
 
-def _is_whole(file: pa.NativeFile, peek: bytes, at: int, end: int) -> bool:
+def _is_whole(source: _Source, at: int) -> bool:
     """Tell whether a block starts here, repeats its size at its end, and something sound follows."""
-    if len(peek) < _PREFIX.size or not peek.startswith(MAGIC):
+    head = source.take(at, _PREFIX.size)
+    if len(head) < _PREFIX.size or not head.startswith(MAGIC):
         return False
-    size = _PREFIX.unpack_from(peek)[1]
+    size = _PREFIX.unpack(head)[1]
     block_end = at + _BODY_AT + size
-    if size < _SIZE_MIN or block_end > end:
+    if size < _SIZE_MIN or block_end > source.size:
         return False
-    tail_at = block_end - _TOTAL_BYTES
-    tail = _read(file, tail_at, min(_TOTAL_BYTES + len(MAGIC), end - tail_at))
+    tail = source.take(block_end - _TOTAL_BYTES, _TOTAL_BYTES + len(MAGIC), ahead=False)
     total = struct.unpack_from(">q", tail)[0]
     return bool(total == size + _SIZE_AT) and tail[_TOTAL_BYTES:] in (MAGIC, b"")
 
 
-def _torn(file: pa.NativeFile, at: int, end: int) -> LogBlock:
-    stop = _next_magic(file, at + 1, end)
-    return LogBlock(BlockType.CORRUPT, at, stop - at, at, stop - at)
-
-
-def _next_magic(file: pa.NativeFile, at: int, end: int) -> int:
-    while at < end:
-        window = _read(file, at, min(_WINDOW_BYTES, end - at))
-        found = window.find(MAGIC)
-        if found >= 0:
-            return at + found
-        if at + len(window) >= end:
+def _next_whole(source: _Source, at: int) -> int:
+    """Return where the next whole block starts, the end of the file where none does."""
+    while at < source.size:
+        window = source.hold(at, _WINDOW_BYTES)
+        found = window.find(_START)
+        while found >= 0:
+            if _is_whole(source, at + found):
+                return at + found
+            source.count_false_start(at + found)
+            found = window.find(_START, found + 1)
+        if at + len(window) >= source.size:
             break
-        at += len(window) - len(MAGIC) + 1
-    return end
+        at += len(window) - len(_START) + 1
+    return source.size
 
 
 class _Header:
-    """Reads the header of a whole block, fetching more of it when it outgrows the first look."""
+    """Reads the header of a whole block."""
 
-    def __init__(self, file: pa.NativeFile, offset: int, size: int, peek: bytes) -> None:
-        self._file = file
+    def __init__(self, source: _Source, offset: int, size: int) -> None:
+        self._source = source
         self._offset = offset
         self._size = size
-        self._bytes = peek[:size]
         self._at = _PREFIX.size
 
     def block(self, kind: BlockType) -> LogBlock:
@@ -238,14 +293,10 @@ class _Header:
             raise self._damaged("has a header that is not text") from error
 
     def _take(self, size: int) -> bytes:
-        stop = self._at + size
-        if size < 0 or stop > self._size:
+        if size < 0 or self._at + size > self._size:
             raise self._damaged("has a header that is longer than the block")
-        if stop > len(self._bytes):
-            want = min(max(stop, 2 * len(self._bytes)), self._size)
-            self._bytes += _read(self._file, self._offset + len(self._bytes), want - len(self._bytes))
-        taken = self._bytes[self._at : stop]
-        self._at = stop
+        taken = self._source.take(self._offset + self._at, size)
+        self._at += size
         return taken
 
     def _damaged(self, what: str) -> CorruptTableError:
