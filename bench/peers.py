@@ -51,6 +51,7 @@ class Peer:
 
 LOCAL_MOR, LOCAL_COW = "drawstring-mor", "drawstring-cow"
 SPARK_MOR, SPARK_COW = "drawstring-spark-mor", "drawstring-spark-cow"
+READ_ONLY = "hudi-rs-read"
 WITH_LOGS = "-with-logs"
 LARGE_SLICE = "large-slice"
 SCALING_MOR, SCALING_COW = "drawstring-bucket-mor", "drawstring-simple-cow"
@@ -80,7 +81,7 @@ PEERS = (
     Peer("pyarrow-mor", "embedded", "mor", "floor.py", reads=LOCAL_MOR),
     Peer("pyarrow-cow", "embedded", "cow", "floor.py", reads=LOCAL_COW),
     Peer("delta-rs", "embedded", "cow", "delta_rs.py", module="deltalake"),
-    Peer("hudi-rs-read", "embedded", "mor", "hudi_rs.py", reads=LOCAL_MOR, module="hudi"),
+    Peer(READ_ONLY, "embedded", "mor", "hudi_rs.py", reads=LOCAL_MOR, module="hudi"),
     Peer("hudi-rs-rc-mor", "embedded", "mor", "binary", ("mor",)),
     Peer("hudi-rs-rc-cow", "embedded", "cow", "binary", ("cow",)),
     Peer(LARGE_SLICE, "slice", "mor", "large_slice.py"),

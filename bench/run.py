@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import aims, curves, data, report
+from bench import aims, curves, data, report, summary
 from bench.peers import BY_NAME, PEERS, SUITES, Command, Missing, Peer, command
 from bench.results import Measured, Results
 from bench.watch import Watch
@@ -143,6 +143,8 @@ def _tell(options: argparse.Namespace, size: data.Size, results: Results, failed
     verdict = "All results agree." if not failed else f"Failed, or wrong results: {', '.join(failed)}."
     shown = "\n\n".join([*(part for part in parts if part), verdict])
     print(f"\n{shown}")
+    if options.summary:
+        report.put_into(options.summary, summary.text(results), "comparison")
     if options.markdown:
         report.put_into(options.markdown, shown, "results" if options.suite == "rides" else options.suite)
         if soak := results.soak():
@@ -179,6 +181,7 @@ def _arguments(words: list[str] | None) -> argparse.Namespace:
         "--go-on", action="store_true", help="take the results of peers that have some in --work already"
     )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="put the tables into a page too")
+    parser.add_argument("--summary", type=Path, metavar="FILE", help="put a few steps into a page")
     parser.add_argument(
         "--list", action="store_true", help="say which peers are ready, and why others are not"
     )
