@@ -28,7 +28,8 @@ class Watch:
         """
         self._pid = pid
         self._task = task
-        self._lock = threading.Lock()
+        self._looking = threading.Lock()
+        self._measuring = threading.Lock()
         self._resident_peak = 0
         self._peak = 0
         self._processor = ProcessorTime(pid)
@@ -40,7 +41,7 @@ class Watch:
     def begin(self) -> None:
         """Forget the peak and the processor time: a step begins."""
         self._began_seconds = self._used_seconds()
-        with self._lock:
+        with self._measuring:
             self._resident_peak = self._peak = 0
         self._sample()
 
@@ -54,7 +55,7 @@ class Watch:
     def peak_mb(self) -> int:
         """Return the peak since the step began, in megabytes."""
         self._sample()
-        with self._lock:
+        with self._measuring:
             return self._peak // 1_000_000
 
     def stop(self) -> None:
@@ -67,22 +68,20 @@ class Watch:
             self._sample()
 
     def _used_seconds(self) -> float | None:
-        with self._lock:
+        with self._looking:
             return self._processor.see(steady(self._pid))
 
     def _sample(self) -> None:
-        with self._lock:
+        with self._looking:
             running = processes()
             self._processor.see(running)
-        resident = self._watched(running)
-        total = sum(resident.values())
-        with self._lock:
-            if total <= self._resident_peak * _GROWTH:
-                return
-            self._resident_peak = total
-        measured = sum(proportional_bytes(pid, size) for pid, size in resident.items())
-        with self._lock:
-            self._peak = max(self._peak, measured)
+        with self._measuring:
+            resident = self._watched(running)
+            total = sum(resident.values())
+            if total > self._resident_peak * _GROWTH:
+                self._resident_peak = total
+                measured = sum(proportional_bytes(pid, size) for pid, size in resident.items())
+                self._peak = max(self._peak, measured)
 
     def _watched(self, running: Seen) -> dict[int, int]:
         """Return the resident bytes of the processes whose memory counts."""
