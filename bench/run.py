@@ -144,7 +144,7 @@ def _tell(options: argparse.Namespace, size: data.Size, results: Results, failed
     shown = "\n\n".join([*(part for part in parts if part), verdict])
     print(f"\n{shown}")
     if options.summary:
-        report.put_into(options.summary, summary.text(results), "comparison")
+        report.put_into(options.summary, summary.text(results, size), "comparison")
     if options.markdown:
         report.put_into(options.markdown, shown, "results" if options.suite == "rides" else options.suite)
         if soak := results.soak():

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench import peers
+from bench.data import Size
 from bench.report import markdown
 from bench.results import Results
 
 PEAK = "peak memory"
-UPSERT = "upsert 100,000 updates and 20,000 inserts"
+LOAD = "load {size.rows:,} rows"
+UPSERT = "upsert {size.updates:,} updates and {size.inserts:,} inserts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Short:
     Attributes:
         head: above the rows.
         columns: for each column its head, the peer, and the peer that has the steps of copy on write.
-        rows: for each row its head, the step, and whether it is one of copy on write.
+        rows: for each row its head, with places for sizes, the step, and whether it is one of copy on write.
     """
 
     head: str
@@ -39,7 +41,7 @@ TABLES = (
             "Paimon 0.9": ("paimon", ""),
         },
         (
-            ("load 1,000,000 rows (the session's first job)", "bulk_insert", False),
+            (f"{LOAD} (the session's first job)", "bulk_insert", False),
             ("the same from a bare Parquet file", "bulk_insert_bare", False),
             (UPSERT, "upsert", False),
             ("the same, copy on write", "upsert", True),
@@ -62,7 +64,7 @@ TABLES = (
             "pyarrow, the same files (cow)": ("pyarrow-cow", ""),
         },
         (
-            ("load 1,000,000 rows", "bulk_insert", False),
+            (LOAD, "bulk_insert", False),
             (UPSERT, "upsert", False),
             ("read all commits, 3 columns", "snapshot", False),
             ("what changed since the load", "incremental", False),
@@ -72,16 +74,16 @@ TABLES = (
 )
 
 
-def text(results: Results) -> str:
-    """Return both tables, as far as their peers took part."""
-    return "\n\n".join(filled for table in TABLES if (filled := _filled(results, table)))
+def text(results: Results, size: Size) -> str:
+    """Return both tables, as far as their peers took part in a run of that size."""
+    return "\n\n".join(filled for table in TABLES if (filled := _filled(results, size, table)))
 
 
-def _filled(results: Results, table: Short) -> str:
+def _filled(results: Results, size: Size, table: Short) -> str:
     ran = set(results.peers())
     columns = {head: names for head, names in table.columns.items() if ran & set(names)}
     rows = [
-        [head, *(_cell(results, names[is_cow], step) for names in columns.values())]
+        [head.format(size=size), *(_cell(results, names[is_cow], step) for names in columns.values())]
         for head, step, is_cow in table.rows
     ]
     return markdown([table.head, *columns], [row for row in rows if any(row[1:])]) if columns else ""

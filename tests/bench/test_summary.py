@@ -25,7 +25,8 @@ def test_seconds_and_processor_time_of_each_peer_come_into_its_column() -> None:
             ("drawstring-spark-cow", "upsert_1", 4.2, 7.0),
             ("hudi-cow-bloom", "upsert_1", 25.0, 40.0),
             ("hudi-mor-bucket", "bulk_insert", 41.55, None),
-        )
+        ),
+        data.Size(),
     )
     head, _, load, upsert, point = shown.splitlines()
     assert [cell.strip() for cell in head.split("|")][1:4] == [
@@ -43,9 +44,10 @@ def test_seconds_and_processor_time_of_each_peer_come_into_its_column() -> None:
 
 
 def test_peers_that_did_not_run_have_no_column() -> None:
-    shown = summary.text(run_of(("delta-rs", "bulk_insert", 1.2, 2.0)))
+    shown = summary.text(run_of(("delta-rs", "bulk_insert", 1.2, 2.0)), data.Size(rows=2000))
     assert shown.splitlines()[0].count("|") == 3
-    assert "| peak memory, MB     |           500 |" in shown
+    assert "| load 2,000 rows | 1.2 (2.0 cpu) |" in shown
+    assert "| peak memory, MB |           500 |" in shown
 
 
 def test_only_peers_that_exist_have_columns() -> None:
