@@ -124,6 +124,13 @@ def test_a_peer_without_its_program_says_what_to_set(monkeypatch: pytest.MonkeyP
     assert "BENCH_HUDI_RS_BINARY" in able.why
 
 
+def test_peers_keep_compiled_modules_whatever_the_caller_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    able = command(BY_NAME["drawstring-mor"], Path("data"), Path("tables"))
+    assert isinstance(able, Command)
+    assert "PYTHONDONTWRITEBYTECODE" not in able.env
+
+
 def test_every_peer_has_its_script() -> None:
     scripts = Path(data.__file__).parent / "scripts"
     assert [
