@@ -11,7 +11,6 @@ from bench.results import Results
 
 SPARK_PEERS = ("delta-dv", "iceberg-mor", "paimon")
 SERVICES_PEERS = ("delta", "iceberg", "paimon")
-READ_ONLY = "hudi-rs-read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ def aims() -> Iterator[Aim]:
         yield Aim(peers.LOCAL_MOR, step, ("hudi-rs-rc-mor",), 1.0)
         yield Aim(peers.LOCAL_COW, step, ("hudi-rs-rc-cow",), 1.0)
     for step in ("snapshot", "snapshot_all", "incremental"):
-        yield Aim(peers.LOCAL_MOR, step, (READ_ONLY,), 1.0)
+        yield Aim(peers.LOCAL_MOR, step, (peers.READ_ONLY,), 1.0)
     for ours, hudi in ((peers.SCALING_MOR, "hudi-bucket-mor"), ("drawstring-bloom-cow", "hudi-bloom-cow")):
         for step in STEPS:
             yield Aim(ours, step, (hudi,), 5.0)

@@ -13,6 +13,8 @@ from scripts import jdk
 ROOT = Path(__file__).parents[1]
 SCRIPTS = Path(__file__).parent / "scripts"
 SPARK35_NEWEST_JDK = 21
+NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+"""Where this is set, each Python worker compiles all modules anew: about a second and a half each."""
 
 HUDI = ("org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0",)
 DELTA = ("io.delta:delta-spark_2.12:3.3.2", "io.delta:delta-storage:3.3.2")
@@ -51,6 +53,7 @@ class Peer:
 
 LOCAL_MOR, LOCAL_COW = "drawstring-mor", "drawstring-cow"
 SPARK_MOR, SPARK_COW = "drawstring-spark-mor", "drawstring-spark-cow"
+READ_ONLY = "hudi-rs-read"
 WITH_LOGS = "-with-logs"
 LARGE_SLICE = "large-slice"
 SCALING_MOR, SCALING_COW = "drawstring-bucket-mor", "drawstring-simple-cow"
@@ -80,7 +83,7 @@ PEERS = (
     Peer("pyarrow-mor", "embedded", "mor", "floor.py", reads=LOCAL_MOR),
     Peer("pyarrow-cow", "embedded", "cow", "floor.py", reads=LOCAL_COW),
     Peer("delta-rs", "embedded", "cow", "delta_rs.py", module="deltalake"),
-    Peer("hudi-rs-read", "embedded", "mor", "hudi_rs.py", reads=LOCAL_MOR, module="hudi"),
+    Peer(READ_ONLY, "embedded", "mor", "hudi_rs.py", reads=LOCAL_MOR, module="hudi"),
     Peer("hudi-rs-rc-mor", "embedded", "mor", "binary", ("mor",)),
     Peer("hudi-rs-rc-cow", "embedded", "cow", "binary", ("cow",)),
     Peer(LARGE_SLICE, "slice", "mor", "large_slice.py"),
@@ -179,7 +182,7 @@ def command(peer: Peer, data: Path, tables: Path) -> Command | Missing:
     """Return how to start a peer, or what it lacks."""
     if peer.script == "binary":
         return _binary(peer, data, tables)
-    env = dict(os.environ)
+    env = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
     if peer.module == "pyspark" or peer.jars:
         home = jdk.find(newest=SPARK35_NEWEST_JDK) if peer.jars else jdk.find()
         if home is None:

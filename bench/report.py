@@ -1,4 +1,4 @@
-"""The tables: seconds, ratios and peak memory, in Markdown that also reads well in a terminal."""
+"""The tables: seconds, processor time, ratios and memory, in Markdown that also reads well in a terminal."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bench.results import LARGE_WRITES, Results
 
 TIMELINE_STEPS = ("open", "plan", "recent", "upsert", "plan_clean", "schedule")
 STEPS = (
-    "bulk_insert", "scan_base", "upsert", "late", "delete", "snapshot", "snapshot_2", "snapshot_all",
-    "project", "point", "incremental", "compact", "snapshot_compacted", "stream_base", "stream_merged",
-    "stream_3_columns", "new_rows", "groups_10", "groups_100", "groups_1000", "commits_10", "commits_100",
-    "commits_500",
+    "bulk_insert", "bulk_insert_bare", "scan_base", "upsert", "late", "delete", "snapshot", "snapshot_2",
+    "snapshot_all", "project", "point", "incremental", "compact", "snapshot_compacted", "stream_base",
+    "stream_merged", "stream_3_columns", "new_rows", "groups_10", "groups_100", "groups_1000", "commits_10",
+    "commits_100", "commits_500",
     *(f"{when}_{step}" for when in ("active", "archived") for step in TIMELINE_STEPS), "archive",
     "scan_flat", "cluster", "scan_clustered", "append_files", "compact_files", "write_group", "compact_group",
 )  # fmt: skip
@@ -49,30 +49,31 @@ HEADS = {
     "group": "One file group",
 }
 RIDES_NOTE = (
-    "Seconds, and in parentheses how many times drawstring's for the same kind of table on the same "
-    "engine:\nmor puts changes beside the rows, cow writes files anew. `upsert` is the median of the "
-    "batches."
+    "Seconds; in parentheses seconds of the processor (cpu), and how many times drawstring's seconds for the "
+    "same kind of\ntable on the same engine: mor puts changes beside the rows, cow writes files anew. "
+    "`upsert` is the median of the batches."
 )
 _INDEXES_NOTE = (
-    "Seconds, medians of the batches, and in parentheses how many times those of the first column."
+    "Seconds, medians of the batches; in parentheses those of the processor, and how many times the first "
+    "column's."
 )
 _SERVICES_NOTE = (
-    "Seconds, in parentheses how many times drawstring's; the peak is that of the steps in the table, of"
-    " each by itself."
+    "Seconds, in parentheses those of the processor, and how many times drawstring's; the peak is that of the"
+    " steps in the table, of each by itself."
 )
 NOTES = {
-    "scaling": "Seconds of one upsert, the median of three.",
+    "scaling": "Seconds of one upsert, in parentheses those of the processor; medians of three.",
     "indexes": _INDEXES_NOTE,
     "indexes-spark": _INDEXES_NOTE,
-    "indexes-hudi": "Hudi's in parentheses: how many times drawstring's with the same index.",
+    "indexes-hudi": "Hudi's are compared with drawstring's of the same index.",
     "services": _SERVICES_NOTE,
     "files": _SERVICES_NOTE,
     "group": _SERVICES_NOTE,
-    "timeline": "Seconds, the median of three; `archive` once.",
+    "timeline": "Seconds, in parentheses those of the processor; medians of three, `archive` once.",
     "soak": "Files are those in the table's folder, all of them; a snapshot is read after every 20th batch.",
     "memory": (
-        "Seconds, the peak, and the files written, those of the hot partition in parentheses. The peak is "
-        "that of the process,\non Spark that of its largest Python worker."
+        "Seconds, those of the processor, the peak, and the files written, those of the hot partition in "
+        "parentheses. The peak is\nthat of the process, on Spark that of its largest Python worker."
     ),
 }
 
@@ -123,17 +124,23 @@ def _head(peer: str) -> str:
 
 
 def _cell(results: Results, peer: str, step: str) -> str:
-    if large := results.large_write(peer, step):
-        files = f"{large.result['files']} files ({large.result['hot']})"
-        return f"{large.seconds:.1f} s, {large.peak_mb:,} MB, {files}"
-    seconds = results.seconds(peer, step)
+    seconds, used = results.seconds(peer, step), results.processor_seconds(peer, step)
     if seconds is None:
         return ""
+    notes = [] if used is None else [f"{used:.{1 if used >= 10 else 2}f} cpu"]
+    if large := results.large_write(peer, step):
+        files = f"{large.result['files']} files ({large.result['hot']})"
+        return f"{_noted(f'{seconds:.1f} s', notes)}, {large.peak_mb:,} MB, {files}"
     known = peers.BY_NAME[peer]
     ours = known.beside or OURS[known.engine, known.kind]
     base = results.seconds(ours, step)
-    ratio = f" ({seconds / base:.1f}x)" if base and peer != ours else ""
-    return f"{seconds:.2f}{ratio}"
+    if base and peer != ours:
+        notes.append(f"{seconds / base:.1f}x")
+    return _noted(f"{seconds:.2f}", notes)
+
+
+def _noted(text: str, notes: Sequence[str]) -> str:
+    return f"{text} ({', '.join(notes)})" if notes else text
 
 
 def _size(results: Results, peer: str, what: str) -> str:

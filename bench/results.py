@@ -20,19 +20,27 @@ SLICE_COPIES = 10
 PEAK_MB_MAX = 1073
 """What reading a large slice may take, and a large write besides its batch: 1 GiB."""
 MEDIANS = ("upsert", "new_rows")
-"""Steps that are done several times."""
+"""Steps that are done several times, with a number after the name."""
 LARGE_WRITES = ("update_all_files", "hot_bulk_insert", "hot_insert", "hot_upsert_cow", "hot_upsert_bucket")
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One step of one peer; seconds, peak megabytes and what it returned."""
+    """One step of one peer.
+
+    Attributes:
+        seconds: by the clock.
+        peak_mb: memory of its processes, in megabytes.
+        result: what it returned.
+        processor_seconds: of all its processes; None where nobody knows.
+    """
 
     peer: str
     step: str
     seconds: float
     peak_mb: int
     result: Any
+    processor_seconds: float | None = None
 
 
 @dataclass
@@ -52,12 +60,22 @@ class Results:
         return list(dict.fromkeys(step.peer for step in self.steps))
 
     def seconds(self, peer: str, step: str) -> float | None:
-        """Return how long a step took; of those that are done several times (`MEDIANS`) the median."""
+        """Return how long a step took, the median if it was done several times; None if it was not done."""
+        times = [one.seconds for one in self._all_of(peer, step)]
+        return statistics.median(times) if times else None
+
+    def processor_seconds(self, peer: str, step: str) -> float | None:
+        """Return the processor time of a step like its seconds; None where it is not known."""
+        times = [one.processor_seconds for one in self._all_of(peer, step)]
+        known = [seconds for seconds in times if seconds is not None]
+        return statistics.median(known) if known and len(known) == len(times) else None
+
+    def _all_of(self, peer: str, step: str) -> list[Measured]:
+        """Return a step as often as it was done; those of `MEDIANS` have numbers."""
         of_peer = [one for one in self.steps if one.peer == peer]
         if step in MEDIANS:
-            times = [one.seconds for one in of_peer if one.step.startswith(f"{step}_")]
-            return statistics.median(times) if times else None
-        return next((one.seconds for one in of_peer if one.step == step), None)
+            return [one for one in of_peer if one.step.startswith(f"{step}_")]
+        return [one for one in of_peer if one.step == step]
 
     def peak_mb(self, peer: str, step: str = "") -> int | None:
         """Return the peak of a peer's step, or the largest of all its steps."""

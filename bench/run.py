@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import aims, curves, data, report
+from bench import aims, curves, data, report, summary
 from bench.peers import BY_NAME, PEERS, SUITES, Command, Missing, Peer, command
 from bench.results import Measured, Results
 from bench.watch import Watch
@@ -94,8 +94,7 @@ def _run_peer(peer: Peer, able: Command, work: Path, results: Results) -> bool:
         try:
             for measured in _steps(peer.name, process, watch):
                 results.steps.append(measured)
-                told = f"{measured.seconds:8.2f} s {measured.peak_mb:7,} MB"
-                _say(f"{peer.name:24} {measured.step:20} {told}")
+                _say(f"{peer.name:24} {measured.step:20} {_told(measured)}")
             code = process.wait()
         finally:
             watch.stop()
@@ -112,15 +111,22 @@ def _run_peer(peer: Peer, able: Command, work: Path, results: Results) -> bool:
 
 
 def _steps(name: str, process: subprocess.Popen[str], watch: Watch) -> Iterator[Measured]:
-    """Yield what a peer tells of its steps, with the memory seen meanwhile."""
+    """Yield what a peer tells of its steps, with the processor time and the memory seen meanwhile."""
     assert process.stdout is not None
     for line in process.stdout:
         told = _json(line)
         if "begin" in told:
             watch.begin()
         elif "step" in told:
-            yield Measured(name, told["step"], told["s"], watch.peak_mb(), told.get("result"))
+            used = watch.processor_seconds()  # first of all: the peer goes on
+            yield Measured(name, told["step"], told["s"], watch.peak_mb(), told.get("result"), used)
             watch.begin()
+
+
+def _told(one: Measured) -> str:
+    """Return what the terminal shows of a step."""
+    used = "" if one.processor_seconds is None else f"{one.processor_seconds:8.2f} cpu"
+    return f"{one.seconds:8.2f} s {used:12} {one.peak_mb:7,} MB"
 
 
 def _json(line: str) -> dict[str, Any]:
@@ -137,6 +143,8 @@ def _tell(options: argparse.Namespace, size: data.Size, results: Results, failed
     verdict = "All results agree." if not failed else f"Failed, or wrong results: {', '.join(failed)}."
     shown = "\n\n".join([*(part for part in parts if part), verdict])
     print(f"\n{shown}")
+    if options.summary:
+        report.put_into(options.summary, summary.text(results, size), "comparison")
     if options.markdown:
         report.put_into(options.markdown, shown, "results" if options.suite == "rides" else options.suite)
         if soak := results.soak():
@@ -173,6 +181,7 @@ def _arguments(words: list[str] | None) -> argparse.Namespace:
         "--go-on", action="store_true", help="take the results of peers that have some in --work already"
     )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="put the tables into a page too")
+    parser.add_argument("--summary", type=Path, metavar="FILE", help="put a few steps into a page")
     parser.add_argument(
         "--list", action="store_true", help="say which peers are ready, and why others are not"
     )

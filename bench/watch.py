@@ -1,4 +1,4 @@
-"""Peak memory of a process and all below it, sampled from outside while it runs.
+"""Peak memory and processor time of a process and all below it, seen from outside while it runs.
 
 Python workers of Spark share pages with the process that forked them, so resident sizes (RSS) count
 some pages several times. Their proportional sizes (PSS) do not, but are dear to ask for: they are
@@ -7,15 +7,13 @@ read only when the sum of the resident sizes has grown. Without /proc the sum of
 
 from __future__ import annotations
 
-import os
-import subprocess
 import threading
-from pathlib import Path
+
+from bench.processes import below, command_line, processes, proportional_bytes
+from bench.processor import ProcessorTime, Seen, steady
 
 INTERVAL_SECONDS = 0.1
 _GROWTH = 1.02
-_PROC = Path("/proc")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Watch:
@@ -30,23 +28,34 @@ class Watch:
         """
         self._pid = pid
         self._task = task
-        self._lock = threading.Lock()
+        self._looking = threading.Lock()
+        self._measuring = threading.Lock()
         self._resident_peak = 0
         self._peak = 0
+        self._processor = ProcessorTime(pid)
+        self._began_seconds: float | None = 0.0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def begin(self) -> None:
-        """Forget the peak: a step begins."""
-        with self._lock:
+        """Forget the peak and the processor time: a step begins."""
+        self._began_seconds = self._used_seconds()
+        with self._measuring:
             self._resident_peak = self._peak = 0
         self._sample()
+
+    def processor_seconds(self) -> float | None:
+        """Return the processor time used since the step began, None where nobody knows."""
+        used = self._used_seconds()
+        if used is None or self._began_seconds is None:
+            return None
+        return round(max(0.0, used - self._began_seconds), 3)
 
     def peak_mb(self) -> int:
         """Return the peak since the step began, in megabytes."""
         self._sample()
-        with self._lock:
+        with self._measuring:
             return self._peak // 1_000_000
 
     def stop(self) -> None:
@@ -58,73 +67,26 @@ class Watch:
         while not self._stop.wait(INTERVAL_SECONDS):
             self._sample()
 
+    def _used_seconds(self) -> float | None:
+        with self._looking:
+            return self._processor.see(steady(self._pid))
+
     def _sample(self) -> None:
-        resident = tree(self._pid)
-        if self._task:
-            tasks = {pid: size for pid, size in resident.items() if self._task in command_line(pid)}
-            resident = dict(sorted(tasks.items(), key=lambda each: each[1])[-1:])
-        total = sum(resident.values())
-        with self._lock:
-            if total <= self._resident_peak * _GROWTH:
-                return
-            self._resident_peak = total
-        measured = sum(proportional(pid, size) for pid, size in resident.items())
-        with self._lock:
-            self._peak = max(self._peak, measured)
+        with self._looking:
+            running = processes()
+            self._processor.see(running)
+        with self._measuring:
+            resident = self._watched(running)
+            total = sum(resident.values())
+            if total > self._resident_peak * _GROWTH:
+                self._resident_peak = total
+                measured = sum(proportional_bytes(pid, size) for pid, size in resident.items())
+                self._peak = max(self._peak, measured)
 
-
-def tree(pid: int) -> dict[int, int]:
-    """Return the resident bytes of a process and of all below it, by process id."""
-    parents, resident = _processes()
-    children: dict[int, list[int]] = {}
-    for child, parent in parents.items():
-        children.setdefault(parent, []).append(child)
-    found, todo = {}, [pid]
-    while todo:
-        at = todo.pop()
-        if at in resident:
-            found[at] = resident[at]
-        todo += children.get(at, [])
-    return found
-
-
-def proportional(pid: int, resident: int) -> int:
-    """Return the proportional bytes of a process, its resident bytes where they cannot be had."""
-    try:
-        for line in (_PROC / str(pid) / "smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        pass
-    return resident
-
-
-def command_line(pid: int) -> str:
-    """Return the words of a process, empty when it is gone."""
-    try:
-        return (_PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-    except OSError:
-        return ""
-
-
-def _processes() -> tuple[dict[int, int], dict[int, int]]:
-    """Return the parent and the resident bytes of every process."""
-    if not (_PROC / "self" / "stat").exists():
-        return _processes_by_ps()
-    parents, resident = {}, {}
-    for name in os.listdir(_PROC):
-        if name.isdigit():
-            try:
-                # The name in parentheses may have blanks; the fields after it are state and parent, and
-                # the 22nd is the resident size in pages.
-                fields = (_PROC / name / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents[int(name)], resident[int(name)] = int(fields[1]), int(fields[21]) * _PAGE
-    return parents, resident
-
-
-def _processes_by_ps() -> tuple[dict[int, int], dict[int, int]]:
-    told = subprocess.run(["ps", "-axo", "pid=,ppid=,rss="], capture_output=True, text=True, check=True)
-    rows = [tuple(map(int, line.split())) for line in told.stdout.splitlines()]
-    return {pid: parent for pid, parent, _ in rows}, {pid: size * 1024 for pid, _, size in rows}
+    def _watched(self, running: Seen) -> dict[int, int]:
+        """Return the resident bytes of the processes whose memory counts."""
+        resident = {pid: running[pid].resident_bytes for pid in below({self._pid}, running)}
+        if not self._task:
+            return resident
+        tasks = {pid: size for pid, size in resident.items() if self._task in command_line(pid)}
+        return dict(sorted(tasks.items(), key=lambda each: each[1])[-1:])

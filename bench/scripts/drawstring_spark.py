@@ -1,17 +1,26 @@
-"""drawstring on PySpark. usage: drawstring_spark.py DATA TABLE mor|cow"""
+"""drawstring on PySpark. usage: drawstring_spark.py DATA TABLE mor|cow [PHASE]
+
+    rides   the workload
+    bare    the load alone, from a bare Parquet file: the workers read it themselves (ADR 28)
+
+Each phase is a process of its own, so that either load is the first job of its session.
+"""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 
 from hudi_options import BEGIN, INCREMENTAL, completion_of_first, write_options
 from pyspark.sql import DataFrame
-from ride import Workload, run
+from ride import Workload, run, step
 from sparks import Reads, session
 
 import drawstring.spark
 
 INDEX = {"mor": "bucket", "cow": "simple"}
+PHASES = ("rides", "bare")
 
 
 class Peer(Reads):
@@ -53,7 +62,34 @@ class Peer(Reads):
         writer.option("hoodie.datasource.write.operation", operation).mode(mode).save(self.work.table)
 
 
-if __name__ == "__main__":
-    work = Workload(sys.argv[1], sys.argv[2])
+class Bare(Peer):
+    def landed(self, file: str) -> DataFrame:
+        return self.spark.read.parquet(file)
+
+
+def load_bare(work: Workload, kind: str) -> None:
+    """Load the base file as it is into a table that goes again."""
+    peer = Bare(work, kind)
+    peer.warm()
+    step("bulk_insert_bare", peer.bulk_insert, work.file("base"))
+    rows, expected = peer.rides().count(), work.facts["size"]["rows"]
+    assert rows == expected, f"{rows} rows instead of {expected}"
+    shutil.rmtree(work.table)
+
+
+def main(data: str, table: str, kind: str, phase: str = "") -> None:
+    """Do a phase in this process, or both in theirs."""
+    if not phase:
+        for each in PHASES:
+            subprocess.run([sys.executable, *sys.argv, each], check=True)
+        return
+    work = Workload(data, table if phase == "rides" else f"{table}-{phase}")
     work.fresh()
-    run(Peer(work, sys.argv[3]), work)
+    if phase == "rides":
+        run(Peer(work, kind), work)
+    else:
+        load_bare(work, kind)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

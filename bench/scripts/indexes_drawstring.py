@@ -48,7 +48,9 @@ class OnSpark(Keys):
         self._spark.range(0, cores, 1, cores).mapInArrow(lambda batches: batches, "id long").count()
 
     def write(self, operation: str, file: str) -> None:
-        writer = self._spark.read.parquet(file).write.format("hudi").options(**self._options)
+        from sparks import source
+
+        writer = source(self._spark, file).write.format("hudi").options(**self._options)
         mode = "overwrite" if operation == "bulk_insert" else "append"
         writer.option("hoodie.datasource.write.operation", operation).mode(mode).save(self._table)
 

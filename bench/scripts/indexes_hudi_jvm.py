@@ -9,7 +9,7 @@ from hudi_options import write_options
 from indexes import run
 from pyspark.sql import functions as F
 from ride import Workload
-from sparks import session
+from sparks import session, source
 
 
 class Peer:
@@ -20,7 +20,7 @@ class Peer:
         self._spark.range(1000).count()
 
     def write(self, operation: str, file: str) -> None:
-        writer = self._spark.read.parquet(file).write.format("hudi").options(**self._options)
+        writer = source(self._spark, file).write.format("hudi").options(**self._options)
         mode = "overwrite" if operation == "bulk_insert" else "append"
         writer.option("hoodie.datasource.write.operation", operation).mode(mode).save(self._table)
 

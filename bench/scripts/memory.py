@@ -66,13 +66,13 @@ def _create(path: str, rows: str, kind: str, properties: dict[str, str]) -> None
 
 
 def _write_on_spark(path: str, operation: str, rows: str) -> None:
-    from sparks import session
+    from sparks import session, source
 
     import drawstring.spark
 
     spark = session(None, SPARK_MEMORY)
     drawstring.spark.register(spark)
-    writer = spark.read.parquet(rows).write.format("hudi")
+    writer = source(spark, rows, "id").write.format("hudi")
     writer.option("hoodie.datasource.write.operation", operation).mode("append").save(path)
 
 

@@ -1,8 +1,8 @@
 """What one small upsert costs in a small table and in a large one, after few commits and after many.
 
 A table has so many partitions with one file group of 1,000 rows each. An upsert changes 250 rows in each of
-four partitions, so it touches four file groups however many there are. A step's seconds are the median of
-three upserts, the input file included; making the table is not timed. Standard library only.
+four partitions, so it touches four file groups however many there are. A step is done three times, by three
+upserts, the input file included; making the table is not timed. Standard library only.
 
 A peer is an object with `load(file, table)`, `upsert(file, table)` and `count(table)`, and may name the
 numbers of commits that it is asked for in `commits`: a peer that takes seconds for each stops earlier.
@@ -11,13 +11,11 @@ numbers of commits that it is asked for in `commits`: a peer that takes seconds 
 from __future__ import annotations
 
 import shutil
-import statistics
 import sys
-import time
 from pathlib import Path
 from typing import Protocol
 
-from ride import tell
+from ride import step
 
 COMMITS = (10, 100, 500)
 ROWS_OF_A_GROUP = 1000
@@ -55,18 +53,14 @@ class _Table:
         self._done = 0
         peer.load(str(data / f"groups_{groups}.parquet"), self._path)
 
-    def upserts_until(self, step: str, count: int) -> None:
-        """Upsert until there were so many, and tell what the last ones took."""
-        tell({"begin": step})
-        times: list[float] = []
+    def upserts_until(self, name: str, count: int) -> None:
+        """Upsert until there were so many, the last ones as steps."""
         while self._done < count:
             self._done += 1
-            times.append(self._upsert(str(self._data / f"small_{self._done}.parquet")))
+            file = str(self._data / f"small_{self._done}.parquet")
+            if self._done > count - UPSERTS_TIMED:
+                step(name, self._peer.upsert, file, self._path)
+            else:
+                self._peer.upsert(file, self._path)
         rows = self._peer.count(self._path)
-        assert rows == self._rows, f"{step}: {rows} rows instead of {self._rows}"
-        tell({"step": step, "s": round(statistics.median(times[-UPSERTS_TIMED:]), 3), "result": rows})
-
-    def _upsert(self, file: str) -> float:
-        began = time.perf_counter()
-        self._peer.upsert(file, self._path)
-        return time.perf_counter() - began
+        assert rows == self._rows, f"{name}: {rows} rows instead of {self._rows}"

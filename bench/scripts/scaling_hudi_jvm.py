@@ -7,7 +7,7 @@ import sys
 from hudi_jvm import CONF
 from hudi_options import write_options
 from scaling import KEY, ORDERING, PARTITION, run
-from sparks import session
+from sparks import session, source
 
 
 class Peer:
@@ -34,7 +34,7 @@ class Peer:
         return self._spark.read.format("hudi").load(table).count()
 
     def _write(self, file: str, table: str, operation: str, mode: str) -> None:
-        writer = self._spark.read.parquet(file).write.format("hudi").options(**self._options)
+        writer = source(self._spark, file, KEY).write.format("hudi").options(**self._options)
         writer.option("hoodie.datasource.write.operation", operation).mode(mode).save(table)
 
 

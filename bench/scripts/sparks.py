@@ -1,4 +1,4 @@
-"""What the peers on Spark share: the session and the aggregations."""
+"""What the peers on Spark share: the session, the source of their rows, and the aggregations."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+KEY_HEAD = 3
+KEY_LENGTH_MAX = 1000
 
 
 def session(jars: str | None, conf: dict[str, str]) -> SparkSession:
@@ -31,6 +34,17 @@ def session(jars: str | None, conf: dict[str, str]) -> SparkSession:
     return spark
 
 
+def source(spark: SparkSession, file: str, key: str = "ride_id") -> DataFrame:
+    """Return the rows of an input file as a pipeline hands them over: with a column that it computes.
+
+    The key is put together from two parts of itself. Its values stay, but Spark has to make them, whatever
+    the rows are for. So the source is not a bare file, which drawstring's Python workers would read
+    themselves (ADR 28).
+    """
+    parts = F.substring(key, 1, KEY_HEAD), F.substring(key, KEY_HEAD + 1, KEY_LENGTH_MAX)
+    return spark.read.parquet(file).withColumn(key, F.concat(*parts))
+
+
 class Reads:
     """The steps that read; a peer says how it opens its table."""
 
@@ -44,8 +58,8 @@ class Reads:
         raise NotImplementedError
 
     def landed(self, file: str) -> DataFrame:
-        """Return an input file."""
-        return self.spark.read.parquet(file)
+        """Return the rows of an input file."""
+        return source(self.spark, file)
 
     def totals(self) -> list[float]:
         rides = self.rides()

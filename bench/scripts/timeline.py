@@ -2,7 +2,7 @@
 
 A table of 20,000 rides is written, compacted and cleaned until its timeline repeats: five delta commits, a
 compaction, a clean. That stretch is copied backwards in time until there are 10,000 instants, all of them
-active. Each step is the median of three, in a process that has loaded what it needs. Then all that may go is
+active. Each step is done three times, in a process that has loaded what it needs. Then all that may go is
 archived, and the steps are done again.
 
     open              the table and its timeline
@@ -17,16 +17,14 @@ archived, and the steps are done again.
 from __future__ import annotations
 
 import shutil
-import statistics
 import sys
-import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from hudi_options import INDEXES, UNCOMPACTED
-from ride import tell
+from ride import step
 from soak import Soak, batch
 
 import drawstring
@@ -110,15 +108,10 @@ def _text(time: datetime) -> str:
 def measure(prefix: str, table: LongTimeline) -> None:
     """Do each step some times and tell."""
     for name, action in table.steps().items():
-        tell({"begin": f"{prefix}_{name}"})
-        times = []
         for _ in range(REPEATS):
-            began = time.perf_counter()
-            result = action()
-            times.append(time.perf_counter() - began)
+            result = step(f"{prefix}_{name}", action)
             if name == "schedule":
                 table.take_off_plan(result)
-        tell({"step": f"{prefix}_{name}", "s": round(statistics.median(times), 3), "result": result})
 
 
 def main(path: str) -> None:
@@ -127,10 +120,7 @@ def main(path: str) -> None:
     table = LongTimeline(path)
     table.lengthen(INSTANTS)
     measure("active", table)
-    tell({"begin": "archive"})
-    began = time.perf_counter()
-    moved = table.archive()
-    tell({"step": "archive", "s": round(time.perf_counter() - began, 3), "result": moved})
+    step("archive", table.archive)
     measure("archived", table)
 
 

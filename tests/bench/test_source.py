@@ -1,0 +1,36 @@
+"""What peers on Spark write: rows that Spark computes, so that no peer reads the file past it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench import data
+
+pytestmark = pytest.mark.spark
+
+
+def test_the_source_of_a_peer_has_the_rows_of_the_file_and_is_not_the_file(tmp_path: Path) -> None:
+    from bench.scripts.sparks import source
+    from drawstring.spark.parquet_input import parquet_input
+    from drawstring.spark.types import arrow_schema
+    from tests.spark.session import spark_session
+
+    spark = spark_session()
+    data.make(tmp_path, data.Size.of(1000, 1))
+    file = str(tmp_path / "base.parquet")
+    bare, computed = spark.read.parquet(file), source(spark, file)
+    assert computed.schema == bare.schema
+    assert computed.toArrow() == bare.toArrow()
+    assert parquet_input(bare, arrow_schema(bare.schema)) is not None
+    assert parquet_input(computed, arrow_schema(computed.schema)) is None
+    assert parquet_input(computed.select("ride_id"), arrow_schema(computed.select("ride_id").schema)) is None
+    plan = computed._jdf.queryExecution().optimizedPlan().toString()
+    assert plan.startswith("Project [concat(substring(ride_id"), plan
+
+
+def test_no_peer_on_spark_reads_a_file_in_another_way() -> None:
+    scripts = Path(data.__file__).parent / "scripts"
+    direct = {file.name for file in scripts.glob("*.py") if "read.parquet(" in file.read_text()}
+    assert direct == {"sparks.py", "drawstring_spark.py"}  # the latter for the load from a bare file
