@@ -90,7 +90,8 @@ def changes(
         spark: a classic session.
         path: the table's root.
         start: exclusive; a time or `earliest`; None for the newest commit up to `end` alone.
-        end: inclusive; None for now.
+        end: inclusive; None for now. A bound may also be the `_hoodie_commit_time` of a row: as start it
+            leaves that commit out, as end it takes it in.
         storage_options: options of the object store, as for `read`.
 
     Raises:
