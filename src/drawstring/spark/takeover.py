@@ -23,6 +23,7 @@ from drawstring.spark import functions
 from drawstring.spark.engine import classic
 from drawstring.spark.failures import surface_in_actions
 from drawstring.spark.source import DrawstringSource, HudiSource
+from drawstring.spark.views import follow_refreshes
 
 FORMATS: Final = frozenset({"hudi", "org.apache.hudi", "drawstring"})
 _MARK: Final = "spark.drawstring.registered"
@@ -214,7 +215,7 @@ class TableWriter(DataFrameWriter):
 
 
 def _take_over() -> None:
-    """Put the reader and the writer in place, once a process."""
+    """Put the reader, the writer and what follows refreshes in place, once a process."""
     if getattr(SparkSession.read.fget, "_drawstring", False):  # type: ignore[attr-defined]
         return
     own_read, own_write = SparkSession.read.fget, ClassicDataFrame.write.fget  # type: ignore[attr-defined]
@@ -229,6 +230,7 @@ def _take_over() -> None:
 
     read.__doc__, write.__doc__ = own_read.__doc__, own_write.__doc__
     read._drawstring = True  # type: ignore[attr-defined]
+    follow_refreshes(is_registered)
     SparkSession.read = property(read)  # type: ignore[assignment]
     ClassicDataFrame.write = property(write)  # type: ignore[assignment]
 
