@@ -138,6 +138,26 @@ def test_save_modes_mean_what_they_mean_for_hudi(session: SparkSession, tmp_path
     assert len(times(path)) == 2
 
 
+def test_partition_by_says_the_partitions_of_a_new_table_and_may_not_contradict_an_old_one(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "rides"
+    options = {key: value for key, value in KEYS.items() if "partitionpath" not in key}
+
+    def write(*columns: str) -> None:
+        writer = rides(session, 1).write.format("hudi").options(**options).mode("append")
+        writer.partitionBy(*columns).save(str(path))
+
+    write("city")
+    assert drawstring.open(path).config.partition_fields == ("city",)
+    write("city")
+    before = times(path)
+    for columns in (("ts",), ("city", "ts")):
+        with pytest.raises(InvalidError, match=f"partition path {','.join(columns)} but the table has city"):
+            write(*columns)
+    assert times(path) == before
+
+
 def test_a_mistake_loses_nothing(session: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "rides"
     save(rides(session, 1), path, "upsert")

@@ -18,7 +18,9 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.kinds import split_list, typed_columns
 from drawstring.config.option import text_of
+from drawstring.config.registry import OPTION_OF_KEY
 from drawstring.spark import functions
 from drawstring.spark.engine import classic
 from drawstring.spark.failures import surface_in_actions
@@ -180,7 +182,8 @@ class TableWriter(DataFrameWriter):
             raise InvalidError(
                 f"{self._laid_out} has no meaning for a table: leave it out", table=_path(path, self._given)
             )
-        functions.write(self._df, _path(path, self._given), options=self._table_options(), mode=self._mode)
+        root = _path(path, self._given)
+        functions.write(self._df, root, options=self._table_options(root), mode=self._mode)
 
     def saveAsTable(
         self,
@@ -206,11 +209,24 @@ class TableWriter(DataFrameWriter):
         if source is not None:
             self.format(source)
 
-    def _table_options(self) -> dict[str, str]:
-        """Return the options, `partitionBy` being the default of the partition path."""
+    def _table_options(self, path: str) -> dict[str, str]:
+        """Return the options, with the columns of `partitionBy` where no option names any.
+
+        Raises:
+            InvalidError: both name columns, and not the same ones.
+        """
         options = _without_path(self._given)
-        if self._partition_by:
-            options.setdefault(_PARTITION_BY, ",".join(self._partition_by))
+        if not self._partition_by:
+            return options
+        said = _partition_columns(options)
+        if said is None:
+            return {**options, _PARTITION_BY: ",".join(self._partition_by)}
+        if said != self._partition_by:
+            raise InvalidError(
+                f"partitionBy names {', '.join(self._partition_by)} and {_PARTITION_BY}"
+                f" {', '.join(said) or 'no column'}. Nothing was written: leave one of them out.",
+                table=path,
+            )
         return options
 
 
@@ -238,6 +254,13 @@ def _take_over() -> None:
 def _is_ours(source: str | None, spark: SparkSession) -> bool:
     name = source or spark.conf.get("spark.sql.sources.default", "parquet") or ""
     return name.lower() in FORMATS
+
+
+def _partition_columns(options: dict[str, str]) -> tuple[str, ...] | None:
+    """Return the partition columns that options name, None where there is no such option."""
+    known = OPTION_OF_KEY[_PARTITION_BY]
+    texts = [text for key, text in options.items() if key.lower() in known.keys]
+    return typed_columns(split_list(texts[0]))[0] if texts else None
 
 
 def _note(given: dict[str, str], key: str, value: Any) -> None:
