@@ -134,8 +134,9 @@ def write(
             `insert_overwrite_table`, `delete_partition` or `bootstrap`, for which the rows are those of the
             folder that the options name; by default what the options say, else `upsert`.
         options: Hudi's write options.
-        mode: what to do about a table that is there: `append` to it, `overwrite` it (put a new one
-            in its place, except for the `insert_overwrite` operations), `errorifexists`, `ignore`.
+        mode: what to do about a table that is there: `append` to it, `overwrite` it (put a new one in its
+            place; with operation `insert_overwrite_table` replace its rows; with `insert_overwrite`, where
+            Hudi drops the table, refuse), `errorifexists`, `ignore`.
         storage_options: options of the object store, as for `read`.
 
     Returns:
@@ -155,15 +156,27 @@ def write(
     asked = mode_of(mode)
     if found and asked == "ignore":
         return None
-    if found and asked == "error":
-        raise InvalidError("there is a table already: use mode append or overwrite", table=path)
+    if found:
+        _check_mode(asked, parsed.operation)
     if parsed.operation == "bootstrap":
         return target.bootstrap(parsed, options)
     rows = SparkRows.of(df)
-    if found and asked == "overwrite" and not parsed.operation.startswith("insert_overwrite"):
+    if found and asked == "overwrite" and parsed.operation != "insert_overwrite_table":
         return target.replace(df, rows, parsed, options)
     table = target.open() if found else target.create(rows.schema, parsed, options)
     return table.write(parsed.operation, rows, options)
+
+
+def _check_mode(mode: str, operation: str) -> None:
+    """Refuse save modes that say no clear thing about the table that is there."""
+    if mode == "error":
+        raise InvalidError("there is a table already: use mode append or overwrite")
+    if mode == "overwrite" and operation == "insert_overwrite":
+        raise InvalidError(
+            "Mode overwrite with operation insert_overwrite can mean all rows of the table (Hudi drops it) or"
+            " those in the partitions of the new rows. Nothing was written. Use mode append to replace the"
+            " partitions, or operation insert_overwrite_table to replace all rows."
+        )
 
 
 @naming
