@@ -115,6 +115,20 @@ def test_other_sessions_are_left_alone(session: SparkSession) -> None:
     assert type(session.read) is takeover.TableReader
 
 
+def test_each_session_of_an_application_can_be_registered(
+    df: DataFrame, session: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    df.write.format("hudi").options(**OPTIONS).save(path)
+    other = session.newSession()
+    for _ in range(2):
+        drawstring.spark.register(other)
+    assert other.read.format("hudi").load(path).count() == 3
+    other.sql(f"create temporary view rides using hudi options (path '{path}')")
+    assert other.sql("select count(*) from rides").first() == (3,)
+    assert type(session.newSession().read) is DataFrameReader
+
+
 def test_sessions_that_spark_clones_stay_registered(session: SparkSession) -> None:
     clone = SparkSession(session.sparkContext, session._jsparkSession.cloneSession())
     assert type(clone.range(1).write) is takeover.TableWriter

@@ -11,6 +11,8 @@ for each batch of a stream, keep it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -35,7 +37,7 @@ _PARTITION_BY: Final = "hoodie.datasource.write.partitionpath.field"
 def register(spark: SparkSession) -> None:
     """Make the formats `hudi` and `drawstring` work in a session, for DataFrames and in SQL.
 
-    Registering twice does nothing more.
+    Each session of an application has to be registered; registering one twice does nothing more.
 
     Args:
         spark: a classic session.
@@ -48,9 +50,25 @@ def register(spark: SparkSession) -> None:
     if session.conf.get(_MARK, None) == "true":
         return
     surface_in_actions()
-    session.dataSource.register(HudiSource)
-    session.dataSource.register(DrawstringSource)
+    with _active(session):
+        session.dataSource.register(HudiSource)
+        session.dataSource.register(DrawstringSource)
     session.conf.set(_MARK, "true")
+
+
+@contextmanager
+def _active(session: SparkSession) -> Iterator[None]:
+    """Make a session the active one of this thread, where Spark looks for sources of the same name."""
+    sessions = getattr(session.sparkContext._jvm, "org.apache.spark.sql.classic.SparkSession")
+    before = SparkSession.getActiveSession()
+    sessions.setActiveSession(session._jsparkSession)
+    try:
+        yield
+    finally:
+        if before is None:
+            sessions.clearActiveSession()
+        else:
+            sessions.setActiveSession(before._jsparkSession)
 
 
 def is_registered(spark: SparkSession) -> bool:
