@@ -26,6 +26,7 @@ NUMBERS = 6
 DROP = {"hoodie.datasource.write.insert.drop.duplicates": "true"}
 FAIL = {"hoodie.datasource.insert.dup.policy": "fail"}
 PARTIAL = {"drawstring.write.partial_update": "true"}
+NULLS = {"hoodie.write.set.null.for.missing.columns": "true"}
 SORTS = ("NONE", "GLOBAL_SORT", "PARTITION_SORT", "PARTITION_PATH_REPARTITION")
 
 
@@ -92,7 +93,8 @@ class Both:
         columns = {**self.kind.columns, **(ADDED if step.wide else {})}
         if verb != "delete":
             self.columns |= columns
-        result: CommitResult = getattr(self.table, verb)(self.give(table_of(rows, columns)), **options)
+        given = self.give(table_of(rows, columns))  # after wider rows they lack columns, which are null then
+        result: CommitResult = getattr(self.table, verb)(given, **NULLS, **options)
         return result
 
     def rows(self, step: Step, *, may_repeat: bool = False) -> list[Row]:

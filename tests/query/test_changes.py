@@ -17,6 +17,7 @@ from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidEr
 from drawstring.filegroups import log_history, log_records
 from drawstring.filegroups.cdc import read_task
 from drawstring.model.instant import time_of
+from tests.archiving import archive
 from tests.golden.cases import unpack
 from tests.histories import UNCOMPACTED
 
@@ -230,3 +231,46 @@ def test_changes_notice_what_is_lost(
     with pytest.raises(CorruptTableError) as caught:
         table.changes("earliest").to_arrow()
     assert caught.value.path == str(path.relative_to(table.uri))
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_commit_time_as_start_leaves_its_commit_out_and_as_end_takes_it_in(
+    version: int, tmp_path: Path
+) -> None:
+    table = created(tmp_path / "t", version, "COPY_ON_WRITE")
+    for number in (1, 2, 3):
+        write(table, (number, 1, f"v{number}"))
+    first, second, third = (write.requested for write in table.timeline.writes())
+    assert told(table, first) == [("i", None, "v2"), ("i", None, "v3")]
+    assert told(table, first, second) == [("i", None, "v2")]
+    assert told(table, second, third) == [("i", None, "v3")]
+    assert told(table, third) == []
+    assert table.changes(end=second).to_arrow()["ts_ms"].to_pylist() == [second]
+    assert table.changes(second, include_start=True).to_arrow()["ts_ms"].to_pylist() == [second, third]
+
+
+def test_ranges_by_commit_times_lose_no_write_that_ran_beside_another(tmp_path: Path) -> None:
+    table = created(tmp_path / "t", 9, "COPY_ON_WRITE")
+    for number in (1, 2, 3):
+        write(table, (number, 1, f"v{number}"))
+    first, second, third = table.timeline.writes()
+    # The first write ended after the third began, as writers at once do.
+    folder = tmp_path / "t/.hoodie/timeline"
+    late = str(int(third.completed or "") + 1)
+    (folder / f"{first.requested}_{first.completed}.commit").rename(
+        folder / f"{first.requested}_{late}.commit"
+    )
+    assert told(table, second.requested) == [("i", None, "v1"), ("i", None, "v3")]
+    assert told(table, "earliest", second.requested) == [("i", None, "v2")]
+    assert told(table, third.requested) == [("i", None, "v1")]
+
+
+def test_a_commit_time_of_the_archive_bounds_changes_as_well(tmp_path: Path) -> None:
+    table = created(tmp_path / "t", 9, "COPY_ON_WRITE")
+    for number in (1, 2, 3, 4):
+        write(table, (number, 1, f"v{number}"))
+    first, second, _, last = (write.requested for write in table.timeline.writes())
+    archive(table, 2)
+    assert told(table, second, last) == [("i", None, "v3"), ("i", None, "v4")]
+    with pytest.raises(InvalidError, match="archived"):
+        told(table, first, second)

@@ -173,6 +173,53 @@ def test_save_modes_mean_what_they_mean_for_hudi(session: SparkSession, tmp_path
     assert len(times(path)) == 2
 
 
+def test_partition_by_says_the_partitions_of_a_new_table_and_may_not_contradict_an_old_one(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "rides"
+    options = {key: value for key, value in KEYS.items() if "partitionpath" not in key}
+
+    def write(*columns: str) -> None:
+        writer = rides(session, 1).write.format("hudi").options(**options).mode("append")
+        writer.partitionBy(*columns).save(str(path))
+
+    write("city")
+    assert drawstring.open(path).config.partition_fields == ("city",)
+    write("city")
+    before = times(path)
+    for columns in (("ts",), ("city", "ts")):
+        with pytest.raises(InvalidError, match=f"partition path {','.join(columns)} but the table has city"):
+            write(*columns)
+    assert times(path) == before
+
+
+def test_an_overwrite_of_partitions_is_no_overwrite_of_the_table(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "rides"
+    save(rides(session, 1, 2), path, "insert_overwrite", "overwrite")
+    with pytest.raises(InvalidError, match=r"mode append.*insert_overwrite_table") as caught:
+        save(rides(session, 3, ts=2), path, "insert_overwrite", "overwrite")
+    assert caught.value.table == str(path)
+    assert load(session, path) == [(1, 1), (2, 1)]
+    save(rides(session, 3, ts=2), path, "insert_overwrite")
+    assert load(session, path) == [(2, 1), (3, 2)]
+
+
+def test_an_upsert_that_lacks_columns_is_refused(session: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "rides"
+    save(rides(session, 1).selectExpr("*", "'kept' as note"), path, "insert")
+    with pytest.raises(InvalidError, match="lack columns of the table: note"):
+        save(rides(session, 1, ts=2), path, "upsert")
+    more = {"drawstring.write.partial_update": "true"}
+    save(rides(session, 1, ts=2), path, "upsert", **more)
+    notes = session.read.format("hudi").load(str(path)).select("ts", "note")
+    assert notes.collect() == [(2, "kept")]
+    save(rides(session, 1, ts=3), path, "upsert", **{"hoodie.write.set.null.for.missing.columns": "true"})
+    notes = session.read.format("hudi").load(str(path)).select("ts", "note")
+    assert notes.collect() == [(3, None)]
+
+
 def test_a_mistake_loses_nothing(session: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "rides"
     save(rides(session, 1), path, "upsert")

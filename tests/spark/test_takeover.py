@@ -52,12 +52,21 @@ def test_settings_arrive_in_any_order(df: DataFrame, written: list[dict[str, Any
     assert written == [{"path": "/t", "mode": "append", "options": options}] * 3
 
 
-def test_an_option_says_the_partitions_rather_than_partition_by(
-    df: DataFrame, written: list[dict[str, Any]]
-) -> None:
-    key = "hoodie.datasource.write.partitionpath.field"
-    df.write.format("hudi").partitionBy("city").option(key, "ts").save("/t")
-    assert written == [{"path": "/t", "mode": "errorifexists", "options": {key: "ts"}}]
+def test_an_option_and_partition_by_say_the_same(df: DataFrame, written: list[dict[str, Any]]) -> None:
+    for key, text in (
+        ("hoodie.datasource.write.partitionpath.field", "city"),
+        ("HOODIE.table.partition.fields", " city "),
+        ("hoodie.datasource.write.partitionpath.field", "city:SIMPLE"),
+    ):
+        df.write.format("hudi").partitionBy("city").option(key, text).save("/t")
+        assert written.pop() == {"path": "/t", "mode": "errorifexists", "options": {key: text}}
+        for other in (["ts"], ["city", "ts"]):
+            with pytest.raises(InvalidError, match=r"partitionBy names .* Nothing was written") as caught:
+                df.write.format("hudi").partitionBy(other).option(key, text).save("/t")
+            assert caught.value.table == "/t"
+    with pytest.raises(InvalidError, match="no column"):
+        df.write.format("hudi").partitionBy("city").option(key, "").save("/t")
+    assert written == []
 
 
 def test_values_arrive_as_texts(df: DataFrame, written: list[dict[str, Any]]) -> None:
@@ -104,6 +113,20 @@ def test_other_sessions_are_left_alone(session: SparkSession) -> None:
     assert type(other.read) is DataFrameReader
     assert type(other.range(1).write) is DataFrameWriter
     assert type(session.read) is takeover.TableReader
+
+
+def test_each_session_of_an_application_can_be_registered(
+    df: DataFrame, session: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    df.write.format("hudi").options(**OPTIONS).save(path)
+    other = session.newSession()
+    for _ in range(2):
+        drawstring.spark.register(other)
+    assert other.read.format("hudi").load(path).count() == 3
+    other.sql(f"create temporary view rides using hudi options (path '{path}')")
+    assert other.sql("select count(*) from rides").first() == (3,)
+    assert type(session.newSession().read) is DataFrameReader
 
 
 def test_sessions_that_spark_clones_stay_registered(session: SparkSession) -> None:

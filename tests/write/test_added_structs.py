@@ -16,6 +16,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.table import Table
 from tests.write.test_operations import COW, MOR
 
+NULLS = {"hoodie.write.set.null.for.missing.columns": "true"}
 OLD = pa.schema([pa.field("id", pa.string(), nullable=False), ("ts", pa.int64())])
 PAIR = pa.struct([pa.field("a", pa.int32(), nullable=False), ("b", pa.string())])
 A = {"a": 1, "b": "x"}
@@ -67,7 +68,7 @@ def test_rows_from_before_a_struct_are_rewritten_and_merged(
     table.upsert(given(OLD, ("a", 1), ("b", 1), ("c", 1)))
     table.upsert(given(new, ("d", 1, more), ("a", 2, None)), **options)
     assert held(table) == {"a": None, "b": None, "c": None, "d": more}
-    table.upsert(given(OLD, ("c", 2)), **options)
+    table.upsert(given(OLD, ("c", 2)), **options, **NULLS)
     table.upsert(given(new, ("b", 2, more)), **options)
     if table_type == MOR:
         table.compact()
@@ -86,7 +87,7 @@ def test_a_struct_below_a_null_one_may_grow(table_type: str) -> None:
     after = {"s": {**A, "c": A}, "t": "t"}
     table.upsert(given(OLD.append(pa.field("more", grown)), ("c", 1, after), ("d", 1, None)))
     if table_type == MOR:
-        table.upsert(given(OLD, ("d", 2)))
+        table.upsert(given(OLD, ("d", 2)), **NULLS)
         table.compact()
     before = {"s": {**A, "c": None}, "t": "t"}
     assert held(table) == {"a": None, "b": before, "c": after, "d": None}

@@ -338,7 +338,8 @@ def test_columns_grow_at_any_depth_and_widen(table_type: str, options: dict[str,
     wide = {"id": "b", "n": 2**40, "place": {"name": "y", "zip": 7}, "extra": dt.date(2024, 1, 1)}
     table.upsert(pa.Table.from_pylist([wide], new), **options)
     table.upsert(
-        pa.Table.from_pylist([{"id": "c", "n": 3}], pa.schema([("id", pa.string()), ("n", pa.int32())]))
+        pa.Table.from_pylist([{"id": "c", "n": 3}], pa.schema([("id", pa.string()), ("n", pa.int32())])),
+        **{"hoodie.write.set.null.for.missing.columns": "true"},
     )
 
     def found(**how: Any) -> dict[str, dict[str, Any]]:

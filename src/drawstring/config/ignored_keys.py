@@ -25,7 +25,6 @@ _LOCKS: Final = "drawstring brings its own lock"
 _MONITORING: Final = "what writes did is told to listeners (drawstring.add_listener)"
 _SYNC: Final = "catalogs are not synchronised"
 _STREAMER: Final = "it is about Hudi's ingestion application"
-_SCHEMA: Final = "missing nullable columns are always filled with null"
 
 IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.archive.": _ARCHIVING,
@@ -113,7 +112,6 @@ IGNORED_KEYS: Final[Mapping[str, str]] = {
     "hoodie.block.writes.on.speculative.execution": _TUNING,
     "hoodie.combine.before.delete": "a delete of one key twice is one delete",
     "hoodie.datasource.partition_extractor_class": _SYNC,
-    "hoodie.datasource.write.reconcile.schema": _SCHEMA,
     "hoodie.datasource.write.row.writer.enable": _TUNING,
     "hoodie.delete.shuffle.parallelism": _TUNING,
     "hoodie.enable.data.skipping": _METADATA,
@@ -143,7 +141,6 @@ IGNORED_KEYS: Final[Mapping[str, str]] = {
     "hoodie.write.merge.handle.class": _TUNING,
     "hoodie.write.num.retries.on.conflict.failures": _LOCKS,
     "hoodie.write.record.positions": _TUNING,
-    "hoodie.write.set.null.for.missing.columns": _SCHEMA,
     "hoodie.write.tagged.record.storage.level": _TUNING,
     "hoodie.write.track.event.time.watermark": _TUNING,
     "hoodie.writestatus.class": _TUNING,

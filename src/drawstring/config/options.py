@@ -138,6 +138,7 @@ class WriteOptions:
     bootstrap: Bootstrap
     ttl: PartitionTtl
     partial_update: bool
+    null_for_missing: bool
     partial_merges: bool
     allow_empty_commit: bool
     combine_before_insert: bool

@@ -212,6 +212,15 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         field="partial_update",
     ),
     Option(
+        "hoodie.write.set.null.for.missing.columns",
+        "Whether rows may lack columns of the table, which are null in them then; such rows are refused"
+        " otherwise, as an upsert would write the nulls over values.",
+        kind=Kind.FLAG,
+        default=False,
+        alternatives=("hoodie.datasource.write.reconcile.schema",),
+        field="null_for_missing",
+    ),
+    Option(
         "hoodie.spark.sql.merge.into.partial.updates",
         "Whether updates and merges write log blocks with the columns that they set alone, in MERGE_ON_READ"
         " tables of version 8 and later that go by event time. Off by default, unlike in Hudi, for over a"

@@ -53,7 +53,7 @@ def changes_scan(facts: TableFacts, asked: RangeSpec, *, threads: int | None = N
         UnsupportedError: the table keeps no commit times.
     """
     check_commit_times(facts)
-    return changes_of(facts, find_range(facts, asked), threads=threads)
+    return changes_of(facts, find_range(facts, replace(asked, names_commits=True)), threads=threads)
 
 
 def changes_of(facts: TableFacts, found: CommitRange, *, threads: int | None = None) -> Scan:

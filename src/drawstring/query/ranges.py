@@ -5,13 +5,16 @@
     end only          the newest write up to the end; compaction and clustering are none
     neither           the newest write
 
+A bound of a change query may also be the commit time of a row, which is the requested time of a write: as
+start it leaves that write out, as end it takes it in (Hudi's change queries go by requested times alone).
+
 In version 6 a write may complete after one that was requested later: a hole, which a query by requested
 times would skip for good once it has passed it. What to do about holes is the caller's choice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
@@ -45,6 +48,7 @@ class RangeSpec:
         include_start: whether writes of the very start are in the range.
         holes: what to do about holes.
         full_scan: whether the whole table may be read when files of the range are gone.
+        names_commits: whether a bound that is the requested time of a write stands for that write.
     """
 
     start: Time | None = None
@@ -52,6 +56,34 @@ class RangeSpec:
     include_start: bool = False
     holes: Holes = Holes.FAIL
     full_scan: bool = True
+    names_commits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """Which writes a range takes.
+
+    Attributes:
+        start: exclusive.
+        end: inclusive; None for no end.
+        after: requested time of a write that is left out, though it completed after the start.
+        until: requested time of a write that is taken in, though it completed after the end.
+        time_of: the time of a write.
+    """
+
+    start: str
+    end: str | None
+    after: str | None
+    until: str | None
+    time_of: Callable[[Instant], str]
+
+    def begin_before(self, write: Instant) -> bool:
+        """Tell whether the range starts before a write."""
+        return self.start < self.time_of(write) and write.requested != self.after
+
+    def end_after(self, write: Instant) -> bool:
+        """Tell whether the range ends with a write, or after it."""
+        return self.end is None or self.time_of(write) <= self.end or write.requested == self.until
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +127,35 @@ def find_range(facts: TableFacts, asked: RangeSpec) -> CommitRange:
     begin = EARLIEST if asked.start is None else as_instant_time(asked.start, zone)
     writes = [write for write in _without_holes(facts, asked.holes, begin) if write.is_write]
     stop = None if asked.end is None else as_instant_time(asked.end, zone)
+    bounds = _bounds(begin, stop, asked, writes, time_of)
     if asked.start is None:
-        until = sorted((each for each in writes if stop is None or time_of(each) <= stop), key=time_of)
+        until = sorted(filter(bounds.end_after, writes), key=time_of)
         changing = (each for each in reversed(until) if facts.store.commit_metadata(each).changes_records)
         last = tuple(islice(changing, 1))
         return CommitRange(EARLIEST, max(map(time_of, last), default=stop), last, full_scan=asked.full_scan)
     if stop is not None and stop < begin:
         raise InvalidError(f"the range ends at {stop}, before it starts at {begin}: swap start and end")
+    found = tuple(write for write in writes if bounds.begin_before(write) and bounds.end_after(write))
+    return _with_archived(facts, CommitRange(bounds.start, stop, found, full_scan=asked.full_scan), bounds)
+
+
+def _bounds(
+    begin: str,
+    stop: str | None,
+    asked: RangeSpec,
+    writes: Sequence[Instant],
+    time_of: Callable[[Instant], str],
+) -> _Bounds:
+    """Return the bounds of a range; a time at which a write completed is no commit time."""
+    completed = {time_of(write) for write in writes}
+    after = begin if asked.names_commits and begin not in completed else None
+    until = stop if asked.names_commits and stop not in completed else None
     if asked.include_start:
-        begin = _before(begin)
-    found = tuple(
-        write for write in writes if begin < time_of(write) and (stop is None or time_of(write) <= stop)
-    )
-    return _with_archived(facts, CommitRange(begin, stop, found, full_scan=asked.full_scan))
+        return _Bounds(_before(begin), stop, None, until, time_of)
+    return _Bounds(begin, stop, after, until, time_of)
 
 
-def _with_archived(facts: TableFacts, found: CommitRange) -> CommitRange:
+def _with_archived(facts: TableFacts, found: CommitRange, bounds: _Bounds) -> CommitRange:
     """Add what the archive has of a range.
 
     In layout 1 records tell by their commit times which of them archived writes made, so the archive,
@@ -121,10 +166,13 @@ def _with_archived(facts: TableFacts, found: CommitRange) -> CommitRange:
     if facts.config.layout < LAYOUT_WITH_COMPLETION_TIMES:
         reaches = (first is None or found.start < first) and not archive.is_empty()
         return replace(found, reaches_archive=reaches)
+    # A write that the end names completed after it.
+    reads_on = bounds.until is not None and (first is None or bounds.until < first)
     archived = tuple(
         instant
-        for instant in archive.completed(found.start, found.end)
+        for instant in archive.completed(found.start, None if reads_on else found.end)
         if instant.is_write and facts.timeline.write_at(instant.requested) is None
+        if bounds.begin_before(instant) and bounds.end_after(instant)
     )
     return replace(found, archived=archived, reaches_archive=bool(archived))
 

@@ -158,7 +158,9 @@ class TableQueries:
         Spark the rows of a DataFrame have no order; sort them by `ts_ms`, deletes first.
 
         Args:
-            start, end, include_start, holes: as in `incremental`.
+            start, end: as in `incremental`; here also the commit time of a row (`_hoodie_commit_time`): as
+                start it leaves that commit out, as end it takes it in, as in Hudi's change queries.
+            include_start, holes: as in `incremental`.
 
         Raises:
             InvalidError: a time that is none, or commits whose files were cleaned away.

@@ -53,6 +53,35 @@ def evolve(table: pa.Schema, incoming: pa.Schema, fixed: Collection[str] = ()) -
     return pa.schema(_merge_fields(list(table), list(normalise(incoming)), _Place("", frozenset(fixed))))
 
 
+def missing_columns(table: pa.Schema, incoming: pa.Schema) -> list[str]:
+    """Return the columns of a table that records lack, fields of structs by their dotted names.
+
+    Args:
+        table: schema of the table, without meta columns.
+        incoming: schema of the records.
+    """
+    return _missing_fields(list(table), list(incoming), "")
+
+
+def _missing_fields(table: list[pa.Field], incoming: list[pa.Field], column: str) -> list[str]:
+    given = {field.name: field.type for field in incoming}
+    found: list[str] = []
+    for field in table:
+        name = _dotted(column, field.name)
+        found += _missing_inside(field.type, given[field.name], name) if field.name in given else [name]
+    return found
+
+
+def _missing_inside(table: pa.DataType, incoming: pa.DataType, column: str) -> list[str]:
+    if pt.is_struct(table) and pt.is_struct(incoming):
+        return _missing_fields(table.fields, incoming.fields, column)
+    if pt.is_list(table) and pt.is_list(incoming):
+        return _missing_inside(table.value_type, incoming.value_type, f"{column}.item")
+    if pt.is_map(table) and pt.is_map(incoming):
+        return _missing_inside(table.item_type, incoming.item_type, f"{column}.value")
+    return []
+
+
 def check_deletion_mark(schema: pa.Schema) -> None:
     """Refuse columns whose mark of deleted rows would delete none.
 

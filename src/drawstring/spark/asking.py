@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.options import ReadOptions
+from drawstring.entry import open as open_table
 from drawstring.filegroups.cdc import CHANGE_SCHEMA
 from drawstring.query.scan import Scan
 from drawstring.table import Table
@@ -38,6 +41,17 @@ def scan_of(table: Table, asked: ReadOptions) -> Scan:
         holes=asked.holes,
         full_scan=asked.full_scan,
     )
+
+
+def scan_at(path: str, storage_options: Mapping[str, str], asked: ReadOptions) -> Scan:
+    """Open a table and return the scan that read options ask for; see `scan_of`.
+
+    Args:
+        path: the table's root.
+        storage_options: options of the object store.
+        asked: the options.
+    """
+    return scan_of(open_table(path, storage_options), asked)
 
 
 def schema_of(table: Table, asked: ReadOptions) -> pa.Schema:

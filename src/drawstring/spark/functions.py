@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import pyarrow.compute as pc
@@ -13,12 +14,12 @@ from drawstring.config.options import ReadOptions, WriteOptions
 from drawstring.entry import open as open_table
 from drawstring.model.result import CommitResult
 from drawstring.query.scan import Scan
-from drawstring.spark.asking import scan_of
+from drawstring.spark.asking import scan_at
 from drawstring.spark.engine import SparkEngine, SparkRows, classic
 from drawstring.spark.failures import naming
 from drawstring.spark.handle import table
 from drawstring.spark.locations import storage_options as options_of_storage
-from drawstring.spark.reading import SliceReading, dataframe
+from drawstring.spark.marks import Reread
 from drawstring.spark.target import Target
 from drawstring.storage import open_storage
 
@@ -62,14 +63,16 @@ def read(  # noqa: PLR0913 - everything a query can be told
         UnavailableError: a pending write would be missed by `incremental`.
     """
     storage = options_of_storage(classic(spark), path, {}, storage_options)
-    table = open_table(path, storage)
-    if incremental is not None:
-        if as_of is not None or read_optimized:
-            raise InvalidError("incremental does not go with as_of or read_optimized: leave them out")
-        scan = table.incremental(incremental[0], incremental[1], columns=columns, where=where)
-    else:
-        scan = table.scan(columns=columns, where=where, as_of=as_of, read_optimized=read_optimized)
-    return _dataframe(spark, scan, where)
+    if incremental is not None and (as_of is not None or read_optimized):
+        raise InvalidError("incremental does not go with as_of or read_optimized: leave them out")
+
+    def scan() -> Scan:
+        table = open_table(path, storage)
+        if incremental is not None:
+            return table.incremental(incremental[0], incremental[1], columns=columns, where=where)
+        return table.scan(columns=columns, where=where, as_of=as_of, read_optimized=read_optimized)
+
+    return Reread(path, storage, scan, where if isinstance(where, str) else None).dataframe(spark)
 
 
 @naming
@@ -90,7 +93,8 @@ def changes(
         spark: a classic session.
         path: the table's root.
         start: exclusive; a time or `earliest`; None for the newest commit up to `end` alone.
-        end: inclusive; None for now.
+        end: inclusive; None for now. A bound may also be the `_hoodie_commit_time` of a row: as start it
+            leaves that commit out, as end it takes it in.
         storage_options: options of the object store, as for `read`.
 
     Raises:
@@ -100,21 +104,15 @@ def changes(
         UnavailableError: a pending write would be missed.
     """
     storage = options_of_storage(classic(spark), path, {}, storage_options)
-    return _dataframe(spark, open_table(path, storage).changes(start, end), None)
+    return Reread(path, storage, lambda: open_table(path, storage).changes(start, end)).dataframe(spark)
 
 
 @naming
 def load(spark: SparkSession, path: str, options: Mapping[str, Any]) -> DataFrame:
     """Return the rows that a read with Hudi's option names asks for; see `read`."""
     asked = ReadOptions.parse(options)
-    table = open_table(path, options_of_storage(spark, path, options))
-    return _dataframe(spark, scan_of(table, asked), asked.where)
-
-
-def _dataframe(spark: SparkSession, scan: Scan, where: Any) -> DataFrame:
-    return dataframe(
-        spark, scan.tasks(), SliceReading(scan.schema, where if isinstance(where, str) else None)
-    )
+    storage = options_of_storage(spark, path, options)
+    return Reread(path, storage, partial(scan_at, path, storage, asked), asked.where).dataframe(spark)
 
 
 @naming
@@ -136,8 +134,9 @@ def write(
             `insert_overwrite_table`, `delete_partition` or `bootstrap`, for which the rows are those of the
             folder that the options name; by default what the options say, else `upsert`.
         options: Hudi's write options.
-        mode: what to do about a table that is there: `append` to it, `overwrite` it (put a new one
-            in its place, except for the `insert_overwrite` operations), `errorifexists`, `ignore`.
+        mode: what to do about a table that is there: `append` to it, `overwrite` it (put a new one in its
+            place; with operation `insert_overwrite_table` replace its rows; with `insert_overwrite`, where
+            Hudi drops the table, refuse), `errorifexists`, `ignore`.
         storage_options: options of the object store, as for `read`.
 
     Returns:
@@ -157,15 +156,27 @@ def write(
     asked = mode_of(mode)
     if found and asked == "ignore":
         return None
-    if found and asked == "error":
-        raise InvalidError("there is a table already: use mode append or overwrite", table=path)
+    if found:
+        _check_mode(asked, parsed.operation)
     if parsed.operation == "bootstrap":
         return target.bootstrap(parsed, options)
     rows = SparkRows.of(df)
-    if found and asked == "overwrite" and not parsed.operation.startswith("insert_overwrite"):
+    if found and asked == "overwrite" and parsed.operation != "insert_overwrite_table":
         return target.replace(df, rows, parsed, options)
     table = target.open() if found else target.create(rows.schema, parsed, options)
     return table.write(parsed.operation, rows, options)
+
+
+def _check_mode(mode: str, operation: str) -> None:
+    """Refuse save modes that say no clear thing about the table that is there."""
+    if mode == "error":
+        raise InvalidError("there is a table already: use mode append or overwrite")
+    if mode == "overwrite" and operation == "insert_overwrite":
+        raise InvalidError(
+            "Mode overwrite with operation insert_overwrite can mean all rows of the table (Hudi drops it) or"
+            " those in the partitions of the new rows. Nothing was written. Use mode append to replace the"
+            " partitions, or operation insert_overwrite_table to replace all rows."
+        )
 
 
 @naming

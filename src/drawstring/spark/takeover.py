@@ -11,6 +11,8 @@ for each batch of a stream, keep it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,11 +20,14 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.kinds import split_list, typed_columns
 from drawstring.config.option import text_of
+from drawstring.config.registry import OPTION_OF_KEY
 from drawstring.spark import functions
 from drawstring.spark.engine import classic
 from drawstring.spark.failures import surface_in_actions
 from drawstring.spark.source import DrawstringSource, HudiSource
+from drawstring.spark.views import follow_refreshes
 
 FORMATS: Final = frozenset({"hudi", "org.apache.hudi", "drawstring"})
 _MARK: Final = "spark.drawstring.registered"
@@ -32,7 +37,7 @@ _PARTITION_BY: Final = "hoodie.datasource.write.partitionpath.field"
 def register(spark: SparkSession) -> None:
     """Make the formats `hudi` and `drawstring` work in a session, for DataFrames and in SQL.
 
-    Registering twice does nothing more.
+    Each session of an application has to be registered; registering one twice does nothing more.
 
     Args:
         spark: a classic session.
@@ -45,9 +50,25 @@ def register(spark: SparkSession) -> None:
     if session.conf.get(_MARK, None) == "true":
         return
     surface_in_actions()
-    session.dataSource.register(HudiSource)
-    session.dataSource.register(DrawstringSource)
+    with _active(session):
+        session.dataSource.register(HudiSource)
+        session.dataSource.register(DrawstringSource)
     session.conf.set(_MARK, "true")
+
+
+@contextmanager
+def _active(session: SparkSession) -> Iterator[None]:
+    """Make a session the active one of this thread, where Spark looks for sources of the same name."""
+    sessions = getattr(session.sparkContext._jvm, "org.apache.spark.sql.classic.SparkSession")
+    before = SparkSession.getActiveSession()
+    sessions.setActiveSession(session._jsparkSession)
+    try:
+        yield
+    finally:
+        if before is None:
+            sessions.clearActiveSession()
+        else:
+            sessions.setActiveSession(before._jsparkSession)
 
 
 def is_registered(spark: SparkSession) -> bool:
@@ -179,7 +200,8 @@ class TableWriter(DataFrameWriter):
             raise InvalidError(
                 f"{self._laid_out} has no meaning for a table: leave it out", table=_path(path, self._given)
             )
-        functions.write(self._df, _path(path, self._given), options=self._table_options(), mode=self._mode)
+        root = _path(path, self._given)
+        functions.write(self._df, root, options=self._table_options(root), mode=self._mode)
 
     def saveAsTable(
         self,
@@ -205,16 +227,29 @@ class TableWriter(DataFrameWriter):
         if source is not None:
             self.format(source)
 
-    def _table_options(self) -> dict[str, str]:
-        """Return the options, `partitionBy` being the default of the partition path."""
+    def _table_options(self, path: str) -> dict[str, str]:
+        """Return the options, with the columns of `partitionBy` where no option names any.
+
+        Raises:
+            InvalidError: both name columns, and not the same ones.
+        """
         options = _without_path(self._given)
-        if self._partition_by:
-            options.setdefault(_PARTITION_BY, ",".join(self._partition_by))
+        if not self._partition_by:
+            return options
+        said = _partition_columns(options)
+        if said is None:
+            return {**options, _PARTITION_BY: ",".join(self._partition_by)}
+        if said != self._partition_by:
+            raise InvalidError(
+                f"partitionBy names {', '.join(self._partition_by)} and {_PARTITION_BY}"
+                f" {', '.join(said) or 'no column'}. Nothing was written: leave one of them out.",
+                table=path,
+            )
         return options
 
 
 def _take_over() -> None:
-    """Put the reader and the writer in place, once a process."""
+    """Put the reader, the writer and what follows refreshes in place, once a process."""
     if getattr(SparkSession.read.fget, "_drawstring", False):  # type: ignore[attr-defined]
         return
     own_read, own_write = SparkSession.read.fget, ClassicDataFrame.write.fget  # type: ignore[attr-defined]
@@ -229,6 +264,7 @@ def _take_over() -> None:
 
     read.__doc__, write.__doc__ = own_read.__doc__, own_write.__doc__
     read._drawstring = True  # type: ignore[attr-defined]
+    follow_refreshes(is_registered)
     SparkSession.read = property(read)  # type: ignore[assignment]
     ClassicDataFrame.write = property(write)  # type: ignore[assignment]
 
@@ -236,6 +272,13 @@ def _take_over() -> None:
 def _is_ours(source: str | None, spark: SparkSession) -> bool:
     name = source or spark.conf.get("spark.sql.sources.default", "parquet") or ""
     return name.lower() in FORMATS
+
+
+def _partition_columns(options: dict[str, str]) -> tuple[str, ...] | None:
+    """Return the partition columns that options name, None where there is no such option."""
+    known = OPTION_OF_KEY[_PARTITION_BY]
+    texts = [text for key, text in options.items() if key.lower() in known.keys]
+    return typed_columns(split_list(texts[0]))[0] if texts else None
 
 
 def _note(given: dict[str, str], key: str, value: Any) -> None:

@@ -19,7 +19,7 @@ from drawstring.index.protocol import Index
 from drawstring.merge.choose import takes_partial_blocks
 from drawstring.model.commit import WriteOperation
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
-from drawstring.schema.evolve import check_deletion_mark, evolve
+from drawstring.schema.evolve import check_deletion_mark, evolve, missing_columns
 from drawstring.schema.meta import IS_DELETED_COLUMN, RECORD_KEY, with_meta_fields, without_meta
 from drawstring.schema.names import record_name
 from drawstring.schema.normal import normalise
@@ -76,7 +76,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
     check_against(options, config)
     index = _index(facts, verb, options)
     needed = _needed_columns(config, verb, index)
-    schema_json, schema = _schema_after(facts, without_meta(normalise(incoming)), verb, needed)
+    schema_json, schema = _schema_after(facts, without_meta(normalise(incoming)), verb, needed, options)
     key_schema = _key_schema(schema, config, needed)
     if verb.looks_up and not config.record_key_fields:
         key_schema = key_schema.append(pa.field(RECORD_KEY, pa.string()))
@@ -187,9 +187,17 @@ def partial_columns(incoming: pa.Schema, schema: pa.Schema, config: TableConfig)
 
 
 def _schema_after(
-    facts: WriteFacts, incoming: pa.Schema, verb: Verb, needed: tuple[str, ...]
+    facts: WriteFacts, incoming: pa.Schema, verb: Verb, needed: tuple[str, ...], options: WriteOptions
 ) -> tuple[str, pa.Schema]:
-    """Return the table schema after the write, as Avro text and in Arrow."""
+    """Return the table schema after the write, as Avro text and in Arrow.
+
+    Args:
+        facts: the table as the write finds it.
+        incoming: columns of the rows.
+        verb: the operation's rules.
+        needed: columns that the operation cannot do without.
+        options: say what becomes of columns that the rows lack.
+    """
     session, config = facts.session, facts.session.config
     _check_columns(incoming, needed)
     if config.drop_partition_columns:
@@ -206,9 +214,33 @@ def _schema_after(
         return current_json, current
     fixed = (*config.record_key_fields, *config.partition_fields, *config.ordering_fields)
     evolved = evolve(current, incoming, fixed)
+    if not (options.partial_update or options.null_for_missing):
+        _check_complete(current, incoming, verb, config)
     if evolved.equals(current):
         return current_json, current
     return arrow_to_avro(evolved, name, namespace), evolved
+
+
+def _check_complete(current: pa.Schema, incoming: pa.Schema, verb: Verb, config: TableConfig) -> None:
+    """Refuse rows that lack columns of the table: an upsert would put nulls in the place of values.
+
+    A row that lacks the mark of deleted rows is not deleted, and loses nothing. Partition columns that the
+    table drops are in none of its files.
+    """
+    dropped = config.partition_fields if config.drop_partition_columns else ()
+    optional = (IS_DELETED_COLUMN, *dropped)
+    missing = [name for name in missing_columns(current, incoming) if name not in optional]
+    if not missing:
+        return
+    partial = (
+        ", or set drawstring.write.partial_update=true to leave these columns as they are"
+        if verb.looks_up
+        else ""
+    )
+    raise InvalidError(
+        f"The rows lack columns of the table: {', '.join(missing)}. Nothing was written. Add the columns"
+        f"{partial}, or set hoodie.write.set.null.for.missing.columns=true to write nulls."
+    )
 
 
 def _key_schema(schema: pa.Schema, config: TableConfig, needed: tuple[str, ...]) -> pa.Schema:
