@@ -55,7 +55,7 @@ def compact_base_files(
         What was done, or None when there was nothing to do.
     """
     scheduled = schedule_base_file_compaction(state, options)
-    return None if scheduled is None else run_clustering(state, scheduled, options, progress)
+    return None if scheduled is None else run_clustering(state, scheduled, options, progress, is_own=True)
 
 
 def run_base_file_compaction(

@@ -25,6 +25,7 @@ from drawstring.model.instant import Action, Instant
 from drawstring.model.result import CommitResult
 from drawstring.services.events import told_commit
 from drawstring.services.heartbeats import alive_elsewhere
+from drawstring.services.missing_plans import NoPlanError, settle
 from drawstring.services.progress import Progress
 from drawstring.services.transaction import Session, cleared, exclusive
 from drawstring.timeline.store import TimelineStore
@@ -80,14 +81,19 @@ class PlanRunner:
     options: WriteOptions
     progress: Progress | None
 
-    def run(self, requested: str) -> CommitResult | None:
+    def run(self, requested: str, *, is_own: bool = False) -> CommitResult | None:
         """Run the plan of a requested time.
+
+        Args:
+            requested: of the plan.
+            is_own: whether the caller has planned it just now.
 
         Returns:
             What was done; None when nothing was left to do.
 
         Raises:
-            ConflictError: another process runs it, or another writer holds the table.
+            ConflictError: another process runs it or withdrew it, or another writer holds the table.
+            InvalidError: there is no such plan.
         """
         state = self.state
         with service_lease(state.storage, state.clock, state.ids, requested) as lease:
@@ -95,7 +101,11 @@ class PlanRunner:
                 raise ConflictError(
                     f"another process runs this {self.service}: leave it to that one", instant=requested
                 )
-            return self._run(requested, lease)
+            try:
+                return self._run(requested, lease)
+            except NoPlanError as error:
+                settle(state, self.service, requested, is_own=is_own, error=error)
+                return None
 
     def run_pending(
         self, config: TableConfig, *actions: Action, check: Callable[[Session], None] | None = None
@@ -121,8 +131,15 @@ class PlanRunner:
                 if lease is None:
                     _log.info("another process runs the %s %s", self.service, instant.requested)
                 else:
-                    result = self._run(instant.requested, lease) or result
+                    result = self._run_if_there(instant.requested, lease) or result
         return result
+
+    def _run_if_there(self, requested: str, lease: ServiceLease) -> CommitResult | None:
+        try:
+            return self._run(requested, lease)
+        except NoPlanError:
+            _log.info("another process completed or withdrew the %s %s", self.service, requested)
+            return None
 
     def _run(self, requested: str, lease: ServiceLease) -> CommitResult | None:
         watch = Stopwatch()
