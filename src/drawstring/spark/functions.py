@@ -112,9 +112,8 @@ def load(spark: SparkSession, path: str, options: Mapping[str, Any]) -> DataFram
 
 
 def _dataframe(spark: SparkSession, scan: Scan, where: Any) -> DataFrame:
-    return dataframe(
-        spark, scan.tasks(), SliceReading(scan.schema, where if isinstance(where, str) else None)
-    )
+    reading = SliceReading(scan.schema, where if isinstance(where, str) else None)
+    return scan.use(lambda tasks: dataframe(spark, tasks, reading))
 
 
 @naming
