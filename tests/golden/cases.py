@@ -41,6 +41,17 @@ NULL_IN_INCREMENTAL = {"v6_mor_sql_timestamp": "part", "v9_cow_sql_timestamp": "
 returns null, unlike its snapshot query; drawstring returns what the data files have."""
 
 
+CLEANED_BY_VERSIONS = frozenset(
+    {
+        ("v6_mor_clean", "20261121093158695"),
+        ("v9_mor_clean", "20261121092244079"),
+        ("v9_mor_clean", "20261121092245897"),
+    }
+)
+"""Times of which a clean by file versions took slices. Real Hudi shows the rows that are left, if any;
+drawstring refuses."""
+
+
 IMAGES = ("before", "after")
 """Columns of change queries that hold records as JSON texts, which are compared as texts."""
 
@@ -125,7 +136,11 @@ def cases_of(table: str) -> list[Case]:
     golden = expected(table)
     return [
         *(Case(table, query) for query in ("snapshot", "read_optimized") if query in golden),
-        *(Case(table, "time_travel", start) for start in golden.get("time_travel", ())),
+        *(
+            Case(table, "time_travel", start)
+            for start in golden.get("time_travel", ())
+            if (table, start) not in CLEANED_BY_VERSIONS
+        ),
         *(
             Case(table, query, each["start"], each["end"])
             for query in ("incremental", "cdc")

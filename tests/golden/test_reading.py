@@ -20,7 +20,7 @@ from drawstring.query.scan import Scan
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage import open_storage
-from tests.golden.cases import NAMES
+from tests.golden.cases import CLEANED_BY_VERSIONS, NAMES
 from tests.golden.compare import in_order, rows_of
 
 FactsOf = Callable[[str], TableFacts]
@@ -181,12 +181,13 @@ def test_a_scan_is_planned_once(facts_of: FactsOf) -> None:
     assert plans == [1]
 
 
-def test_a_time_that_a_clean_by_versions_took_rows_of_is_warned_about(
-    facts_of: FactsOf, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("name", "time"), sorted(CLEANED_BY_VERSIONS))
+def test_a_time_that_a_clean_by_versions_took_slices_of_is_refused(
+    name: str, time: str, facts_of: FactsOf
 ) -> None:
-    for name, time in (("v9_mor_clean", "20261121092244079"), ("v9_cow_ops", "2026-11-21 09:30:00")):
-        snapshot_scan(facts_of(name), as_of=time)
-    snapshot_scan(facts_of("v9_mor_clean"), as_of="2026-11-22")
-    (warning,) = caplog.messages
-    assert "kept the newest versions" in warning
-    assert "20261121092244079" in warning
+    with pytest.raises(
+        InvalidError, match=f"as of {time} were cleaned away: ask for (\\d+) or later"
+    ) as caught:
+        snapshot_scan(facts_of(name), as_of=time).to_arrow()
+    earliest = caught.value.message.partition("ask for ")[2].partition(" ")[0]
+    assert snapshot_scan(facts_of(name), as_of=earliest).to_arrow().num_rows

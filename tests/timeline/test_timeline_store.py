@@ -244,10 +244,10 @@ def test_a_damaged_or_missing_file_is_named() -> None:
     with pytest.raises(CorruptTableError, match=rf"{completed.requested}_{completed.completed}.deltacommit"):
         store.commit_metadata(completed)
     storage.delete([store.path(completed)])
-    with pytest.raises(CorruptTableError, match="is gone"):
+    with pytest.raises(CorruptTableError, match="is missing"):
         store.read(completed)
     storage.delete([f".hoodie/timeline/{completed.requested}.deltacommit.requested"])
-    with pytest.raises(CorruptTableError, match="is gone"):
+    with pytest.raises(CorruptTableError, match="is missing"):
         store.read_requested(completed)
 
 

@@ -88,6 +88,18 @@ class CorruptTableError(DrawstringError):
     """A file of the table is damaged or missing: repair the table."""
 
 
+class MissingFileError(CorruptTableError):
+    """A file that the table needs is not there.
+
+    Inside drawstring it is a suspicion: whoever planned the reading looks at the timeline again
+    (`query.replanning`, `timeline.looks`). What reaches a caller has been checked: the file is lost.
+    """
+
+
+class OutrunError(UnavailableError):
+    """A clean, an archiving or another action took what a reader had planned to read: read again."""
+
+
 class UnsupportedError(DrawstringError):
     """The table or the call needs something that this release does not have."""
 

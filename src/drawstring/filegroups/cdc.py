@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
-from drawstring.base.errors import CorruptTableError, DrawstringError
+from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError, MissingFileError
 from drawstring.filegroups.json_images import COMPACT, SPACED, json_images, json_values
 from drawstring.filegroups.log_history import LogHistory
 from drawstring.filegroups.reader import read_slice
@@ -34,6 +34,7 @@ from drawstring.model.files import LogFile
 from drawstring.schema.meta import COMMIT_TIME, RECORD_KEY
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
+from drawstring.timeline.looks import since
 
 CHANGE_SCHEMA: Final = pa.schema([(name, pa.string()) for name in ("op", "ts_ms", "before", "after")])
 """Columns of change queries: `i`, `u` or `d`; requested time of the commit; the images as JSON."""
@@ -62,6 +63,7 @@ class ChangeTask:
         slice_of_logs: partition, file id and base instant of the slice, when it wrote to its log files only.
         history: the records around it, then.
         operations: which changes are wanted; None for all.
+        look: digest of the timeline when the slices were found, as of `ReadTask`.
     """
 
     storage: StorageSpec
@@ -72,6 +74,7 @@ class ChangeTask:
     slice_of_logs: tuple[str, str, str] | None = None
     history: LogHistory | None = None
     operations: tuple[str, ...] | None = None
+    look: str | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -81,8 +84,14 @@ class ChangeTask:
 
 
 def read_task(task: ReadTask | ChangeTask) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a task of any query."""
-    return read_changes(task) if isinstance(task, ChangeTask) else read_slice(task)
+    """Yield the rows of a task of any query.
+
+    Raises:
+        CorruptTableError: a file is lost or damaged.
+        OutrunError: a file was deleted since the task was planned.
+    """
+    with since(task.storage, task.look):
+        yield from read_changes(task) if isinstance(task, ChangeTask) else read_slice(task)
 
 
 def task_bytes(task: ReadTask | ChangeTask) -> int:
@@ -271,7 +280,7 @@ def _log_rows(storage: Storage, log: LogFile) -> Iterator[pa.RecordBatch]:
                 batches = decode_datums(read_content(file, block), block.schema_json)
                 yield from (_checked(batch) for batch in batches)
     except FileNotFoundError:
-        raise CorruptTableError("a change log that a commit names is missing", path=path) from None
+        raise MissingFileError(f"A change log that a commit names is missing: {REPAIR}.", path=path) from None
     except DrawstringError as error:
         raise error.at(path=path) from error.__cause__
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.bounds import BATCH_ROWS
-from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError
+from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError, MissingFileError
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.deletions import block_deletes_always_win, row_deletes
 from drawstring.filegroups.log_blocks import PlacedBlock, blocks_to_merge, torn_blocks
@@ -274,7 +274,7 @@ def about_log(log: LogFile, instant: str | None = None) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise CorruptTableError(
+        raise MissingFileError(
             f"a log file that the table refers to is missing: {REPAIR}",
             instant=log.instant,
             path=log.status.path,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from threading import Lock
 from typing import Final, Protocol
 
-from drawstring.base.errors import REPAIR, CorruptTableError
+from drawstring.base.errors import REPAIR, MissingFileError
 from drawstring.filegroups.copies import needed
 from drawstring.filegroups.external_files import refuse_external_file
 from drawstring.model.commit import CommitMetadata, WriteStat
@@ -191,8 +191,8 @@ def _base_of(stat: WriteStat) -> str:
     return join_path(stat.partition, stat.base_file) if stat.base_file else ""
 
 
-def _without_metadata(partition: str) -> CorruptTableError:
-    return CorruptTableError(
+def _without_metadata(partition: str) -> MissingFileError:
+    return MissingFileError(
         "the metadata file of a partition is missing, so readers would pass over its rows:"
         " restore it from a backup, or put a copy of another partition's there",
         path=join_path(partition, PARTITION_METADATA),
@@ -201,7 +201,7 @@ def _without_metadata(partition: str) -> CorruptTableError:
 
 def _check(path: str, paths: set[str], instant: Instant) -> None:
     if path and path not in paths:
-        raise CorruptTableError(
+        raise MissingFileError(
             f"a data file of a committed write is missing: {REPAIR}",
             instant=instant.requested,
             path=path,

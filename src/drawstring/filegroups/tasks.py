@@ -84,6 +84,7 @@ class ReadTask:
         beneath: where the slice has only the files that a range of commits wrote, what reads the whole slice
             as the range left it: records that partial log blocks touch come from there. None for a whole
             slice.
+        look: digest of the timeline when the slice was found, see `timeline.looks`; None where nobody looked.
     """
 
     storage: StorageSpec
@@ -98,6 +99,7 @@ class ReadTask:
     history: SchemaHistory | None = None
     keys: tuple[str, ...] | None = None
     beneath: ReadTask | None = None
+    look: str | None = None
 
     @property
     def base_renames(self) -> Renames | None:

@@ -13,6 +13,7 @@ from drawstring.base.errors import (
     REPAIR,
     CorruptTableError,
     DrawstringError,
+    MissingFileError,
     UnavailableError,
     UnsupportedError,
 )
@@ -37,10 +38,8 @@ def about_file(path: str | None, kind: str = "Parquet") -> Iterator[None]:
     except DrawstringError as error:
         raise error.at(instant=_instant_of(path), path=path) from error.__cause__
     except FileNotFoundError as error:
-        message = (
-            "A data file of the table is missing: restore it, or list again if it was cleaned meanwhile."
-        )
-        raise CorruptTableError(message, instant=_instant_of(path), path=path) from error
+        message = f"A data file of the table is missing: {REPAIR}."
+        raise MissingFileError(message, instant=_instant_of(path), path=path) from error
     except pa.ArrowNotImplementedError as error:
         message = f"Arrow cannot read this {kind} file: {_one_line(error)}"
         raise UnsupportedError(message, path=path) from error

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from drawstring.base.errors import InvalidError
@@ -26,8 +25,9 @@ from drawstring.query.change_slices import ChangeSlices
 from drawstring.query.facts import TableFacts
 from drawstring.query.incremental import check_commit_times
 from drawstring.query.pruning import partitions_to_read
-from drawstring.query.ranges import CommitRange, RangeSpec, find_range
-from drawstring.query.scan import Scan
+from drawstring.query.ranges import CommitRange, RangeSpec, find_range, same_range
+from drawstring.query.replanning import Draft, Task, settled, slices_of
+from drawstring.query.scan import Scan, scan_of_plan
 from drawstring.query.snapshot import query_of, task_of
 
 _DATA_BEFORE_AFTER: Final = "DATA_BEFORE_AFTER"
@@ -53,12 +53,24 @@ def changes_scan(facts: TableFacts, asked: RangeSpec, *, threads: int | None = N
         UnsupportedError: the table keeps no commit times.
     """
     check_commit_times(facts)
-    return changes_of(facts, find_range(facts, replace(asked, names_commits=True)), threads=threads)
+    spec = replace(asked, names_commits=True)
+    facts, found = settled(facts, lambda look: find_range(look, spec))
+    return changes_of(facts, found, threads=threads)
 
 
 def changes_of(facts: TableFacts, found: CommitRange, *, threads: int | None = None) -> Scan:
     """Query the changes of a range that is known already; see `changes_scan`."""
-    return Scan(CHANGE_SCHEMA, partial(_tasks, facts, found), threads, facts.storage.spec.uri)
+
+    def draft(look: TableFacts) -> Draft[Task]:
+        return changes_draft(look, found if look is facts else same_range(look, found))
+
+    return scan_of_plan(CHANGE_SCHEMA, facts, draft, threads)
+
+
+def changes_draft(facts: TableFacts, found: CommitRange) -> Draft[Task]:
+    """Return the tasks that tell the changes of a range on one look at the table."""
+    tasks = _tasks(facts, found)
+    return Draft(tasks, lambda deleted: any(deleted.reaches(each) for each in slices_of(tasks)))
 
 
 def _tasks(facts: TableFacts, found: CommitRange) -> list[ChangeTask]:

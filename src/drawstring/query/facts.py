@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from drawstring.base.clock import Clock
-from drawstring.base.errors import ConflictError, DrawstringError
+from drawstring.base.errors import ConflictError, DrawstringError, MissingFileError, UnavailableError
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.listing import StorageListing
 from drawstring.filegroups.view import FileGroupView
 from drawstring.schema.meta import with_meta
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.looks import LOOKS_MAX
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema
@@ -60,18 +61,31 @@ def load_facts(storage: Storage, clock: Clock) -> TableFacts:
     Raises:
         InvalidError: there is no table.
         CorruptTableError: its properties or timeline are damaged.
+        UnavailableError: it changed all the time.
     """
     try:
-        try:
-            config, store, timeline = _look(storage, clock)
-        except ConflictError:
-            # The table changed its version just now, and does not do so twice in a moment.
-            config, store, timeline = _look(storage, clock)
-        schema = table_schema(storage, store, timeline, config)
+        return _load(storage, clock)
     except DrawstringError as error:
         raise error.at(table=storage.spec.uri) from error
-    view = FileGroupView(timeline, config, StorageListing(storage), store)
-    return TableFacts(storage, config, timeline, store, view, schema)
+
+
+def _load(storage: Storage, clock: Clock) -> TableFacts:
+    """Look at a table, and look again where a file of its timeline was archived in between."""
+    missing: str | None = None
+    for _ in range(LOOKS_MAX):
+        try:
+            config, store, timeline = _look(storage, clock)
+            schema = table_schema(storage, store, timeline, config)
+        except ConflictError:
+            continue  # the table changed its version just now
+        except MissingFileError as error:
+            if error.path == missing:
+                raise
+            missing = error.path
+            continue
+        view = FileGroupView(timeline, config, StorageListing(storage), store)
+        return TableFacts(storage, config, timeline, store, view, schema)
+    raise UnavailableError("The table changed whenever it was looked at: try again.")
 
 
 def _look(storage: Storage, clock: Clock) -> tuple[TableConfig, TimelineStore, Timeline]:

@@ -15,7 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import InvalidError
@@ -23,14 +27,18 @@ from drawstring.filegroups.cdc import CHANGE_SCHEMA, ChangeTask
 from drawstring.filegroups.tasks import InstantRange
 from drawstring.model.instant import Action, time_of
 from drawstring.query.batch_ends import Gone, Limits, ends, loss_of, only
-from drawstring.query.cdc import changes_of
+from drawstring.query.cdc import changes_draft
+from drawstring.query.deleted import is_needed
 from drawstring.query.facts import TableFacts
-from drawstring.query.incremental import range_scan
+from drawstring.query.incremental import range_draft, range_query
 from drawstring.query.positions import Position, commits_between, position_of
 from drawstring.query.predicate import Where
-from drawstring.query.ranges import CommitRange
-from drawstring.query.scan import Scan, Task
-from drawstring.query.snapshot import query_of, snapshot_tasks
+from drawstring.query.ranges import CommitRange, archived_writes
+from drawstring.query.replanning import Draft, Task, settled
+from drawstring.query.scan import Scan, scan_of_plan
+from drawstring.query.snapshot import Query, query_of, same_columns, snapshot_tasks
+from drawstring.schema.meta import COMMIT_TIME
+from drawstring.timeline.archived import open_archive
 from drawstring.timeline.instants import EARLIEST
 
 
@@ -125,9 +133,9 @@ def _batches(
         if before is not None:
             facts.store.recall(before.store)
         before = facts
-        end = next_position(facts, position, spec)
-        if end != position:
-            yield Batch(batch_scan(facts, position, end, spec), end.text())
+        end, scan = next_batch(facts, position, spec)
+        if scan is not None:
+            yield Batch(scan, end.text())
             position = end
         elif poll_seconds is None:
             return
@@ -182,53 +190,108 @@ def _last_change(facts: TableFacts, found: CommitRange) -> str | None:
     return next(map(time_of, changing), None)
 
 
+def next_batch(facts: TableFacts, position: Position, spec: FollowSpec) -> tuple[Position, Scan | None]:
+    """Plan the batch after a position; return where it ends, and None for no batch when nothing is new."""
+
+    def batch(look: TableFacts) -> tuple[Position, Scan | None]:
+        end = next_position(look, position, spec)
+        return end, None if end == position else batch_scan(look, position, end, spec)
+
+    return settled(facts, batch)[1]
+
+
 def batch_scan(facts: TableFacts, start: Position, end: Position, spec: FollowSpec) -> Scan:
     """Plan the batch of a range of positions.
 
     Raises:
         InvalidError: commits of the range are gone, and that is to fail.
     """
+    facts, first = settled(facts, lambda look: _batch(look, start, end, spec))
+
+    def draft(look: TableFacts) -> Draft[Task]:
+        batch = first if look is facts else _batch(look, start, end, spec)
+        if batch.query is not None and first.query is not None and batch is not first:
+            return replace(batch, query=same_columns(first.query, batch.query)).draft()
+        return batch.draft()
+
+    schema = CHANGE_SCHEMA if spec.changes or first.query is None else first.query.output
+    scan = scan_of_plan(schema, facts, draft)
+    scan.tasks()  # so that it does not change any more
+    return scan
+
+
+@dataclass(frozen=True, slots=True)
+class _BatchPlan:
+    """How a batch is read on one look at the table.
+
+    Attributes:
+        facts: the look.
+        found: the commits; None for the whole table.
+        query: what is read; None for changes of commits.
+        changes: whether every change is wanted.
+        later: requested times of the commits after the batch, whose rows are left to the next one.
+    """
+
+    facts: TableFacts
+    found: CommitRange | None
+    query: Query | None
+    changes: bool
+    later: tuple[str, ...] = ()
+
+    def draft(self) -> Draft[Task]:
+        """Return the tasks."""
+        if self.query is None:
+            assert self.found is not None
+            return changes_draft(self.facts, self.found)
+        if self.found is not None:
+            return range_draft(self.query, self.found)
+        return Draft(self._whole(self.query), partial(is_needed, self.facts))
+
+    def _whole(self, query: Query) -> list[Task]:
+        """Return the tasks that read the table as it is; as changes, all of it is inserts."""
+        if self.later:
+            old = ~pc.field(COMMIT_TIME).isin(pa.array(self.later, pa.string()))
+            query = replace(query, where=old if query.where is None else query.where & old)
+        found = snapshot_tasks(query)
+        if not self.changes:
+            return list(found)
+        last = max((write.requested for write in self.facts.timeline.writes()), default=EARLIEST)
+        return [ChangeTask(task.storage, last, None, task) for task in found]
+
+
+def _batch(facts: TableFacts, start: Position, end: Position, spec: FollowSpec) -> _BatchPlan:
     found = replace(commits_between(facts, start, end), skips_superseded=True)
     loss = loss_of(facts, found, changes=spec.changes)
     if loss is None:
-        return _planned(_range_scan(facts, found, spec))
+        return _range_batch(facts, found, spec)
     if start.is_earliest or spec.on_cleaned is OnCleaned.SNAPSHOT:
-        return _planned(_snapshot_scan(facts, spec))
+        columns, where = (None, None) if spec.changes else (spec.columns, spec.where)
+        query = query_of(facts, columns, where, InstantRange.of(facts.timeline))
+        return _BatchPlan(facts, None, query, spec.changes, _after(facts, end))
     if spec.on_cleaned is OnCleaned.FAIL:
         raise InvalidError(
             f"commits after {start.time} and up to {loss.until} were archived or their files cleaned away:"
             f" follow from {loss.until}, or choose on_cleaned snapshot or earliest to go on by itself",
             table=facts.storage.spec.uri,
         )
-    return _planned(_range_scan(facts, only(found, loss.left), spec))
+    return _range_batch(facts, only(found, loss.left), spec)
+
+
+def _after(facts: TableFacts, end: Position) -> tuple[str, ...]:
+    """Return the requested times of the commits after a position that change something."""
+    found = commits_between(facts, end)
+    archived = archived_writes(facts, found)
+    metadata_of = open_archive(facts.storage, facts.config).commit_metadata
+    return (
+        *(each.requested for each in found.writes if facts.store.commit_metadata(each).changes_records),
+        *(each.requested for each in archived if metadata_of(each).changes_records),
+    )
+
+
+def _range_batch(facts: TableFacts, found: CommitRange, spec: FollowSpec) -> _BatchPlan:
+    query = None if spec.changes else range_query(facts, found, spec.columns, spec.where)
+    return _BatchPlan(facts, found, query, spec.changes)
 
 
 def _until(found: CommitRange, end: str) -> CommitRange:
     return only(found, tuple(write for write in found.writes if time_of(write) <= end))
-
-
-def _range_scan(facts: TableFacts, found: CommitRange, spec: FollowSpec) -> Scan:
-    if spec.changes:
-        return changes_of(facts, found)
-    return range_scan(facts, found, columns=spec.columns, where=spec.where)
-
-
-def _snapshot_scan(facts: TableFacts, spec: FollowSpec) -> Scan:
-    """Query the table as it is; as changes, all of it is inserts."""
-    columns, where = (None, None) if spec.changes else (spec.columns, spec.where)
-    query = query_of(facts, columns, where, InstantRange.of(facts.timeline))
-    last = max((write.requested for write in facts.timeline.writes()), default=EARLIEST)
-
-    def tasks() -> list[Task]:
-        found = snapshot_tasks(query)
-        if not spec.changes:
-            return list(found)
-        return [ChangeTask(task.storage, last, None, task) for task in found]
-
-    return Scan(CHANGE_SCHEMA if spec.changes else query.output, tasks, None, facts.storage.spec.uri)
-
-
-def _planned(scan: Scan) -> Scan:
-    """Find the files of a scan now, so that it does not change any more."""
-    scan.tasks()
-    return scan

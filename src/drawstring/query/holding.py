@@ -8,17 +8,17 @@ on the timeline, or its plan is there for the second look.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
-from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.base.errors import InvalidError
 from drawstring.config.table import TableConfig
-from drawstring.formats.clean_metadata import decode_clean, decode_clean_plan
 from drawstring.model.hold import Hold
-from drawstring.model.instant import Action, Instant, time_of
+from drawstring.model.instant import time_of
+from drawstring.query.deleted import cleans_of
 from drawstring.query.positions import Position, stored_position
 from drawstring.timeline.archived import open_archive
 from drawstring.timeline.instants import EARLIEST, as_instant_time
+from drawstring.timeline.looks import read_settled
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -46,15 +46,14 @@ def hold(state: TableState, name: str, position: Any, hours: float) -> Hold:
     """
     config = load_config(state.storage)
     store = TimelineStore(state.storage, config, state.clock)
-    timeline = store.load()
-    time = _time(timeline, config, position)
+    time = _time(store.load(), config, position)
     holds = Holds(state.storage, state.clock, state.ids)
     if any(each.position <= time for each in holds.active(_SPARE_MS)):
         return holds.put(name, time, hours)
-    _check_there(state, config, store, timeline, time)
+    read_settled(store, lambda timeline: _check_there(state, config, store, timeline, time))
     placed = holds.put(name, time, hours)
     try:
-        _check_there(state, config, store, store.load(), time)
+        read_settled(store, lambda timeline: _check_there(state, config, store, timeline, time))
     except InvalidError:
         holds.release(name)
         raise
@@ -137,27 +136,9 @@ def _check_there(
         for each in open_archive(state.storage, config).completed(time)
     ):
         raise InvalidError(f"writes after {time} were archived already: take a later position")
-    for clean, earliest in _cleans(store, timeline):
-        if (earliest or clean.requested) > first:
+    for clean in cleans_of(store, timeline):
+        if (clean.earliest or clean.instant.requested) > first:
             raise InvalidError(
                 f"files that a reader from {time} on needs were cleaned away already: take a later position",
-                instant=clean.requested,
+                instant=clean.instant.requested,
             )
-
-
-def _cleans(store: TimelineStore, timeline: Timeline) -> Iterator[tuple[Instant, str]]:
-    """Yield the cleans that deleted files or are about to, and the first write that these left whole."""
-    for clean in timeline.instants:
-        if clean.action is not Action.CLEAN:
-            continue
-        if clean.is_completed:
-            done = decode_clean(data) if (data := store.read(clean)) else None
-            if done and any(each.deleted or each.is_gone for each in done.partitions.values()):
-                yield clean, done.earliest
-        else:
-            try:
-                plan = decode_clean_plan(store.read_requested(clean))
-            except CorruptTableError:
-                continue  # it was never whole, and deletes nothing
-            if plan.files:
-                yield clean, plan.earliest.requested if plan.earliest else ""

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import UnsupportedError
@@ -27,13 +27,15 @@ from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import BaseFile, FileStatus, LogFile
 from drawstring.model.instant import time_of
 from drawstring.query.beneath import Beneath
+from drawstring.query.deleted import Deleted, is_needed
 from drawstring.query.facts import TableFacts
 from drawstring.query.listed import ListedFiles
 from drawstring.query.predicate import Where
 from drawstring.query.pruning import partitions_to_read
-from drawstring.query.ranges import CommitRange, RangeSpec, check_scannable, find_range
-from drawstring.query.scan import Scan
-from drawstring.query.snapshot import Query, query_of, snapshot_tasks, task_of
+from drawstring.query.ranges import CommitRange, RangeSpec, check_scannable, find_range, same_range
+from drawstring.query.replanning import Draft, Task, settled, slices_of
+from drawstring.query.scan import Scan, scan_of_plan
+from drawstring.query.snapshot import Query, query_of, same_columns, snapshot_tasks, task_of
 from drawstring.schema.meta import COMMIT_TIME
 from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES
 from drawstring.timeline.timeline import Timeline
@@ -66,7 +68,8 @@ def incremental_scan(
         UnsupportedError: the table keeps no commit times.
     """
     check_commit_times(facts)
-    return range_scan(facts, find_range(facts, asked), columns=columns, where=where, threads=threads)
+    facts, found = settled(facts, lambda look: find_range(look, asked))
+    return range_scan(facts, found, columns=columns, where=where, threads=threads)
 
 
 def range_scan(
@@ -78,11 +81,35 @@ def range_scan(
     threads: int | None = None,
 ) -> Scan:
     """Query what changed in a range that is known already; see `incremental_scan`."""
+    facts, query = settled(facts, lambda look: range_query(look, found, columns, where))
+
+    def draft(look: TableFacts) -> Draft[Task]:
+        if look is facts:
+            return range_draft(query, found)
+        then = same_range(look, found)
+        return range_draft(same_columns(query, range_query(look, then, columns, where)), then)
+
+    return scan_of_plan(query.output, facts, draft, threads)
+
+
+def range_query(facts: TableFacts, found: CommitRange, columns: Sequence[str] | None, where: Where) -> Query:
+    """Return the checked query of a range on one look at the table."""
     latest = max(found.commit_times, default=None)
     is_written = bool(facts.timeline.pending_writes())
     instants = InstantRange(frozenset(found.commit_times), None, latest, is_written)
-    query = query_of(facts, columns, where, instants)
-    return Scan(query.output, partial(_tasks, query, found), threads, facts.storage.spec.uri)
+    return query_of(facts, columns, where, instants)
+
+
+def range_draft(query: Query, found: CommitRange) -> Draft[Task]:
+    """Return the tasks that read a range on one look at the table, see `incremental_scan`."""
+    tasks, is_whole = _tasks(query, found)
+
+    def lacks(deleted: Deleted) -> bool:
+        if is_whole:
+            return is_needed(query.facts, deleted)
+        return any(deleted.reaches(each) for each in slices_of(tasks))
+
+    return Draft(tasks, lacks)
 
 
 def check_commit_times(facts: TableFacts) -> None:
@@ -95,28 +122,33 @@ def check_commit_times(facts: TableFacts) -> None:
         raise UnsupportedError("the table has no meta columns, hence no commit times to query incrementally")
 
 
-def _tasks(query: Query, asked: CommitRange) -> list[ReadTask]:
+def _tasks(query: Query, asked: CommitRange) -> tuple[list[ReadTask], bool]:
+    """Return the tasks of a range, and whether they read the whole table."""
     if asked.reaches_archive:
         check_scannable(asked, "commits of the range were archived")
-        return _tasks_with_archived(query, asked)
+        return _tasks_with_archived(query, asked), True
     if not asked.writes:
-        return []
+        return [], False
     files = files_written(query.facts, asked)
     if files is None:
         check_scannable(asked, "files that commits of the range wrote were cleaned away")
-        return _with_commit_times(_whole_table(query), asked.commit_times)
+        return _with_commit_times(_whole_table(query), asked.commit_times), True
+    return _with_commit_times(_tasks_of_files(query, asked, files), asked.commit_times), False
+
+
+def _tasks_of_files(query: Query, asked: CommitRange, files: Sequence[FileStatus]) -> list[ReadTask]:
+    """Return the tasks that read just the files that the writes of a range made."""
     facts = query.facts
     timeline = _timeline_of(facts, asked, files)
     view = FileGroupView(timeline, facts.config, FixedListing(files), facts.store)
     as_of = query.instants.as_of if facts.config.layout < LAYOUT_WITH_COMPLETION_TIMES else None
     partitions = partitions_to_read(view.partitions(), facts.config, query.schema, query.where)
     beneath = Beneath(query, asked)
-    found = [
+    return [
         beneath.under(task_of(query, partition, file_slice))
         for partition in partitions
         for file_slice in view.slices(partition.path, as_of)
     ]
-    return _with_commit_times(found, asked.commit_times)
 
 
 def _timeline_of(facts: TableFacts, asked: CommitRange, files: Sequence[FileStatus]) -> Timeline:
@@ -169,7 +201,7 @@ def _tasks_with_archived(query: Query, asked: CommitRange) -> list[ReadTask]:
     """Read the whole table for the records of archived commits and of those in the range."""
     first = query.facts.timeline.start
     time = pc.field(COMMIT_TIME)
-    condition = time.isin(list(asked.commit_times))
+    condition = time.isin(pa.array(asked.commit_times, pa.string()))
     if not asked.archived:
         archived = time > asked.start
         for bound in (first, asked.end):

@@ -11,7 +11,7 @@ from drawstring.filegroups.tasks import ReadTask
 from drawstring.formats.partition_match import partitions_that_match
 from drawstring.query.buckets import BucketFacts, bucket_pruning
 from drawstring.query.key_conditions import stored_keys
-from drawstring.query.scan import Task
+from drawstring.query.replanning import Task
 from drawstring.storage import open_spec
 
 

@@ -123,16 +123,18 @@ def find_range(facts: TableFacts, asked: RangeSpec) -> CommitRange:
         UnavailableError: a hole, and the range is to fail then.
     """
     zone = facts.config.timezone
-    time_of = _times(facts, asked.holes)
+    time_in = _times(facts, asked.holes)
     begin = EARLIEST if asked.start is None else as_instant_time(asked.start, zone)
     writes = [write for write in _without_holes(facts, asked.holes, begin) if write.is_write]
     stop = None if asked.end is None else as_instant_time(asked.end, zone)
-    bounds = _bounds(begin, stop, asked, writes, time_of)
+    bounds = _bounds(begin, stop, asked, writes, time_in)
     if asked.start is None:
-        until = sorted(filter(bounds.end_after, writes), key=time_of)
+        until = sorted(filter(bounds.end_after, writes), key=time_in)
         changing = (each for each in reversed(until) if facts.store.commit_metadata(each).changes_records)
         last = tuple(islice(changing, 1))
-        return CommitRange(EARLIEST, max(map(time_of, last), default=stop), last, full_scan=asked.full_scan)
+        if not last and stop is not None:
+            return _newest_archived(facts, stop, asked)
+        return CommitRange(EARLIEST, max(map(time_in, last), default=stop), last, full_scan=asked.full_scan)
     if stop is not None and stop < begin:
         raise InvalidError(f"the range ends at {stop}, before it starts at {begin}: swap start and end")
     found = tuple(write for write in writes if bounds.begin_before(write) and bounds.end_after(write))
@@ -144,15 +146,25 @@ def _bounds(
     stop: str | None,
     asked: RangeSpec,
     writes: Sequence[Instant],
-    time_of: Callable[[Instant], str],
+    time_in: Callable[[Instant], str],
 ) -> _Bounds:
     """Return the bounds of a range; a time at which a write completed is no commit time."""
-    completed = {time_of(write) for write in writes}
+    completed = {time_in(write) for write in writes}
     after = begin if asked.names_commits and begin not in completed else None
     until = stop if asked.names_commits and stop not in completed else None
     if asked.include_start:
-        return _Bounds(_before(begin), stop, None, until, time_of)
-    return _Bounds(begin, stop, after, until, time_of)
+        return _Bounds(_before(begin), stop, None, until, time_in)
+    return _Bounds(begin, stop, after, until, time_in)
+
+
+def _newest_archived(facts: TableFacts, stop: str, asked: RangeSpec) -> CommitRange:
+    """Return the range of the newest archived write up to a time that changed something, if there is one."""
+    archive = open_archive(facts.storage, facts.config)
+    writes = (each for each in archive.completed(EARLIEST, stop) if each.is_write)
+    newest_first = sorted(writes, key=time_of, reverse=True)
+    changing = (each for each in newest_first if archive.commit_metadata(each).changes_records)
+    last = tuple(islice(changing, 1))
+    return CommitRange(EARLIEST, stop, (), last, reaches_archive=bool(last), full_scan=asked.full_scan)
 
 
 def _with_archived(facts: TableFacts, found: CommitRange, bounds: _Bounds) -> CommitRange:
@@ -175,6 +187,27 @@ def _with_archived(facts: TableFacts, found: CommitRange, bounds: _Bounds) -> Co
         if bounds.begin_before(instant) and bounds.end_after(instant)
     )
     return replace(found, archived=archived, reaches_archive=bool(archived))
+
+
+def same_range(facts: TableFacts, found: CommitRange) -> CommitRange:
+    """Return the writes of a range as a later look at the table finds them: some may be archived, or undone.
+
+    Args:
+        facts: the later look.
+        found: the range.
+    """
+    timeline = facts.timeline
+    here = tuple(each for each in found.writes if timeline.write_at(each.requested) is not None)
+    archived = tuple(
+        each for each in found.writes if each not in here and timeline.is_archived(each.requested)
+    )
+    if not archived:
+        return replace(found, writes=here)
+    if found.reaches_archive and not found.archived:
+        # Layout 1: the records tell which archived writes are in the range, up to the end that it had.
+        end = found.end or max(each.requested for each in found.writes)
+        return replace(found, end=end, writes=here)
+    return replace(found, writes=here, archived=(*found.archived, *archived), reaches_archive=True)
 
 
 def archived_writes(facts: TableFacts, found: CommitRange) -> tuple[Instant, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from drawstring.base.errors import CorruptTableError
+from drawstring.base.errors import MissingFileError
 from drawstring.filegroups.listing import Listing
 from drawstring.filegroups.view import FileGroupView
 from drawstring.formats.savepoint_metadata import decode_savepoint
@@ -79,7 +79,7 @@ class _SavedListing:
         names = self.saved.files.get(partition, ())
         for name in names:
             if name not in listed:
-                raise CorruptTableError(
+                raise MissingFileError(
                     "a file of the savepoint is gone, so the table cannot be read as of it: restore the file"
                     " from a backup, or read another instant",
                     instant=self.instant,

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from drawstring.base.bounds import LITTLE_BYTES, worker_threads
-from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.base.errors import DrawstringError, InvalidError, OutrunError
 from drawstring.engine.streams import stream
-from drawstring.filegroups.cdc import ChangeTask, read_task, task_bytes
-from drawstring.filegroups.tasks import ReadTask
+from drawstring.filegroups.cdc import read_task, task_bytes
+from drawstring.query.facts import TableFacts
+from drawstring.query.replanning import Draft, Replanning, Task
 from drawstring.storage import is_object_store
+from drawstring.timeline.looks import LOOKS_MAX, since
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
-Task: TypeAlias = ReadTask | ChangeTask
-"""What a scan is made of."""
+T = TypeVar("T")
 
 
 class Scan:
@@ -35,6 +37,8 @@ class Scan:
         plan: makes the tasks, when they are first needed.
         threads: tasks that run at once; None for as many as the tasks and the machine are good for.
         table: root of the table, for errors.
+        again: makes the tasks from a new look at the table, for when files of the first ones were deleted;
+            None where there is nothing to look at.
     """
 
     def __init__(
@@ -43,11 +47,13 @@ class Scan:
         plan: Callable[[], Sequence[Task]],
         threads: int | None = None,
         table: str | None = None,
+        again: Callable[[], Sequence[Task]] | None = None,
     ) -> None:
         self._schema = schema
         self._plan = plan
         self._threads = threads
         self._table = table
+        self._again = again
         self._tasks: list[Task] | None = None
 
     @property
@@ -58,16 +64,57 @@ class Scan:
     def tasks(self) -> list[Task]:
         """Return the tasks that make up the result, one a file slice; each can run anywhere."""
         if self._tasks is None:
-            try:
-                self._tasks = list(self._plan())
-            except DrawstringError as error:
-                raise error.at(table=self._table) from error.__cause__
+            self._tasks = self._planned(self._plan)
         return self._tasks
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as they are read, file slice by file slice."""
-        tasks = self.tasks()
-        return stream(tasks, read_task, self._threads or _threads_for(tasks))
+        """Yield the rows as they are read, file slice by file slice.
+
+        Raises:
+            UnavailableError: a file was deleted by a clean after rows of others had been yielded. Before that
+                the query is planned again.
+        """
+        has_yielded = False
+        for is_last in (*repeat(False, LOOKS_MAX), True):
+            tasks = self.tasks()
+            try:
+                for batch in stream(tasks, read_task, self._threads or _threads_for(tasks)):
+                    has_yielded = has_yielded or batch.num_rows > 0
+                    yield batch
+                return
+            except OutrunError:
+                if has_yielded or is_last or self._again is None:
+                    raise
+                self._tasks = self._planned(self._again)
+
+    def use(self, take: Callable[[list[Task]], T]) -> T:
+        """Hand the tasks to something that looks at their files; plan again where one was deleted.
+
+        Args:
+            take: uses the tasks; may be called several times.
+
+        Raises:
+            CorruptTableError: a file is lost.
+        """
+        for _ in range(LOOKS_MAX):
+            tasks = self.tasks()
+            first = tasks[0] if tasks else None
+            try:
+                if first is None:
+                    return take(tasks)
+                with since(first.storage, first.look):
+                    return take(tasks)
+            except OutrunError:
+                if self._again is None:
+                    raise
+                self._tasks = self._planned(self._again)
+        return take(self.tasks())
+
+    def _planned(self, plan: Callable[[], Sequence[Task]]) -> list[Task]:
+        try:
+            return list(plan())
+        except DrawstringError as error:
+            raise error.at(table=self._table) from error.__cause__
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the rows as a stream that other libraries read."""
@@ -105,6 +152,24 @@ class Scan:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Hand the rows over through the Arrow C stream interface."""
         return self.to_reader().__arrow_c_stream__(requested_schema)
+
+
+def scan_of_plan(
+    schema: pa.Schema,
+    facts: TableFacts,
+    plan: Callable[[TableFacts], Draft[Task]],
+    threads: int | None = None,
+) -> Scan:
+    """Return the scan of a query that is planned again where files of it are deleted.
+
+    Args:
+        schema: the columns of the result.
+        facts: the first look at the table.
+        plan: makes the tasks of a look.
+        threads: tasks that run at once; None for as many as the tasks and the machine are good for.
+    """
+    planner = Replanning(facts, plan)
+    return Scan(schema, planner.tasks, threads, facts.storage.spec.uri, planner.again)
 
 
 def _threads_for(tasks: Sequence[Task]) -> int:

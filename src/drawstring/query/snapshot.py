@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -11,27 +10,25 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, OutrunError
 from drawstring.filegroups.tasks import InstantRange, ReadTask, nullable
-from drawstring.formats.clean_metadata import decode_clean
 from drawstring.merge.choose import check_mergeable
-from drawstring.model.clean import CleanMetadata, CleanPolicy
 from drawstring.model.files import FileSlice
-from drawstring.model.instant import Action, Instant
+from drawstring.model.instant import Action
 from drawstring.query.buckets import BucketFacts, bucket_pruning
+from drawstring.query.deleted import Deleted, cleans_of, is_needed
 from drawstring.query.facts import TableFacts
 from drawstring.query.key_conditions import stored_keys
 from drawstring.query.names import check_columns
 from drawstring.query.predicate import Where, parse_where
 from drawstring.query.pruning import Partition, partitions_to_read
+from drawstring.query.replanning import Draft, Task, settled
 from drawstring.query.savepointed import facts_of_savepoint
-from drawstring.query.scan import Scan
+from drawstring.query.scan import Scan, scan_of_plan
 from drawstring.query.support import check_readable, schema_history, visible_schema
 from drawstring.schema.history import SchemaHistory
 from drawstring.timeline.archived import open_archive
 from drawstring.timeline.instants import as_instant_time
-
-_log = logging.getLogger("drawstring")
 
 
 def snapshot_scan(
@@ -61,16 +58,39 @@ def snapshot_scan(
         InvalidError: an unknown column, a bad condition, or a time whose files were cleaned away by commits.
         UnsupportedError: a feature of the table that this release cannot read.
     """
-    time = None
-    if as_of is not None:
-        time = as_instant_time(as_of, facts.config.timezone)
-        saved = facts_of_savepoint(facts, time)
+    time = None if as_of is None else as_instant_time(as_of, facts.config.timezone)
+    asked = _Asked(columns, where, time, read_optimized)
+    facts, query = settled(facts, asked.query)
+    return scan_of_plan(query.output, facts, partial(asked.draft, facts, query), threads)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a snapshot query asks for."""
+
+    columns: Sequence[str] | None
+    where: Where
+    time: str | None
+    read_optimized: bool
+
+    def query(self, facts: TableFacts) -> Query:
+        """Return the checked query on one look at the table."""
+        if self.time is None:
+            return query_of(facts, self.columns, self.where, InstantRange.of(facts.timeline))
+        saved = facts_of_savepoint(facts, self.time)
         if saved is None:
-            check_not_cleaned(facts, time)
-        facts = _with_schema_of(saved or facts, time)
-    query = query_of(facts, columns, where, InstantRange.of(facts.timeline, time), time)
-    tasks = partial(snapshot_tasks, query, read_optimized=read_optimized)
-    return Scan(query.output, tasks, threads, facts.storage.spec.uri)
+            check_not_cleaned(facts, self.time)
+        then = _with_schema_of(saved or facts, self.time)
+        instants = InstantRange.of(then.timeline, self.time)
+        return query_of(then, self.columns, self.where, instants, self.time)
+
+    def draft(self, first: TableFacts, known: Query, facts: TableFacts) -> Draft[Task]:
+        """Return the tasks on one look at the table; the query is known of the first."""
+        query = known if facts is first else same_columns(known, self.query(facts))
+        tasks = snapshot_tasks(query, read_optimized=self.read_optimized)
+        if self.time is not None and query.facts.timeline is facts.timeline:
+            check_versions_kept(query.facts, self.time)
+        return Draft(tasks, partial(is_needed, query.facts, as_of=self.time))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,56 +192,68 @@ def task_of(query: Query, partition: Partition, file_slice: FileSlice) -> ReadTa
     )
 
 
-def check_not_cleaned(facts: TableFacts, time: str) -> None:
-    """Check that the files of a time are still there.
+def same_columns(known: Query, query: Query) -> Query:
+    """Return a query on a later look at the table with the columns that it had before.
 
-    A clean by commits says from when on they are. One that keeps the newest versions of each file group says
-    no such thing, and as in Hudi the table answers with what is left of that time; the log warns then.
+    Raises:
+        OutrunError: the table has other columns now.
+    """
+    asked = replace(query, columns=known.columns) if set(known.columns) <= set(query.schema.names) else query
+    if not asked.output.equals(known.output):
+        raise OutrunError(
+            "The columns of the table were changed after this query was planned, and the files that it was to"
+            " read were deleted: run the query again.",
+            table=query.facts.storage.spec.uri,
+        )
+    return asked
+
+
+def check_not_cleaned(facts: TableFacts, time: str) -> None:
+    """Check that the files of a time are still there, as far as cleans by commits or by hours say.
+
     What an archived clean took is not looked up: no time before it can be read.
 
     Raises:
-        InvalidError: a clean removed files that the table had then, or may have.
+        InvalidError: a clean removed files that the table had then, or is about to.
     """
-    found = _last_clean(facts)
-    if found is None:
-        _check_archived_cleans(facts, time)
-        return
-    instant, done = found
-    if done.earliest and time < done.earliest:
-        raise InvalidError(
-            f"files of the table as of {time} were cleaned away: ask for {done.earliest} or later",
-            table=facts.storage.spec.uri,
-        )
-    if done.policy == CleanPolicy.VERSIONS and not done.earliest and time < instant.requested:
-        _log.warning(
-            "%s: a clean at %s kept the newest versions of each file group only: rows of the table as of %s"
-            " may be missing",
-            facts.storage.spec.uri,
-            instant.requested,
-            time,
-        )
-
-
-def _check_archived_cleans(facts: TableFacts, time: str) -> None:
+    cleans = cleans_of(facts.store, facts.timeline, after=time)
+    earliest = next((each.earliest for each in cleans if each.earliest), "")
+    if earliest and time < earliest:
+        raise _cleaned(facts, time, earliest)
     first = facts.timeline.start
-    if first is None or time >= first:
+    if earliest or first is None or time >= first:
         return
     archived = open_archive(facts.storage, facts.config).completed(time)
-    cleans = [each.requested for each in archived if each.action is Action.CLEAN and each.requested > time]
-    if cleans:
+    then = [each.requested for each in archived if each.action is Action.CLEAN and each.requested > time]
+    if then:
         raise InvalidError(
-            f"files of the table as of {time} may have been cleaned away at {cleans[-1]}:"
+            f"files of the table as of {time} may have been cleaned away at {then[-1]}:"
             f" ask for {first} or later",
             table=facts.storage.spec.uri,
         )
 
 
-def _last_clean(facts: TableFacts) -> tuple[Instant, CleanMetadata] | None:
-    """Return the last clean that deleted something."""
-    for instant in reversed(facts.timeline.completed_of(Action.CLEAN)):
-        if (data := facts.store.read(instant)) and (done := decode_clean(data)).took_something:
-            return instant, done
-    return None
+def check_versions_kept(facts: TableFacts, time: str) -> None:
+    """Check that cleans which count versions of file groups left the slices of a time.
+
+    Args:
+        facts: the table as of the time.
+        time: an instant.
+
+    Raises:
+        InvalidError: a clean removed files that the table had then, or is about to.
+    """
+    cleans = [each for each in cleans_of(facts.store, facts.timeline, after=time) if not each.earliest]
+    if is_needed(facts, Deleted.by(cleans), time):
+        raise _cleaned(facts, time, cleans[0].last_completed)
+
+
+def _cleaned(facts: TableFacts, time: str, earliest: str) -> InvalidError:
+    return InvalidError(
+        f"files of the table as of {time} were cleaned away: ask for {earliest} or later, and keep more with"
+        " hoodie.clean.commits.retained, or by table.hold() or a savepoint, what is to be read later",
+        table=facts.storage.spec.uri,
+    )
 
 
 def _with_schema_of(facts: TableFacts, time: str) -> TableFacts:

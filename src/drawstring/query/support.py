@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from drawstring.base.errors import CorruptTableError, DrawstringError, UnsupportedError
+from drawstring.base.errors import CorruptTableError, DrawstringError, MissingFileError, UnsupportedError
 from drawstring.config.table import KeyGeneratorType, TableConfig
 from drawstring.query.facts import TableFacts
 from drawstring.schema.history import SchemaColumn, SchemaHistory, decode_history
@@ -104,6 +104,10 @@ def _stored_history(facts: TableFacts) -> Mapping[int, tuple[SchemaColumn, ...]]
         return {}
     try:
         return decode_history(facts.storage.read(path).decode())
+    except FileNotFoundError as error:
+        raise MissingFileError(
+            "The schema history is missing: restore it from a backup.", path=path
+        ) from error
     except (DrawstringError, UnicodeDecodeError) as error:
         raise CorruptTableError(f"the schema history is damaged: {error}", path=path) from error
 

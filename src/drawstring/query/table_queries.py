@@ -19,6 +19,7 @@ from drawstring.model.files import FileSlice
 from drawstring.model.hold import Hold
 from drawstring.query.batch_ends import Limits
 from drawstring.query.cdc import changes_scan
+from drawstring.query.deleted import is_needed
 from drawstring.query.facts import TableFacts, load_facts
 from drawstring.query.follow import Batch, FollowSpec, OnCleaned, follow
 from drawstring.query.holding import HOLD_HOURS, Keeper, hold_for_scan
@@ -26,6 +27,7 @@ from drawstring.query.holding import hold as place_hold
 from drawstring.query.incremental import incremental_scan
 from drawstring.query.positions import position_of, stored_position
 from drawstring.query.ranges import Holes, RangeSpec
+from drawstring.query.replanning import Draft, planned
 from drawstring.query.scan import Scan
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.query.support import with_shown_columns
@@ -93,16 +95,18 @@ class TableQueries:
             columns: columns to read, or one column; all by default, meta columns included.
             where: a SQL predicate in Spark's dialect, as in `"month = 7 and delay > 60"` (columns plain
                 or in backticks, texts in quotes), or a pyarrow expression.
-            as_of: an instant or a date-time: the table as it was then. Where a clean kept the newest
-                versions of each file group, or its instant was archived, that is what is left of that time.
+            as_of: an instant or a date-time: the table as it was then.
             read_optimized: base files only; changes that are not compacted yet do not show.
 
         Raises:
             InvalidError: a column that is not there, a condition that does not fit the columns, or a
-                time that is none or whose files were cleaned away by commits. The condition may also
-                fail on a row, when the scan is read.
+                time that is none or whose files were cleaned away. The condition may also fail on a row,
+                when the scan is read; a time whose files a clean by file versions took, or that were cleaned
+                away since, fails then as well.
             CorruptTableError: a file of the table is damaged or missing; data files are looked at
                 when the scan is read.
+            UnavailableError: when the scan is read: files of it were cleaned away while it was, after rows
+                had been handed out. Scan again, within `held()` perhaps.
             UnsupportedError: the table has a feature that this release cannot read.
         """
         with self._about():
@@ -295,9 +299,14 @@ class TableQueries:
         Raises:
             CorruptTableError: a file is gone that has to be there.
         """
-        lookup = SliceLookup(self._state.storage.spec, self.config, self.timeline)
+
+        def slices(facts: TableFacts) -> Draft[FileSlice]:
+            lookup = SliceLookup(facts.storage.spec, facts.config, facts.timeline)
+            found = [file_slice for path in lookup.partitions() for file_slice in lookup.slices(path)]
+            return Draft(found, partial(is_needed, facts))
+
         with self._about():
-            return [file_slice for path in lookup.partitions() for file_slice in lookup.slices(path)]
+            return list(planned(self._facts(), slices)[1].tasks)
 
     @contextmanager
     def _about(self) -> Iterator[None]:

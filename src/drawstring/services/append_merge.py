@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from drawstring.base.errors import ConflictError, DrawstringError
+from drawstring.base.errors import ConflictError, DrawstringError, MissingFileError
 from drawstring.config.clustering_keys import BASE_FILES, PartitionFilter
 from drawstring.config.options import WriteOptions
 from drawstring.filegroups.lookup import SliceLookup
@@ -35,6 +35,7 @@ from drawstring.services.clustering import clusterings_among, run_clustering, sc
 from drawstring.services.clustering_plan import SORT_COLUMNS, plan_base_files
 from drawstring.services.committed import Committed, write_stands
 from drawstring.services.manual_rollback import roll_back
+from drawstring.services.missing_plans import NoPlanError
 from drawstring.txn.state import TableState
 
 _LOOKS: Final = 3
@@ -154,11 +155,15 @@ def _run_left(appended: Committed) -> None:
         return
     store = appended.store
     for instant in store.load().pending_of(Action.CLUSTERING):
-        if not gives_way(decode_clustering_plan(store.read_requested(instant))):
+        try:
+            plan = store.read_requested(instant)
+        except MissingFileError:
+            continue  # another process completed or withdrew it
+        if not gives_way(decode_clustering_plan(plan)):
             continue
         try:
             _run(appended.state, instant.requested, appended.options)
-        except ConflictError as error:
+        except (ConflictError, NoPlanError) as error:
             _log.info("the pending merge %s is left alone: %s", instant.requested, error)
 
 
@@ -166,7 +171,7 @@ def _run(state: TableState, requested: str, options: WriteOptions) -> None:
     """Run a merge; one that fails is withdrawn, so that it does not fail every append after this one."""
     try:
         run_clustering(state, requested, options)
-    except ConflictError:  # another process has it, or wrote to its files, or holds the table
+    except (ConflictError, NoPlanError):  # another process has it, or wrote to its files, or holds the table
         raise
     except Exception:
         try:

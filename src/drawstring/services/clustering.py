@@ -44,6 +44,7 @@ from drawstring.services.clustering_plan import (
     plan_clustering,
 )
 from drawstring.services.heartbeats import refuse_live_writers
+from drawstring.services.missing_plans import NoPlanError
 from drawstring.services.planned import PlanRunner
 from drawstring.services.progress import Progress, watched
 from drawstring.services.resizing import (
@@ -174,7 +175,12 @@ def schedule_clustering(
 
 
 def run_clustering(
-    state: TableState, requested: str, options: WriteOptions, progress: Progress | None = None
+    state: TableState,
+    requested: str,
+    options: WriteOptions,
+    progress: Progress | None = None,
+    *,
+    is_own: bool = False,
 ) -> CommitResult | None:
     """Run a plan that stands on the timeline; writers go on meanwhile.
 
@@ -183,16 +189,18 @@ def run_clustering(
         requested: requested time of the clustering.
         options: of writes: codec, sizes, lock wait.
         progress: told of every group that is done.
+        is_own: whether the caller has planned it just now.
 
     Returns:
         What was done; None when the clustering is completed already, or went because its file groups were
         written to.
 
     Raises:
-        ConflictError: another process or engine runs this clustering, or another writer holds the table.
+        ConflictError: another process or engine runs this clustering, or withdrew it, or another writer holds
+            the table.
         InvalidError: there is no such clustering.
     """
-    return _runner(state, options, progress).run(requested)
+    return _runner(state, options, progress).run(requested, is_own=is_own)
 
 
 def _runner(state: TableState, options: WriteOptions, progress: Progress | None) -> PlanRunner:
@@ -343,7 +351,9 @@ def _claim(found: Session, requested: str, options: WriteOptions, others_may_liv
     """
     session, timeline = cleared(found, options.failed_writes)
     instant = timeline.find(requested)
-    if instant is None or instant.action.completed_action is not Action.REPLACE_COMMIT:
+    if instant is None:
+        raise NoPlanError.of("clustering", requested)
+    if instant.action.completed_action is not Action.REPLACE_COMMIT:
         raise InvalidError("there is no clustering of this time on the timeline", instant=requested)
     if instant.is_completed:
         return None

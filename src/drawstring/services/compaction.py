@@ -31,6 +31,7 @@ from drawstring.services.compact_slice import CompactSlice
 from drawstring.services.compaction_plan import check_compaction, compaction_plan, log_compaction_plan
 from drawstring.services.compaction_strategies import is_to_be_planned
 from drawstring.services.heartbeats import refuse_live_writers
+from drawstring.services.missing_plans import NoPlanError
 from drawstring.services.planned import PlanRunner
 from drawstring.services.progress import Progress, watched
 from drawstring.services.rollback import remove_compaction, restart
@@ -90,7 +91,12 @@ def schedule_log_compaction(state: TableState, options: WriteOptions) -> str | N
 
 
 def run_compaction(
-    state: TableState, requested: str, options: WriteOptions, progress: Progress | None = None
+    state: TableState,
+    requested: str,
+    options: WriteOptions,
+    progress: Progress | None = None,
+    *,
+    is_own: bool = False,
 ) -> CommitResult | None:
     """Run a plan that stands on the timeline; writers go on meanwhile.
 
@@ -99,15 +105,17 @@ def run_compaction(
         requested: requested time of the compaction.
         options: of writes: codec, lock wait.
         progress: told of every file group that is done.
+        is_own: whether the caller has planned it just now.
 
     Returns:
         What was done; None when the compaction is completed already.
 
     Raises:
-        ConflictError: another process or engine runs this compaction, or another writer holds the table.
+        ConflictError: another process or engine runs this compaction, or withdrew it, or another writer holds
+            the table.
         InvalidError: there is no such compaction.
     """
-    return _runner(state, options, progress).run(requested)
+    return _runner(state, options, progress).run(requested, is_own=is_own)
 
 
 def compact(
@@ -131,7 +139,7 @@ def compact(
     """
     result = run_pending(state, options, progress)
     scheduled = schedule_compaction(state, options)
-    return result if scheduled is None else run_compaction(state, scheduled, options, progress)
+    return result if scheduled is None else run_compaction(state, scheduled, options, progress, is_own=True)
 
 
 def run_pending(
@@ -166,7 +174,7 @@ def log_compact(
     check_rewritable(load_config(state.storage))
     result = run_pending(state, options, progress, (Action.LOG_COMPACTION,))
     scheduled = schedule_log_compaction(state, options)
-    return result if scheduled is None else run_compaction(state, scheduled, options, progress)
+    return result if scheduled is None else run_compaction(state, scheduled, options, progress, is_own=True)
 
 
 def _runner(state: TableState, options: WriteOptions, progress: Progress | None) -> PlanRunner:
@@ -252,7 +260,7 @@ def _claim(found: Session, requested: str, options: WriteOptions, others_may_liv
     session, timeline = cleared(found, options.failed_writes)
     instant = timeline.find(requested)
     if instant is None or not (instant.is_completed or instant.action in _ACTIONS):
-        raise _no_compaction(requested)
+        raise NoPlanError.of("compaction", requested)
     plan = _plan_of(session.store, instant)
     if instant.is_completed:
         return None
@@ -292,7 +300,9 @@ def _plan_of(store: TimelineStore, instant: Instant) -> CompactionPlan:
 
 
 def _no_compaction(requested: str) -> InvalidError:
-    return InvalidError("there is no compaction of this time on the timeline", instant=requested)
+    return InvalidError(
+        "there is no compaction of this time on the timeline: the instant is a write", instant=requested
+    )
 
 
 def _without_replaced(

@@ -74,7 +74,7 @@ def _compact(upkeep: Upkeep) -> Result | None:
     scheduled = compaction.schedule_compaction(state, options, when_due=True)
     if scheduled is None:
         return result
-    return compaction.run_compaction(state, scheduled, options, progress)
+    return compaction.run_compaction(state, scheduled, options, progress, is_own=True)
 
 
 def _compact_logs(upkeep: Upkeep) -> Result | None:
@@ -97,7 +97,7 @@ def _cluster(upkeep: Upkeep) -> Result | None:
     scheduled = clustering.schedule_clustering(state, options)
     if scheduled is None:
         return result
-    return clustering.run_clustering(state, scheduled, options, progress) or result
+    return clustering.run_clustering(state, scheduled, options, progress, is_own=True) or result
 
 
 def _clean(upkeep: Upkeep) -> Result | None:

@@ -9,7 +9,9 @@ from drawstring.model.instant import Action
 from drawstring.services.background import run_in_background
 from drawstring.services.clustering import cluster_at_once, run_pending, schedule_clustering
 from drawstring.services.committed import write_stands
+from drawstring.timeline.looks import read_settled
 from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
 from drawstring.txn.state import TableState
 
 
@@ -33,8 +35,12 @@ def cluster_when_due(state: TableState, config: TableConfig, options: WriteOptio
 
 def commits_since_clustering(store: TimelineStore) -> int:
     """Return how many completed writes stand on the timeline after its last clustering, pending or not."""
+    return read_settled(store, lambda timeline: _commits_since_clustering(store, timeline))
+
+
+def _commits_since_clustering(store: TimelineStore, timeline: Timeline) -> int:
     count = 0
-    for instant in reversed(store.load().instants):
+    for instant in reversed(timeline.instants):
         if instant.action is Action.CLUSTERING:
             break
         if instant.is_write:

@@ -25,6 +25,7 @@ from drawstring.model.instant import Action, Instant
 from drawstring.model.result import CommitResult
 from drawstring.services.events import told_commit
 from drawstring.services.heartbeats import alive_elsewhere
+from drawstring.services.missing_plans import NoPlanError, settle
 from drawstring.services.progress import Progress
 from drawstring.services.transaction import Session, cleared, exclusive
 from drawstring.timeline.properties_store import load_config
@@ -82,14 +83,19 @@ class PlanRunner:
     options: WriteOptions
     progress: Progress | None
 
-    def run(self, requested: str) -> CommitResult | None:
+    def run(self, requested: str, *, is_own: bool = False) -> CommitResult | None:
         """Run the plan of a requested time.
+
+        Args:
+            requested: of the plan.
+            is_own: whether the caller has planned it just now.
 
         Returns:
             What was done; None when nothing was left to do.
 
         Raises:
-            ConflictError: another process runs it, or another writer holds the table.
+            ConflictError: another process runs it or withdrew it, or another writer holds the table.
+            InvalidError: there is no such plan.
         """
         state = self.state
         with service_lease(state.storage, state.clock, state.ids, requested) as lease:
@@ -97,7 +103,11 @@ class PlanRunner:
                 raise ConflictError(
                     f"another process runs this {self.service}: leave it to that one", instant=requested
                 )
-            result = self.run_leased(requested, lease)
+            try:
+                result = self.run_leased(requested, lease)
+            except NoPlanError as error:
+                settle(state, self.service, requested, is_own=is_own, error=error)
+                return None
             if result is None and lease.others_may_live:
                 self._refuse_withdrawn(requested)
             return result
@@ -126,8 +136,15 @@ class PlanRunner:
                 if lease is None:
                     _log.info("another process runs the %s %s", self.service, instant.requested)
                 else:
-                    result = self.run_leased(instant.requested, lease) or result
+                    result = self._run_if_there(instant.requested, lease) or result
         return result
+
+    def _run_if_there(self, requested: str, lease: ServiceLease) -> CommitResult | None:
+        try:
+            return self.run_leased(requested, lease)
+        except NoPlanError:
+            _log.info("another process completed or withdrew the %s %s", self.service, requested)
+            return None
 
     def _refuse_withdrawn(self, requested: str) -> None:
         state = self.state

@@ -24,6 +24,7 @@ from drawstring.services.content_checks import ReadContent, check_contents
 from drawstring.services.inventory import Inventory, take_inventory
 from drawstring.services.leftovers import left_behind, own_folders
 from drawstring.services.progress import Progress
+from drawstring.timeline.looks import LOOKS_MAX, digest
 from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config, problem_of_properties
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema
@@ -37,7 +38,7 @@ _KEYS_OF_SLICE = pa.schema(
 def validate(
     state: TableState, *, contents: bool = True, global_keys: bool = False, progress: Progress | None = None
 ) -> Validation:
-    """Check the invariants of a table.
+    """Check the invariants of a table; check again where errors were found while others changed it.
 
     Args:
         state: the table.
@@ -50,6 +51,27 @@ def validate(
         InvalidError: there is no table.
         CorruptTableError: neither its properties nor their backup can be read.
     """
+    for _ in range(LOOKS_MAX):
+        before = _digest(state)
+        found = _validate(state, contents=contents, global_keys=global_keys, progress=progress)
+        is_sound = all(each.severity is not Severity.ERROR for each in found.findings)
+        if is_sound or before is None or before == _digest(state):
+            break
+    return found
+
+
+def _digest(state: TableState) -> str | None:
+    """Return a digest of the timeline, None when it cannot be read."""
+    try:
+        return digest(TimelineStore(state.storage, load_config(state.storage), state.clock).load())
+    except DrawstringError:
+        return None
+
+
+def _validate(
+    state: TableState, *, contents: bool, global_keys: bool, progress: Progress | None
+) -> Validation:
+    """Check the invariants of a table once; see `validate`."""
     config = load_config(state.storage)
     findings = properties_findings(state)
     store = TimelineStore(state.storage, config, state.clock)

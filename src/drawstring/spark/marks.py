@@ -217,7 +217,8 @@ class Reread:
 
     def shown(self, spark: SparkSession, scan: Scan) -> DataFrame:
         """Return the rows of a scan of this read, with a mark in their plan."""
-        df = dataframe(spark, scan.tasks(), SliceReading(scan.schema, self.where))
+        reading = SliceReading(scan.schema, self.where)
+        df = scan.use(lambda tasks: dataframe(spark, tasks, reading))
         marks = helper(spark)
         if marks is None:
             return df

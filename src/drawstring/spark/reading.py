@@ -23,10 +23,10 @@ from drawstring.formats.conditions import where_columns
 from drawstring.formats.parquet import parquet_schema
 from drawstring.model.files import BaseFile
 from drawstring.query.predicate import parse_where
-from drawstring.query.scan import Task
+from drawstring.query.replanning import Task
 from drawstring.schema.meta import COMMIT_TIME, PARTITION_PATH
 from drawstring.spark.base_files import SparkFile, can_list, parquet_files
-from drawstring.spark.failures import surface_in_actions
+from drawstring.spark.failures import Watched, surface_in_actions, watch
 from drawstring.spark.locations import spark_path
 from drawstring.spark.relation import Slices, relation
 from drawstring.spark.types import spark_schema
@@ -84,6 +84,8 @@ def _read_natively(
         SparkFile(path, _base(each).status, {name: _written(each.partition_values[name]) for name in told})
         for each, path in zip(tasks, paths, strict=True)
     ]
+    if task.look is not None:
+        watch(open_spec(task.storage).full_uri(""), Watched(task.storage, task.look))
     df = parquet_files(spark, files, spark_schema(task.schema))
     df = with_folder_values(df, tasks, [name for name in _needed(task, reading) if name not in told])
     if task.commit_times is not None:

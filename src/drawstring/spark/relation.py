@@ -32,7 +32,7 @@ from pyspark.util import PythonEvalType
 from drawstring.filegroups.cdc import task_bytes
 from drawstring.filegroups.tasks import ReadTask
 from drawstring.query.narrowing import narrowed
-from drawstring.query.scan import Task
+from drawstring.query.replanning import Task
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.spark import planning
 from drawstring.spark.pushed import conditions

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol, TypeVar
 
-from drawstring.base.errors import CorruptTableError, DrawstringError
+from drawstring.base.errors import CorruptTableError, DrawstringError, MissingFileError
 from drawstring.config.table import TableConfig
 from drawstring.formats.archive_entries import (
     ArchiveEntry,
@@ -26,7 +26,7 @@ from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import FileStatus
 from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.history import History
+from drawstring.timeline.history import History, lacking
 from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES
 
 _ARCHIVE: Final = re.compile(r"\.commits_\.archive\.(\d{1,18})(?:_.*)?", re.ASCII)
@@ -91,7 +91,7 @@ class LogArchive:
         """
         found = self._entries().get(instant)
         if found is None:
-            raise CorruptTableError("the archived timeline lacks an instant", instant=instant.requested)
+            raise lacking(instant)
         return found
 
     def newest(self) -> list[Instant]:
@@ -144,6 +144,10 @@ class LogArchive:
                     if block.kind is BlockType.AVRO_DATA and block.schema_json
                     for entry in decode(read_content(file, block), block.schema_json)
                 ]
+        except FileNotFoundError as error:
+            raise MissingFileError(
+                "A file of the archived timeline is missing: restore it from a backup.", path=status.path
+            ) from error
         except DrawstringError as error:
             raise error.at(path=status.path) from error.__cause__
 

@@ -13,7 +13,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.errors import CorruptTableError
+from drawstring.base.errors import CorruptTableError, MissingFileError
 from drawstring.formats.history_rows import HistoryRow, decode_history
 from drawstring.formats.metadata import decode_commit
 from drawstring.formats.parquet import ParquetQuery, read_parquet
@@ -83,7 +83,7 @@ class History:
                 for row in batch.to_pylist():
                     if row["action"] == instant.action:
                         return decode_commit(row["metadata"] or b"")
-        raise CorruptTableError("the archived timeline lacks an instant", instant=instant.requested)
+        raise lacking(instant)
 
     def rows(self) -> Iterator[list[HistoryRow]]:
         """Return all archived instants with what they say, by file, oldest first."""
@@ -120,3 +120,10 @@ class History:
             listed = () if version is None else load_manifest(self._storage, self._folder, version)
             self._files = tuple(file.name for file in listed)
         return self._files
+
+
+def lacking(instant: Instant) -> MissingFileError:
+    """Return the error of an archive that an instant ought to be in."""
+    return MissingFileError(
+        "The archived timeline lacks an instant: restore it from a backup.", instant=instant.requested
+    )

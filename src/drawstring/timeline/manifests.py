@@ -3,7 +3,8 @@
     _version_        the number of the manifest that counts
     manifest_<n>     JSON: {"files": [{"fileName", "fileLen"}]}
 
-A reader that finds no version file takes the highest manifest: Hudi deletes the version and writes it anew.
+A reader that finds no version file, or an empty one, takes the highest manifest: Hudi deletes the version and
+writes it anew.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from drawstring.base.errors import ConflictError, CorruptTableError
+from drawstring.base.errors import ConflictError, CorruptTableError, MissingFileError
 from drawstring.model.files import join_path
 from drawstring.storage.protocol import Storage
 
@@ -49,7 +50,8 @@ def current_version(storage: Storage, folder: str) -> int | None:
         CorruptTableError: the version file holds no number.
     """
     try:
-        return int(storage.read(join_path(folder, VERSION)))
+        if text := storage.read(join_path(folder, VERSION)).strip():
+            return int(text)
     except FileNotFoundError:
         pass
     except ValueError:
@@ -72,7 +74,9 @@ def load_manifest(storage: Storage, folder: str, version: int) -> tuple[HistoryF
         content = json.loads(storage.read(path))
         return tuple(HistoryFile(_checked(each["fileName"]), _size(each)) for each in content["files"])
     except FileNotFoundError:
-        raise CorruptTableError("a manifest of the archived timeline is gone", path=path) from None
+        raise MissingFileError(
+            "A manifest of the archived timeline is missing: restore it from a backup.", path=path
+        ) from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CorruptTableError(
             f"a manifest of the archived timeline is damaged ({error}): restore it from a backup",

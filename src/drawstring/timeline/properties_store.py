@@ -157,7 +157,8 @@ def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock) 
 
 def _load(storage: Storage) -> _Stored:
     problem = None
-    for path in (PROPERTIES_PATH, BACKUP_PATH):
+    # Twice: whoever changes them may put them there, and delete the backup, between a look at each.
+    for path in (PROPERTIES_PATH, BACKUP_PATH) * 2:
         try:
             data = storage.read(path)
         except (FileNotFoundError, NotADirectoryError):

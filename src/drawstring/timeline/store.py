@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 
 from drawstring.base.clock import Clock, Ids, SystemIds
-from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError
+from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError, MissingFileError
 from drawstring.config.table import TableConfig
 from drawstring.formats.metadata import decode_commit, is_clustering
 from drawstring.model.commit import CommitMetadata
@@ -32,6 +32,7 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.timeline.version_change import VERSION_CHANGE, bar_change
 
 _RECALLED = 64
+_LOADS_MAX = 6
 _log = logging.getLogger("drawstring")
 
 
@@ -75,6 +76,18 @@ class TimelineStore:
             CorruptTableError: the plan of such an instant cannot be read, or a folder stands in the place of
                 an instant's file.
         """
+        missing: str | None = None
+        for _ in range(_LOADS_MAX):
+            try:
+                return self._load()
+            except MissingFileError as error:
+                # The plan of a pending overwrite that was archived or rolled back since it was listed.
+                if error.path == missing:
+                    raise
+                missing = error.path
+        raise ConflictError("The timeline changed whenever it was looked at: try again.")
+
+    def _load(self) -> Timeline:
         self._check_folders()
         names = [status.name for status in self._storage.list_files(self._config.timeline_folder)]
         for name in names:
@@ -123,8 +136,8 @@ class TimelineStore:
         try:
             return self._storage.read(path)
         except FileNotFoundError:
-            raise CorruptTableError(
-                "A file of the timeline is gone; open the table again, and restore it if that does not help.",
+            raise MissingFileError(
+                "A file of the timeline is missing: restore it from a backup.",
                 instant=instant.requested,
                 path=path,
             ) from None
@@ -140,8 +153,8 @@ class TimelineStore:
                 return self._storage.read(self.path(_at(instant, action, State.REQUESTED)))
             except FileNotFoundError:
                 continue
-        raise CorruptTableError(
-            f"The requested file of this {instant.action} is gone; restore it from a backup.",
+        raise MissingFileError(
+            f"The requested file of this {instant.action} is missing: restore it from a backup.",
             instant=instant.requested,
         )
 

@@ -1,0 +1,109 @@
+"""Telling whether a table changed since somebody looked at its timeline.
+
+    plan ── look: a digest of the timeline ──> task ── a file is missing ── look again
+        same timeline, nothing deletes files     the file is lost: `MissingFileError`
+        anything else                            it was deleted meanwhile: `OutrunError`, plan again
+
+Files of a committed write are deleted by cleans, rollbacks and restores alone. Each of them stands on the
+timeline before it deletes anything, and archiving takes it off together with older writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import Final, TypeVar
+
+from drawstring.base.clock import SystemClock
+from drawstring.base.errors import ConflictError, MissingFileError, OutrunError, UnavailableError
+from drawstring.model.instant import Action
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import Storage, StorageSpec
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+
+LOOKS_MAX: Final = 6
+"""How often a reader plans anew because the table changed while it planned or began to read."""
+
+DELETING: Final = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)
+"""Actions that delete files of the table."""
+
+_DIGEST_BYTES: Final = 16
+T = TypeVar("T")
+
+
+def read_settled(store: TimelineStore, use: Callable[[Timeline], T]) -> T:
+    """Do something with the timeline that reads what instants say; do it again where they were archived.
+
+    Args:
+        store: loads the timeline.
+        use: what is done; changes nothing.
+
+    Raises:
+        MissingFileError: a file is missing, and the timeline did not change.
+        UnavailableError: the timeline changed as often as it was looked at.
+    """
+    before: tuple[str | None, Timeline] | None = None
+    for _ in range(LOOKS_MAX):
+        timeline = store.load()
+        try:
+            return use(timeline)
+        except MissingFileError as error:
+            if before == (error.path, timeline):
+                raise
+            before = (error.path, timeline)
+    raise UnavailableError("The timeline changed whenever it was looked at: try again.")
+
+
+def digest(timeline: Timeline) -> str:
+    """Return a short text that is the same for equal timelines only."""
+    texts = (f"{each.requested} {each.action} {each.state} {each.completed}" for each in timeline.instants)
+    return blake2b("\n".join(texts).encode(), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def has_changed(storage: Storage, look: str) -> bool:
+    """Tell whether files may have been deleted since a look at the timeline.
+
+    Args:
+        storage: the table's files.
+        look: the digest of the timeline then.
+    """
+    try:
+        timeline = TimelineStore(storage, load_config(storage), SystemClock()).load()
+    except (ConflictError, MissingFileError):
+        return True  # it is changing right now
+    return digest(timeline) != look or bool(timeline.pending_of(*DELETING))
+
+
+@contextmanager
+def since(spec: StorageSpec, look: str | None) -> Iterator[None]:
+    """Tell files that were deleted since a look at the timeline from files that are lost.
+
+    Args:
+        spec: opens the table.
+        look: the digest of the timeline then; None where nobody looked.
+
+    Raises:
+        OutrunError: a file is missing, and the table changed since.
+        MissingFileError: a file is missing, and the table is as it was.
+    """
+    try:
+        yield
+    except MissingFileError as error:
+        if look is None or not has_changed(open_spec(spec), look):
+            raise
+        raise outrun(error).at(table=spec.uri) from error
+
+
+def outrun(error: MissingFileError) -> OutrunError:
+    """Return the error of a reader whose file was deleted meanwhile."""
+    return OutrunError(
+        "A file of this query was deleted after the query was planned, most likely by a clean: run the query"
+        " again. If that happens often, read within Table.held(), or keep more with"
+        " hoodie.clean.commits.retained.",
+        table=error.table,
+        instant=error.instant,
+        path=error.path,
+    )

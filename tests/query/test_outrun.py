@@ -1,0 +1,378 @@
+"""Readers beside cleaning and archiving: right rows or a right error, wherever these come in between."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableError
+from drawstring.model.instant import Instant, time_of
+from drawstring.query.scan import Scan
+from drawstring.storage.protocol import Storage
+from drawstring.table import Table
+from tests.outrunning import Change, Files, Race, Raced, files_of, races, recorded, stored
+from tests.write.test_operations import COW, MOR, SCHEMA, create, rides
+
+NEVER = {
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+    "hoodie.compact.inline": "false",
+    "hoodie.parquet.small.file.limit": "0",
+}
+KEEP_1 = {
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+}
+ALL = 1 << 30
+"""A pace: all changes at once."""
+
+HELD = -2
+"""The write after which a reader follows: later than one that replaced file groups."""
+
+KINDS = [(COW, 6), (COW, 9), (MOR, 6), (MOR, 8), (MOR, 9)]
+kinds = pytest.mark.parametrize(("table_type", "version"), KINDS)
+some_kinds = pytest.mark.parametrize(("table_type", "version"), KINDS[::2])
+Rows = tuple[tuple[Any, ...], ...]
+
+
+@dataclass
+class Past:
+    """A table, what others do to it next, and the rows after each of their commits and those before.
+
+    Attributes:
+        files: of the table as a reader finds it.
+        changes: what others do then.
+        states: rows after each commit.
+        optimized: the rows that base files alone have.
+        writes: the commits that the reader finds.
+        after: number of the last of them.
+    """
+
+    files: Files
+    changes: list[Change]
+    states: list[Rows]
+    optimized: list[Rows]
+    writes: tuple[Instant, ...]
+    after: int
+
+
+def rows_of(scan: Scan) -> Rows:
+    return tuple(sorted(tuple(row.values()) for row in scan.to_arrow().to_pylist()))
+
+
+class Story:
+    """Writes, with the rows after each."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.states: list[Rows] = []
+        self.optimized: list[Rows] = []
+
+    def then(self, table: Table, verb: str, *rows: tuple[Any, ...]) -> None:
+        getattr(table, verb)(rides(*rows), **NEVER)
+        self.note()
+
+    def compact(self, table: Table) -> None:
+        if table.config.is_merge_on_read:
+            table.compact(**NEVER)
+            self.note()
+
+    def note(self) -> None:
+        self.states.append(rows_of(self.table.scan(SCHEMA.names)))
+        self.optimized.append(rows_of(self.table.scan(SCHEMA.names, read_optimized=True)))
+
+
+def before(story: Story) -> None:
+    """Write to three partitions, and replace one."""
+    table = story.table
+    keys = [("a", "rome"), ("b", "rome"), ("c", "rome"), ("d", "oslo"), ("e", "oslo"), ("f", "lima")]
+    story.then(table, "insert", *((key, city, 0, 0.0) for key, city in keys))
+    story.then(table, "insert_overwrite", ("g", "lima", 1, 1.0), ("i", "lima", 1, 1.0))
+    story.then(table, "upsert", ("a", "rome", 2, 2.0), ("d", "oslo", 2, 2.0))
+    story.compact(table)
+    story.then(table, "upsert", ("b", "rome", 3, 3.0), ("g", "lima", 3, 3.0))
+    story.then(table, "upsert", ("a", "rome", 4, 4.0))
+    story.then(table, "upsert", ("d", "oslo", 4, 4.0))
+
+
+def meanwhile(story: Story, options: dict[str, str]) -> Callable[[Table], None]:
+    """Write to all partitions, clean up to the newest commits and archive."""
+
+    def act(table: Table) -> None:
+        for number in (5, 6):
+            story.then(table, "upsert", *((key, "rome", number, 1.0 * number) for key in "ab"))
+            story.compact(table)
+            story.then(table, "insert_overwrite", ("d", "oslo", number, 1.0 * number))
+        story.then(table, "upsert", ("g", "lima", 7, 7.0), ("h", "rome", 7, 7.0))
+        story.compact(table)
+        assert table.clean(**options) is not None
+        assert table.archive(**options) is not None
+
+    return act
+
+
+@cache
+def past(table_type: str, version: int, hold: bool = False, policy: str = "KEEP_LATEST_COMMITS") -> Past:
+    table = create(table_type=table_type, version=version)
+    story = Story(table)
+    before(story)
+    writes = table.timeline.writes()
+    if hold:
+        table.hold("reader", time_of(writes[HELD]), hours=10_000)
+    first, length = files_of(table.state.storage), len(story.states)
+    options = {**NEVER, **KEEP_1, "hoodie.clean.policy": policy, "hoodie.clean.fileversions.retained": "1"}
+    changes = recorded(table.state.storage, table, meanwhile(story, options))
+    return Past(first, changes, story.states, story.optimized, writes, length - 1)
+
+
+def table_on(storage: Storage) -> Table:
+    return Table(replace(create().state, storage=storage))
+
+
+@dataclass
+class Outcomes:
+    """Counts what became of readings, and refuses what must not happen."""
+
+    seen: Counter[str] = field(default_factory=Counter)
+
+    def read(self, what: str, read: Callable[[], Any], check: Callable[[Any], bool], where: object) -> None:
+        try:
+            found = read()
+        except InvalidError as error:
+            assert "cleaned away" in str(error) or "archived" in str(error), f"{what}, {where}: {error}"
+            self.seen["refused"] += 1
+        except UnavailableError as error:
+            assert "again" in str(error), f"{what}, {where}: {error}"
+            self.seen["outrun"] += 1
+        else:
+            assert check(found), f"{what}, {where}: {found}"
+            self.seen["read"] += 1
+
+
+def run(
+    tale: Past, what: str, read: Callable[[Table], Any], check: Callable[[Any], bool], pace: int = ALL
+) -> Counter[str]:
+    """Read against the changes of others from every call on; return what became of it."""
+    outcomes = Outcomes()
+
+    def reading(storage: Storage, race: Race) -> None:
+        outcomes.read(what, lambda: read(table_on(storage)), check, race)
+
+    assert list(races(tale, pace, reading, 1 if pace == ALL else 3))
+    return outcomes.seen
+
+
+@kinds
+def test_a_snapshot_is_one_that_the_table_had(table_type: str, version: int) -> None:
+    tale = past(table_type, version)
+    states = set(tale.states[tale.after :])
+    seen = run(tale, "snapshot", lambda table: rows_of(table.scan(SCHEMA.names)), states.__contains__)
+    assert seen["read"] > 2 * seen["outrun"] > 0 == seen["refused"]
+
+
+@kinds
+def test_a_read_optimized_snapshot_is_one_that_the_table_had(table_type: str, version: int) -> None:
+    tale = past(table_type, version)
+    states = set(tale.optimized[tale.after :])
+
+    def read(table: Table) -> Rows:
+        return rows_of(table.scan(SCHEMA.names, read_optimized=True))
+
+    seen = run(tale, "read-optimised", read, states.__contains__)
+    assert seen["read"] > 2 * seen["outrun"] > 0 == seen["refused"]
+
+
+@pytest.mark.parametrize("policy", ["KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS"])
+@kinds
+def test_an_instant_is_read_as_it_was_or_refused(table_type: str, version: int, policy: str) -> None:
+    tale = past(table_type, version, policy=policy)
+    for at in (1, tale.after):
+        time = tale.writes[at].requested
+
+        def read(table: Table, time: str = time) -> Rows:
+            return rows_of(table.scan(SCHEMA.names, as_of=time))
+
+        seen = run(tale, f"as of {time}", read, tale.states[at].__eq__, ALL)
+        assert seen["refused"] > 0
+
+
+@some_kinds
+def test_the_newest_file_slices_are_those_of_some_time(table_type: str, version: int) -> None:
+    tale = past(table_type, version)
+
+    def read(table: Table) -> list[Any]:
+        return table.file_slices()
+
+    groups = len(read(table_on(stored(tale.files))))
+    seen = run(tale, "file slices", read, lambda found: len(found) >= groups - 1)
+    assert set(seen) == {"read"}
+
+
+@some_kinds
+def test_a_hold_is_placed_where_all_is_there_or_refused(table_type: str, version: int) -> None:
+    tale = past(table_type, version)
+    position = time_of(tale.writes[0])
+
+    def read(table: Table) -> bool:
+        return table.hold("reader", position).position == position
+
+    seen = run(tale, "hold", read, lambda found: found)
+    assert seen["refused"] > 0 < seen["read"]
+
+
+def pieces(table: Table, tale: Past, full_scan: bool) -> Scan:
+    start, end = time_of(tale.writes[0]), time_of(tale.writes[-1])
+    return table.incremental(start, end, SCHEMA.names, full_scan=full_scan)
+
+
+@kinds
+def test_an_increment_has_all_rows_or_is_refused(table_type: str, version: int) -> None:
+    tale = past(table_type, version)
+    whole = rows_of(pieces(table_on(stored(tale.files)), tale, full_scan=False))
+    seen = run(tale, "increment", lambda table: rows_of(pieces(table, tale, False)), whole.__eq__)
+    assert seen["refused"] > 0 < seen["read"]
+
+
+@kinds
+def test_an_increment_by_commit_times_has_all_rows_that_are_left(table_type: str, version: int) -> None:
+    tale = past(table_type, version)
+    whole = set(rows_of(pieces(table_on(stored(tale.files)), tale, full_scan=False)))
+    left = whole & set(tale.states[-1])
+    assert left
+
+    def check(found: Rows) -> bool:
+        return left <= set(found) <= whole
+
+    seen = run(tale, "increment", lambda table: rows_of(pieces(table, tale, True)), check)
+    assert seen["refused"] == 0 < seen["read"]
+
+
+@kinds
+def test_changes_are_all_told_or_refused(table_type: str, version: int) -> None:
+    tale = past(table_type, version)
+    start, end = time_of(tale.writes[0]), time_of(tale.writes[-1])
+
+    def read(table: Table) -> Rows:
+        rows = table.changes(start, end).to_arrow().to_pylist()
+        return tuple(tuple(row.values()) for row in rows)
+
+    whole = read(table_on(stored(tale.files)))
+    assert len(whole) >= 5
+    seen = run(tale, "changes", read, whole.__eq__)
+    assert seen["refused"] > 0 < seen["read"]
+
+
+@pytest.mark.parametrize("pace", [1, 11])
+@some_kinds
+def test_changes_that_come_one_by_one_mislead_nobody(table_type: str, version: int, pace: int) -> None:
+    tale = past(table_type, version)
+    states = set(tale.states[tale.after :])
+    time, state = tale.writes[tale.after].requested, tale.states[tale.after]
+    run(tale, "snapshot", lambda table: rows_of(table.scan(SCHEMA.names)), states.__contains__, pace)
+    run(tale, "as of", lambda table: rows_of(table.scan(SCHEMA.names, as_of=time)), state.__eq__, pace)
+    whole = rows_of(pieces(table_on(stored(tale.files)), tale, full_scan=False))
+    run(tale, "increment", lambda table: rows_of(pieces(table, tale, False)), whole.__eq__, pace)
+
+
+def followed(table: Table, start: Any = None, **how: Any) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    for batch in table.follow(start, poll_seconds=None, **how):
+        yield batch.position, batch.rows.to_arrow().to_pylist()
+
+
+@pytest.mark.parametrize("pace", [ALL, 5])
+@kinds
+def test_a_follower_under_a_hold_sees_each_commit_once(table_type: str, version: int, pace: int) -> None:
+    tale = past(table_type, version, hold=True)
+    start = time_of(tale.writes[HELD])
+    storage = Raced(stored(tale.files), tale.changes, Race(0, ALL))
+    storage.play()
+    whole = list(followed(table_on(storage), start, max_commits=1))
+    assert len(whole) >= 6
+    assert {row["_hoodie_commit_time"] for _, rows in whole for row in rows} >= {
+        each.requested for each in tale.writes[HELD + 1 :]
+    }
+
+    def read(storage: Storage, race: Race) -> None:
+        assert isinstance(storage, Raced)
+        table = table_on(storage)
+        found = list(followed(table, start, max_commits=1, hold="reader", hold_hours=10_000))
+        storage.play()
+        rest = followed(table, found[-1][0] if found else start, max_commits=1)
+        assert [*found, *rest] == whole, race
+
+    assert list(races(tale, pace, read, 3))
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_the_newest_commit_up_to_an_archived_time_is_not_just_empty(version: int) -> None:
+    tale = past(COW, version)
+    storage = Raced(stored(tale.files), tale.changes, Race(0, ALL))
+    storage.play()
+    table, first = table_on(storage), time_of(tale.writes[0])
+    with pytest.raises(InvalidError, match="archived"):
+        table.incremental(end=first, full_scan=False).to_arrow()
+    with pytest.raises(InvalidError, match="archived"):
+        table.changes(end=first).to_arrow()
+    found = table.incremental(end=first).to_arrow()
+    assert set(found.column("_hoodie_commit_time").to_pylist()) <= {tale.writes[0].requested}
+
+
+@some_kinds
+def test_a_follower_who_takes_the_table_for_what_is_gone_ends_with_its_rows(
+    table_type: str, version: int
+) -> None:
+    tale = past(table_type, version)
+    final = {row[0]: row for row in tale.states[-1]}
+
+    def read(storage: Storage, race: Race) -> None:
+        assert isinstance(storage, Raced)
+        found: dict[str, tuple[Any, ...]] = {}
+        position = None
+        for is_over in (False, False, True):
+            if is_over:
+                storage.play()
+            try:
+                for at, rows in followed(
+                    table_on(storage), position, columns=SCHEMA.names, max_commits=2, on_cleaned="snapshot"
+                ):
+                    position = at
+                    found |= {row["id"]: tuple(row.values()) for row in rows}
+            except UnavailableError as error:
+                assert not is_over and "again" in str(error)
+        assert {key: found.get(key) for key in final} == final, race
+
+    assert list(races(tale, ALL, read, 3))
+
+
+def test_a_file_that_is_lost_is_told_from_one_that_was_cleaned() -> None:
+    table = create()
+    table.insert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **NEVER)
+    scan = table.scan()
+    scan.tasks()
+    lost = [each.path for each in table.state.storage.list_files("rome") if each.name.endswith(".parquet")]
+    table.state.storage.delete(lost)
+    with pytest.raises(CorruptTableError, match="missing") as caught:
+        scan.to_arrow()
+    assert caught.value.path == lost[0]
+    with pytest.raises(CorruptTableError, match="missing"):
+        table.scan().to_arrow()
+
+
+def test_a_scan_that_handed_rows_out_says_that_it_was_outrun() -> None:
+    table = create()
+    table.insert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **NEVER)
+    batches = table.scan(SCHEMA.names).to_batches()
+    assert isinstance(next(batches), pa.RecordBatch)
+    for number in (2, 3):
+        table.upsert(rides(("a", "rome", number, 0.0), ("b", "oslo", number, 0.0)), **NEVER)
+    table.clean(**KEEP_1)
+    with pytest.raises(UnavailableError, match="deleted after the query was planned"):
+        list(batches)
+    assert len(rows_of(table.scan(SCHEMA.names))) == 2

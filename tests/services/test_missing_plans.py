@@ -1,0 +1,88 @@
+"""A plan that another process completed or withdrew between scheduling and running."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from drawstring.base.errors import ConflictError, InvalidError
+from drawstring.config.options import WriteOptions
+from drawstring.services.clustering import run_clustering
+from drawstring.services.compaction import run_compaction
+from drawstring.table import Table
+from tests.write.test_operations import COW, MOR, create, held, rides
+
+LEAVE: dict[str, Any] = {
+    "hoodie.compact.inline": "false",
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+}
+SHORT = {
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+    "hoodie.compact.inline.max.delta.commits": "1",
+}
+versions = pytest.mark.parametrize("version", [6, 8, 9])
+services = pytest.mark.parametrize("service", ["compact", "cluster"])
+
+
+def planned(service: str, version: int) -> tuple[Table, str]:
+    table = create(table_type=MOR if service == "compact" else COW, version=version)
+    table.insert(rides(("a", "rome", 1, 1.0)), **LEAVE)
+    table.upsert(rides(("a", "rome", 2, 2.0)), **LEAVE)
+    schedule = table.schedule_compaction if service == "compact" else table.schedule_clustering
+    instant = schedule()
+    assert instant is not None
+    return table, instant
+
+
+def run_own(service: str, table: Table, instant: str) -> Any:
+    run = run_compaction if service == "compact" else run_clustering
+    return run(table.state, instant, WriteOptions.parse({}), is_own=True)
+
+
+@services
+@versions
+def test_a_plan_that_another_process_ran_and_archived_is_done(version: int, service: str) -> None:
+    table, instant = planned(service, version)
+    assert getattr(table, service)(instant=instant) is not None
+    for number in range(3, 9):
+        table.upsert(rides(("a", "rome", number, 1.0 * number)), **LEAVE)
+        if service == "compact":
+            table.compact(**LEAVE)
+    table.clean(**SHORT)
+    table.archive(**SHORT)
+    assert instant not in {each.requested for each in table.timeline.instants}
+    assert getattr(table, service)(instant=instant) is None
+    assert run_own(service, table, instant) is None
+    assert held(table) == [("a", "rome", 8, 8.0)]
+
+
+@services
+@versions
+def test_a_plan_that_another_process_withdrew_is_to_be_made_again(version: int, service: str) -> None:
+    table, instant = planned(service, version)
+    table.rollback(instant)
+    with pytest.raises(ConflictError, match=r"another process withdrew this .* run the service again"):
+        run_own(service, table, instant)
+    with pytest.raises((ConflictError, InvalidError), match=r"withdrew|was withdrawn, or never planned"):
+        getattr(table, service)(instant=instant)
+    assert getattr(table, service)() is not None
+
+
+@services
+def test_a_write_of_the_archive_is_no_plan(service: str) -> None:
+    table, _ = planned(service, 9)
+    getattr(table, service)()
+    first = table.timeline.writes()[0].requested
+    for number in range(3, 9):
+        table.upsert(rides(("a", "rome", number, 1.0 * number)), **LEAVE)
+        if service == "compact":
+            table.compact(**LEAVE)
+    table.clean(**SHORT)
+    table.archive(**SHORT)
+    assert table.timeline.write_at(first) is None
+    with pytest.raises(InvalidError, match="withdrawn, or never planned"):
+        getattr(table, service)(instant=first)

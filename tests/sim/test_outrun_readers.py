@@ -1,0 +1,22 @@
+"""Random histories of tables whose readers are outrun: `make sim SEEDS=20 STEPS=12`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sim.life import CHOSEN, KINDS, LIFE
+from tests.sim.outrun_readers import live_with_readers
+from tests.sim.steps import random_steps
+from tests.sim.test_sim import FIRST, SEEDS, STEPS
+from tests.sim.world import Kind
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_readers_are_outrun_and_never_misled(kind: Kind, seed: int) -> None:
+    assert live_with_readers(kind, random_steps(seed, STEPS), seed) >= 0
+
+
+@pytest.mark.parametrize("kind", CHOSEN, ids=str)
+def test_readers_are_outrun_in_a_life_with_every_step(kind: Kind) -> None:
+    assert live_with_readers(kind, LIFE, 0) > len(LIFE)
