@@ -210,6 +210,7 @@ def test_a_plan_that_names_other_files_than_its_clustering_is_refused() -> None:
     plan = decode_clustering_plan(store.read_requested(instant))
     fewer = replace(plan, groups=plan.groups[:1])
     table.rollback(planned)
+    planned = store.new_time(store.load())
     store.request(Action.CLUSTERING, planned, encode_clustering_plan(fewer, table.uri))
     for run in (table.compact_base_files, table.cluster):
         with pytest.raises(CorruptTableError, match=f"withdraw it .rollback, of {planned}"):

@@ -13,7 +13,6 @@ from drawstring.base.errors import ConflictError
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
-from tests.services.test_failed_writes import is_decided
 from tests.write.test_faults import (
     HOUR_MS,
     START_MS,
@@ -22,6 +21,7 @@ from tests.write.test_faults import (
     leftovers,
     opened,
     orphans,
+    settled_rows,
 )
 from tests.write.test_operations import APART, COW, MOR, create, held, rides
 
@@ -67,7 +67,7 @@ def test_a_clustering_that_dies_at_any_step_is_finished_by_the_next(
         table = opened(storage, START_MS + HOUR_MS)
         seen = held(table)
         assert seen in (start.before, start.after), step
-        settled = start.after if is_decided(storage) else seen
+        settled = settled_rows(storage, start, seen)
         table.insert(rides(("next", "bern", 9, 9.0)))
         expected = sorted([*settled, ("next", "bern", 9, 9.0)])
         assert held(table) == expected, step

@@ -17,7 +17,6 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.timeline.claims import CLAIM_FOLDER, Claim, ClaimState
 from drawstring.timeline.store import TimelineStore
 from tests.write.test_faults import (
     HOUR_MS,
@@ -25,6 +24,7 @@ from tests.write.test_faults import (
     START_MS,
     Prepared,
     data_files,
+    is_decided,
     leftovers,
     opened,
     orphans,
@@ -57,12 +57,6 @@ def deaths(start: Prepared, **options: Any) -> list[tuple[int, Storage]]:
         if opened(storage, NOW_MS).timeline.pending_writes():
             found.append((steps, storage))
     raise AssertionError("it never committed")
-
-
-def is_decided(storage: Storage) -> bool:
-    """Whether a writer has claimed the completion of its instant: whoever comes next completes it."""
-    claims = [each.path for each in storage.list_files(CLAIM_FOLDER) if each.name.endswith(".claim")]
-    return any(Claim.decode(storage.read(path)).state is ClaimState.COMMITTING for path in claims)
 
 
 def died(table_type: str, version: int, **options: Any) -> tuple[Prepared, Storage]:

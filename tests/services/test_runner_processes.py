@@ -12,7 +12,7 @@ from tests.services.test_compaction_runs import MERGED, logs, on_disk
 from tests.write.test_faults import leftovers, orphans
 from tests.write.test_operations import held, rides
 
-IN_THE_MIDDLE = 4
+IN_THE_MIDDLE = 5
 """Changes after which the first base file is under way, and the table lock is free."""
 
 

@@ -25,7 +25,7 @@ from tests.write.other_process import writer
 from tests.write.test_faults import HOUR_MS, START_MS, STEPS_MAX, leftovers, opened, orphans
 from tests.write.test_operations import MOR, rides
 
-WHILE_IT_WRITES = 5
+WHILE_IT_WRITES = 6
 """Changes after which a runner is at work on its first base file, and the table lock is free."""
 
 

@@ -60,4 +60,4 @@ def check_recovery(world: World, finished: World, where: str, allowed: tuple[str
     left = [path for path in markers if path.split("/")[2] not in waiting]
     assert left == [] or MARKERS in allowed, f"{where}: markers stay"
     bad = [found for found in world.table().validate().findings if found.check not in allowed]
-    assert bad == [], where
+    assert bad == [], f"{where}: {bad}"

@@ -77,12 +77,21 @@ class DiesBefore(FaultyStorage):
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Write a whole file unless it exists, unless that is what this process dies before."""
+        self._look(path, data)
+        return super().put_if_absent(path, data)
+
+    def put_if_match(self, path: str, data: bytes, version: str) -> bool:
+        """Replace a file of a version, unless that is what this process dies before."""
+        self._look(path, data)
+        return super().put_if_match(path, data, version)
+
+    def _look(self, path: str, data: bytes) -> None:
         folder, _, name = path.rpartition("/")
-        name = Claim.decode(data).file_name if folder == CLAIM_FOLDER else name
+        if folder == CLAIM_FOLDER:
+            name = Claim.decode(data).file_name
         instant = parse_instant(name, 2) if folder in (*TIMELINES, CLAIM_FOLDER) else None
         if instant and instant.action in self._actions and instant.state is self._state:
             self._is_dead = True
-        return super().put_if_absent(path, data)
 
     def _change(self, path: str) -> None:
         if self._is_dead:

@@ -27,12 +27,13 @@ from drawstring.timeline.completion import Completion, TimelineGuard
 from drawstring.timeline.instants import instant_time, next_time
 from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, MOVED, file_name, parse_instant
 from drawstring.timeline.properties_store import load_config
-from drawstring.timeline.rolled_back import note_rolled_back, noted_in
+from drawstring.timeline.rolled_back import note_rolled_back, noted_in, old_notes
 from drawstring.timeline.timeline import Timeline
 from drawstring.timeline.version_change import VERSION_CHANGE, bar_change
 
 _RECALLED = 64
 _LOADS_MAX = 6
+_END_OF_TIME = "9" * 17
 _log = logging.getLogger("drawstring")
 
 
@@ -263,6 +264,13 @@ class TimelineStore:
         """Note that an instant is rolled back and never completes; only once it is fenced."""
         now = instant_time(self._clock.now_ms(), self._config.timezone)
         note_rolled_back(self._storage, self._config, instant.requested, now)
+
+    def forget_rolled_back(self, requested: str) -> None:
+        """Let a requested time be used again whose instant was rolled back."""
+        for time, path in old_notes(self._storage, self._config, _END_OF_TIME):
+            if time == requested:
+                self._storage.delete([path])
+        self._claims.give_back(Instant(requested, Action.COMMIT, State.REQUESTED))
 
     def stop(self, instant: Instant) -> None:
         """Take a dead attempt's inflight file away, so that the instant is requested again."""

@@ -76,6 +76,8 @@ def bootstrap(state: TableState, source: Source, options: WriteOptions) -> Commi
         session, timeline = cleared(found)
         if timeline.writes():
             raise InvalidError("the table has rows already: only a new one can be bootstrapped")
+        for time in _INSTANTS.values():  # the only instants whose times are used again
+            session.store.forget_rolled_back(time)
         work = _Work(session, timeline, source, options)
         modes = [mode for mode in _INSTANTS if source.of(mode)]
         plans = {mode: work.planned(mode) for mode in modes}
