@@ -6,8 +6,8 @@ from drawstring.model.instant import Action
 from tests.sim.steps import take
 from tests.sim.world import Moment, Step, World
 
-ALLOWED = ("pending", "keys")
-"""What validate may find at any time: plans that wait."""
+ALLOWED = ("pending", "keys", "temporary")
+"""What validate may find at any time: plans that wait, and temporary files that are too young to go."""
 
 MARKERS = "markers"
 

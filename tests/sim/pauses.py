@@ -9,7 +9,7 @@ was refused does not; and both stay true when the table lives on.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -22,11 +22,15 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archived import open_archive
 from tests.sim.steps import CHANGES_MAX, take
-from tests.sim.world import Rows, Step, World, place
+from tests.sim.stores import drop, has_leases
+from tests.sim.world import Kind, Rows, Step, World, place
 
 CALLS_MAX = 2000
 PAUSE_MS = 3 * 3_600_000
 JOIN_SECONDS = 60.0
+DYING = ("die", "leave_merge")
+"""Steps whose process dies by itself."""
+
 FOLLOWERS = 8
 """Writes of the others while one stands still: archiving passes what it had begun."""
 
@@ -158,9 +162,28 @@ def pause_everywhere(world: World, step: Step, calls: Iterable[int]) -> int:
         How many times it stood still.
     """
     for count, number in enumerate(calls):
-        if not pause_at(world.copy(), step, number):
+        copy = world.copy()
+        went_on = pause_at(copy, step, number)
+        drop(copy.storage)
+        if not went_on:
             return count
     raise AssertionError(f"{step} makes more calls than were tried")
+
+
+def live_through_pauses(kind: Kind, steps: Sequence[Step], seed: int, every: int) -> None:
+    """Take steps; each stands still before some of its calls on copies of the table before it is taken.
+
+    Args:
+        kind: of table.
+        steps: what to do, in order.
+        seed: says which of the calls.
+        every: of so many calls one is stood still before.
+    """
+    world = World.create(kind)
+    for number, step in enumerate(steps):
+        if step.name not in DYING and has_leases():
+            pause_everywhere(world, step, range((seed + number) % every, CALLS_MAX, every))
+        take(world, step)
 
 
 def pause_at(world: World, step: Step, number: int) -> bool:

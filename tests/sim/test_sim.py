@@ -10,12 +10,15 @@ import pytest
 
 from tests.sim.cut_lives import CUT_LIFE, THOROUGH, live_through_cuts
 from tests.sim.life import CHOSEN, KINDS, LIFE, live
+from tests.sim.pauses import live_through_pauses
 from tests.sim.steps import random_steps
 from tests.sim.world import Kind
 
 FIRST = int(os.environ.get("SIM_SEED", "0"))
 SEEDS = int(os.environ.get("SIM_SEEDS", "3"))
 STEPS = int(os.environ.get("SIM_STEPS", "12"))
+PAUSED_EVERY = 11
+"""Of so many storage calls a step stands still before one."""
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
@@ -33,6 +36,12 @@ def test_a_table_survives_power_cuts_during_every_step(kind: Kind, tmp_path: Pat
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_a_table_survives_power_cuts_in_a_random_life(kind: Kind, seed: int, tmp_path: Path) -> None:
     live_through_cuts(kind, random_steps(seed, STEPS), tmp_path, replace(THOROUGH, cuts=30))
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_a_table_survives_writers_that_stand_still(kind: Kind, seed: int) -> None:
+    live_through_pauses(kind, random_steps(seed, STEPS), seed, PAUSED_EVERY)
 
 
 @pytest.mark.parametrize("kind", CHOSEN, ids=str)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +15,7 @@ from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.state import TableState
+from tests.sim.stores import new_place, new_storage
 
 Rows = dict[tuple[str, str], int]
 
@@ -28,8 +28,6 @@ SCHEMA = pa.schema(
     ]
 )
 CITIES = ("lima", "oslo", "rome")
-
-_numbers = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -102,10 +100,10 @@ class World:
 
     @staticmethod
     def create(kind: Kind, uri: str = "") -> World:
-        """Create an empty table of a kind, in memory unless it is said where."""
-        uri = uri or f"memory://sim-{next(_numbers)}"
+        """Create an empty table of a kind, where the tables of the simulation lie unless it is said where."""
+        place, options = new_place()
         drawstring.create(
-            uri,
+            uri or place,
             SCHEMA,
             name="sim",
             table_type=kind.table_type,
@@ -114,12 +112,13 @@ class World:
             ordering="ts",
             version=kind.version,
             properties={"hoodie.index.type": kind.index, **BUCKETS.get(kind.index, {})},
+            storage_options={} if uri else options,
         )
-        return World(kind, open_storage(uri))
+        return World(kind, open_storage(uri) if uri else open_storage(place, options))
 
     def copy(self) -> World:
         """Return a world of its own with the same table."""
-        storage = open_storage(f"memory://sim-{next(_numbers)}")
+        storage = new_storage()
         for status in self.storage.list_tree(""):
             storage.put(status.path, self.storage.read(status.path))
         return replace(self, storage=storage, rows=dict(self.rows), moments=list(self.moments))

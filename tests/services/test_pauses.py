@@ -1,0 +1,41 @@
+"""Writers and services that stand still while others go on, before some of their calls: see `make sim`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sim.life import KINDS
+from tests.sim.pauses import CALLS_MAX, pause_everywhere
+from tests.sim.steps import take
+from tests.sim.world import Step, World
+
+EVERY = 23
+"""Of so many storage calls a step stands still before one; `make sim` takes more of them."""
+
+FIRST = (Step("insert", (0, 1, 2, 3, 4, 5)), Step("upsert", (1, 2, 6)), Step("upsert", (3, 7, 8)))
+CASES = {
+    "upsert": (FIRST, Step("upsert", (0, 2, 9))),
+    "compact": ((*FIRST, Step("plan_compaction")), Step("compact")),
+    "cluster": (FIRST, Step("cluster")),
+    "clean": (FIRST * 3, Step("clean")),
+    "archive": ((Step("upsert", (1, 2, 6)),) * 6, Step("archive")),
+    "savepoint": (FIRST, Step("savepoint")),
+    "restore": ((*FIRST, Step("savepoint"), Step("upsert", (2, 9))), Step("restore")),
+    "upsert after a death": ((*FIRST, Step("die", (2, 9))), Step("upsert", (0, 2, 9))),
+    "delete_partition": (FIRST, Step("delete_partition", city="lima")),
+}
+CHOSEN = {
+    str(kind): kind for kind in KINDS if str(kind) in ("v6-mor-simple", "v9-mor-simple", "v9-cow-simple")
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("kind", CHOSEN)
+def test_what_a_writer_does_that_stood_still_counts_once_or_not_at_all(kind: str, name: str) -> None:
+    before, step = CASES[name]
+    world = World.create(CHOSEN[kind])
+    for each in before:
+        take(world, each)
+    world.time += 100
+    first = (len(name) + len(kind)) % EVERY
+    pause_everywhere(world, step, range(first, CALLS_MAX, EVERY))
