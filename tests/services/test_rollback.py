@@ -19,9 +19,9 @@ from drawstring.services.rollback import (
     RollbackContext,
     RollbackFacts,
     plan_rollback,
-    restart,
     rollback_instant,
 )
+from drawstring.services.withdrawal import restart
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage

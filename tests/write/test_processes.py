@@ -44,7 +44,7 @@ def rollbacks(table: Table) -> list[Any]:
     ("table_type", "version", "step", "place"),
     [
         (COW, 9, 1, r"\.hoodie/timeline/\d+\.inflight"),
-        (COW, 9, 9, r"\.hoodie/timeline/\d+_\d+\.commit"),
+        (COW, 9, 8, r"\.hoodie/\.locks/\d+\.claim"),
         (COW, 6, 5, r"(\.hoodie/\.temp/\d+/)?(oslo|rome)/.*"),
         (MOR, 6, 5, r".*\.log\.\d.*"),
     ],
@@ -61,6 +61,17 @@ def test_a_writer_killed_in_the_middle_leaves_the_table_as_it_was(
     table.upsert(rides(OWN), **NO_WAIT)
     assert held(table) == [*OLD, OWN]
     assert (len(rollbacks(table)), orphans(table), leftovers(table)) == (1, [], [])
+
+
+def test_a_writer_killed_when_it_had_decided_to_commit_is_completed_by_the_next(tmp_path: Path) -> None:
+    table = table_at(tmp_path, COW, 9)
+    with writer(str(tmp_path), "a", 2, 9) as other:
+        assert re.fullmatch(r"\.hoodie/timeline/\d+_\d+\.commit", other.says())
+        other.kill()
+    assert held(table) == OLD
+    table.upsert(rides(OWN), **NO_WAIT)
+    assert ("a", "oslo", 2, 2.0) in held(table) and OWN in held(table)
+    assert (rollbacks(table), orphans(table), leftovers(table)) == ([], [], [])
 
 
 def test_a_second_writer_gives_up_or_waits_and_nothing_is_lost(tmp_path: Path) -> None:

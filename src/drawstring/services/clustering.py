@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
-from drawstring.config.clustering_keys import BASE_FILES, RESIZING, bare
+from drawstring.config.clustering_keys import BASE_FILES, bare
 from drawstring.config.options import WriteOptions
 from drawstring.config.table import TableConfig
 from drawstring.engine.protocol import Engine
@@ -28,13 +28,13 @@ from drawstring.filegroups.tasks import InstantRange
 from drawstring.formats.base_file_compaction import base_files_in, base_files_of
 from drawstring.formats.clustering_plan import decode_clustering_plan, encode_clustering_plan
 from drawstring.index.rings import has_rings
-from drawstring.index.untold import is_bucketed, refuse_untold_buckets
 from drawstring.model.clustering import ClusteringPlan
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.result import CommitResult
 from drawstring.services.cluster_group import ClusterGroup
+from drawstring.services.clustering_checks import check_clustering
 from drawstring.services.clustering_plan import (
     BINARY_COPY,
     SINGLE_FILE_SORT,
@@ -56,10 +56,10 @@ from drawstring.services.resizing import (
     save_rings,
 )
 from drawstring.services.resizing_plan import RESIZE
-from drawstring.services.rollback import cancel_clustering, restart
 from drawstring.services.row_order import RowOrder
 from drawstring.services.service_files import file_settings
 from drawstring.services.transaction import Session, check_marked, cleared, exclusive
+from drawstring.services.withdrawal import cancel_clustering, restart
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
@@ -98,7 +98,7 @@ def cluster(
     """
 
     def check(found: Session) -> None:
-        _check_asked(found, found.store.load(), options)
+        check_clustering(found, found.store.load(), options)
 
     runner = _runner(state, options, progress)
     result = runner.run_pending(load_config(state.storage), Action.CLUSTERING, check=check)
@@ -160,7 +160,7 @@ def schedule_clustering(
     """
     with exclusive(state, options.lock_wait_ms) as found:
         timeline = found.store.load()
-        _check_asked(found, timeline, options)
+        check_clustering(found, timeline, options)
         if timeline.latest_write() is None:
             return None
         session, timeline = cleared(found, options.failed_writes, timeline)
@@ -205,39 +205,6 @@ def run_clustering(
 
 def _runner(state: TableState, options: WriteOptions, progress: Progress | None) -> PlanRunner:
     return PlanRunner("clustering", _claim, state, options, progress)
-
-
-def _check_asked(session: Session, timeline: Timeline, options: WriteOptions) -> None:
-    """Refuse a clustering that the table cannot have, or an order of columns that are not there."""
-    _check_index(session, timeline, options)
-    if timeline.latest_write() is not None:
-        order = RowOrder.of(parameters(options.clustering), options.clustering)
-        order.check(file_settings(session, timeline, "", options)[0].schema)
-
-
-def _check_index(session: Session, timeline: Timeline, options: WriteOptions) -> None:
-    """Refuse a plan that would bring keys to file groups where their index does not look for them."""
-    kind, asked = session.config.index_type or options.index_type, bare(options.clustering.plan_strategy)
-    table, rings = session.state.storage.spec.uri, has_rings(session.state.storage)
-    if rings and asked not in ("", RESIZING):
-        raise InvalidError(f"{asked} does not go with a consistent hashing index: leave it out", table=table)
-    if asked == RESIZING and not rings:
-        raise InvalidError(f"{asked} needs a consistent hashing index: leave it out", table=table)
-    if rings or timeline.latest_write() is None:
-        return
-    if kind is None:
-        refuse_untold_buckets(session.store, timeline, "it cannot be clustered, compact it instead")
-    elif kind == "BUCKET" and (session.config.index_type or is_bucketed(session.store, timeline)):
-        raise UnsupportedError(
-            "a table with a simple bucket index cannot be clustered: the key says which file group a record"
-            " is in; compact it instead",
-            table=table,
-        )
-    elif kind == "BUCKET":
-        raise InvalidError(
-            "hoodie.index.type says BUCKET but the file groups of the table are no buckets: leave it out",
-            table=table,
-        )
 
 
 def _planned(

@@ -15,8 +15,8 @@ from drawstring.formats.clustering_plan import decode_clustering_plan
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import Action
 from drawstring.services.resizing import is_resizing
-from drawstring.services.rollback import cancel_clustering
 from drawstring.services.transaction import Session
+from drawstring.services.withdrawal import cancel_clustering
 from drawstring.timeline.timeline import Timeline
 
 

@@ -34,9 +34,9 @@ from drawstring.services.heartbeats import refuse_live_writers
 from drawstring.services.missing_plans import NoPlanError
 from drawstring.services.planned import PlanRunner
 from drawstring.services.progress import Progress, watched
-from drawstring.services.rollback import remove_compaction, restart
 from drawstring.services.service_files import file_settings
 from drawstring.services.transaction import Session, check_marked, cleared, exclusive
+from drawstring.services.withdrawal import remove_compaction, restart
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore

@@ -29,11 +29,10 @@ from drawstring.services.heartbeats import (
 from drawstring.services.leftovers import own_folders, sweep_leftovers
 from drawstring.services.rollback import (
     RollbackContext,
-    cancel_clustering,
-    remove_compaction,
     resume_rollback,
     rollback_instant,
 )
+from drawstring.services.withdrawal import cancel_clustering, remove_compaction
 from drawstring.storage.paths import folders_above
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.service_lease import is_runner_dead, sweep_leases

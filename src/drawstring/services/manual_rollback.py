@@ -25,15 +25,14 @@ from drawstring.model.result import PlannedRollback, RollbackResult
 from drawstring.services.built_on import refuse_built_on
 from drawstring.services.heartbeats import refuse_live_writers
 from drawstring.services.plan_inputs import refuse_inputs_gone
-from drawstring.services.rollback import (
-    RollbackContext,
+from drawstring.services.rollback import RollbackContext, rollback_instant
+from drawstring.services.transaction import Session, cleared, exclusive
+from drawstring.services.whose_files import data_files
+from drawstring.services.withdrawal import (
     cancel_clustering,
     files_of,
     remove_compaction,
-    rollback_instant,
 )
-from drawstring.services.transaction import Session, cleared, exclusive
-from drawstring.services.whose_files import data_files
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline

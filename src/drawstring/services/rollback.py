@@ -14,20 +14,18 @@ cannot be put, because the disk is full, the files go first.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from drawstring.base.clock import Clock, Ids, SystemIds
 from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableError, UnsupportedError
-from drawstring.config.failed_writes_keys import EAGERLY, FailedWrites
 from drawstring.config.table import TableConfig
 from drawstring.filegroups.markers import Markers
 from drawstring.formats.rollback_metadata import decode_rollback_plan, encode_rollback, encode_rollback_plan
 from drawstring.index.rings import drop_rings
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import (
-    COMPACTION_ACTIONS,
     PLANNED_ACTIONS,
     WRITE_ACTIONS,
     Action,
@@ -37,8 +35,7 @@ from drawstring.model.instant import (
 from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
 from drawstring.services.built_on import refuse_built_on
 from drawstring.services.command_blocks import append_command
-from drawstring.services.dead_attempts import files_of_attempt
-from drawstring.services.heartbeats import HEARTBEAT_FOLDER, refuse_live_writers
+from drawstring.services.heartbeats import HEARTBEAT_FOLDER
 from drawstring.services.plan_inputs import refuse_inputs_gone
 from drawstring.services.unmarked import keep_files, may_be_completed
 from drawstring.services.whose_files import appended_logs, data_files, is_named_by, own_logs
@@ -118,11 +115,11 @@ def rollback_instant(context: RollbackContext, instant: Instant, *, by_name: boo
     refuse_built_on(context.store, context.store.load(), instant)
     if not withdraw(context, instant):
         return
-    facts = _gather(context, instant)
+    facts = gather_facts(context, instant)
     plan = plan_rollback(facts)
     if not by_name and may_be_completed(context.storage, instant, facts.files, context.config.layout):
         keep_files(context.storage, context.store, instant, plan.paths())
-    _roll_back(context, instant, plan)
+    roll_back_files(context, instant, plan)
 
 
 def withdraw(context: RollbackContext, instant: Instant) -> bool:
@@ -142,32 +139,6 @@ def withdraw(context: RollbackContext, instant: Instant) -> bool:
     return True
 
 
-def restart(context: RollbackContext, instant: Instant) -> Fence | Instant:
-    """Take a plan over: nobody else completes it, and what a dead attempt of it left is gone.
-
-    Args:
-        context: the table, locked.
-        instant: the plan's, requested or inflight.
-
-    Returns:
-        What completing the instant takes; or the instant, completed: the attempt had come that far.
-
-    Raises:
-        CorruptTableError: it had been completed, and its files are needed.
-    """
-    if instant.state is State.REQUESTED:
-        return context.store.fence(instant)
-    timeline = context.store.load()
-    refuse_built_on(context.store, timeline, instant)
-    # What is deleted is listed before: files of another process that takes the plan over are not among it.
-    left = _left_by_attempt(context, instant)
-    outcome = context.store.fence(instant)
-    if isinstance(outcome, Fence):
-        context.check()
-        _clear_attempt(context, timeline, instant, left)
-    return outcome
-
-
 def take_back(context: RollbackContext, instant: Instant) -> None:
     """Undo a write that failed in this process: without a trace where it had noted no file yet.
 
@@ -179,63 +150,9 @@ def take_back(context: RollbackContext, instant: Instant) -> None:
         instant: the write's own.
     """
     if instant.action in WRITE_ACTIONS and not Markers(context.storage, instant.requested).files():
-        _forget(context, instant.requested, instant)
+        forget_instant(context, instant.requested, instant)
     else:
         rollback_instant(context, instant)
-
-
-def cancel_clustering(context: RollbackContext, instant: Instant, failed: FailedWrites = EAGERLY) -> bool:
-    """Take a pending clustering off the timeline, with all files that bear its time.
-
-    What was written to its new buckets goes too: the old ones have it.
-
-    Returns:
-        Whether it is gone; False when its runner had decided that it completes, and it is completed now.
-
-    Args:
-        context: the table, locked.
-        instant: the clustering.
-        failed: how old a sign of life of another engine may be.
-
-    Raises:
-        ConflictError: another engine is running it.
-        CorruptTableError: it had been completed, and its files are needed.
-    """
-    timeline = context.store.load()
-    refuse_built_on(context.store, timeline, instant)
-    refuse_live_writers(context.storage, context.clock, (instant,), failed)
-    if not withdraw(context, instant):
-        return False
-    _clear_attempt(context, timeline, instant, _left_by_attempt(context, instant))
-    requested = Instant(instant.requested, Action.CLUSTERING, State.REQUESTED)
-    _roll_back(context, requested, plan_rollback(_gather(context, requested)))
-    return True
-
-
-def remove_compaction(context: RollbackContext, instant: Instant) -> bool:
-    """Take a pending compaction or log compaction off the timeline, with what an attempt of it wrote.
-
-    Nobody may have written log files for the slices that it was to make.
-
-    Returns:
-        Whether it is gone; False when its runner had decided that it completes, and it is completed now.
-
-    Raises:
-        CorruptTableError: it had been completed, and its files are all that there is.
-    """
-    if not withdraw(context, instant):
-        return False
-    _clear_attempt(context, context.store.load(), instant, _left_by_attempt(context, instant))
-    _forget(context, instant.requested, None)
-    context.store.remove_pending(instant)
-    return True
-
-
-def files_of(context: RollbackContext, instant: Instant) -> list[str]:
-    """Return the paths of the files that rolling a pending action back deletes, or adds a command to."""
-    if instant.action in COMPACTION_ACTIONS:
-        return _left_by_attempt(context, instant)
-    return plan_rollback(_gather(context, instant)).paths()
 
 
 def plan_rollback(facts: RollbackFacts) -> RollbackPlan:
@@ -277,7 +194,7 @@ def run_rollback(
         target = None
     metadata = carry_out(context, rollback, plan)
     context.store.complete(rollback, encode_rollback(metadata, table_root(context.storage)), fence)
-    _forget(context, plan.instant, target)
+    forget_instant(context, plan.instant, target)
 
 
 def carry_out(context: RollbackContext, by: Instant, plan: RollbackPlan) -> RollbackMetadata:
@@ -310,14 +227,15 @@ def carry_out(context: RollbackContext, by: Instant, plan: RollbackPlan) -> Roll
     )
 
 
-def _roll_back(context: RollbackContext, instant: Instant, plan: RollbackPlan) -> None:
+def roll_back_files(context: RollbackContext, instant: Instant, plan: RollbackPlan) -> None:
+    """Put the rollback of an instant that never completes on the timeline, and carry it out."""
     _log.info("rolling back the unfinished %s %s", instant.action, instant.requested)
     time = context.store.new_time(context.store.load())
     try:
         requested = _request(context, time, plan)
     except UnavailableError:
         _free_space(context, instant, plan)
-        plan = plan_rollback(_gather(context, instant))
+        plan = plan_rollback(gather_facts(context, instant))
         requested = _request(context, time, plan)
     run_rollback(context, context.store.start(requested), plan, instant)
 
@@ -336,7 +254,7 @@ def _free_space(context: RollbackContext, instant: Instant, plan: RollbackPlan) 
     doomed = [path for request in plan.requests for path in request.files_to_delete]
     _check_doomed(context, plan, doomed)
     if context.config.layout == 1:
-        doomed += own_logs(context.storage, _marked(context, instant), instant.requested)
+        doomed += own_logs(context.storage, marked_files(context, instant), instant.requested)
     _log.info("deleting the files of the unfinished %s before its rollback is noted", instant.requested)
     context.storage.delete(doomed)
 
@@ -358,7 +276,7 @@ def resume_rollback(context: RollbackContext, timeline: Timeline, rollback: Inst
         _refuse_needed(context, timeline, plan, target)
     fence = context.store.fence(rollback)
     if isinstance(fence, Instant):
-        _forget(context, plan.instant, target)
+        forget_instant(context, plan.instant, target)
         return plan.instant
     if target is not None and not _stays_undone(context, target):
         context.store.remove_pending(rollback)
@@ -394,28 +312,10 @@ def _read_plan(context: RollbackContext, rollback: Instant) -> RollbackPlan | No
         return None
 
 
-def _left_by_attempt(context: RollbackContext, instant: Instant) -> list[str]:
-    """Return the paths of the files that an attempt of a plan left."""
-    listed, marked = data_files(context.storage), _marked(context, instant)
-    return files_of_attempt(context.storage, instant.requested, listed, marked)
-
-
-def _clear_attempt(
-    context: RollbackContext, timeline: Timeline, instant: Instant, doomed: Sequence[str]
-) -> None:
-    if doomed:
-        refuse_inputs_gone(context.storage, context.config, context.store, timeline, instant)
-    context.storage.delete(doomed)
-    context.storage.sync(folders_above(doomed))
-    if instant.action is Action.CLUSTERING:
-        drop_rings(context.storage, instant.requested)
-    context.store.stop(instant)
-    Markers(context.storage, instant.requested).remove()
-
-
-def _gather(context: RollbackContext, instant: Instant) -> RollbackFacts:
+def gather_facts(context: RollbackContext, instant: Instant) -> RollbackFacts:
+    """Look at what a failed write left."""
     files = tuple(data_files(context.storage))
-    marked = tuple(status.path for status in _marked(context, instant))
+    marked = tuple(status.path for status in marked_files(context, instant))
     facts = RollbackFacts(instant.requested, instant.action, files, marked)
     if context.config.layout == 1:
         return replace(facts, appended=tuple(appended_logs(context.storage, files, instant.requested)))
@@ -423,7 +323,8 @@ def _gather(context: RollbackContext, instant: Instant) -> RollbackFacts:
     return replace(facts, copies=tuple(copies))
 
 
-def _marked(context: RollbackContext, instant: Instant) -> list[FileStatus]:
+def marked_files(context: RollbackContext, instant: Instant) -> list[FileStatus]:
+    """Return the data files that the markers of an instant name."""
     return [FileStatus(path, 0) for path in Markers(context.storage, instant.requested).files()]
 
 
@@ -449,7 +350,7 @@ def forget_old_rollbacks(context: RollbackContext) -> None:
     before = instant_time(context.clock.now_ms() - _WRITER_LIVES_MS, config.timezone)
     for time, note in old_notes(storage, config, before):
         instant = Instant(time, Action.DELTA_COMMIT, State.INFLIGHT)
-        plan = plan_rollback(_gather(context, instant))
+        plan = plan_rollback(gather_facts(context, instant))
         if plan.requests:
             carry_out(context, instant, plan)
         storage.delete([note])
@@ -470,7 +371,7 @@ def _stat(partition: str, plan: RollbackPlan, commands: list[FileStatus]) -> Rol
     )
 
 
-def _forget(context: RollbackContext, requested: str, target: Instant | None) -> None:
+def forget_instant(context: RollbackContext, requested: str, target: Instant | None) -> None:
     """Take the failed instant off the timeline; a table service goes back to requested."""
     context.storage.delete([f"{HEARTBEAT_FOLDER}/{requested}"])
     if target is not None:

@@ -3,7 +3,8 @@
     .hoodie/.locks/table_lock.json   {"expired":false,"validUntil":<epoch ms>,"owner":"<uuid>"}
 
 The form of the JVM's storage-based lock provider, so both exclude each other. A lease is good for
-`LEASE_MS`; a thread renews it every `RENEW_SECONDS`. Taking, renewing and giving back replace the
+`LEASE_MS`; a thread renews it every `RENEW_SECONDS`. It may be short: a process that lost it, because it stood
+still, cannot complete anything any more (`timeline.claims`). Taking, renewing and giving back replace the
 version of the file that was read before, so at most one of two contenders succeeds.
 
 A lease that could not be given back, because the store failed just then, would be in its own process's way
@@ -23,8 +24,8 @@ from drawstring.base.errors import ConflictError
 from drawstring.storage.protocol import Storage
 
 LEASE_PATH = ".hoodie/.locks/table_lock.json"
-LEASE_MS = 300_000
-RENEW_SECONDS = 30.0
+LEASE_MS = 60_000
+RENEW_SECONDS = 10.0
 
 _CLOCK_SKEW_MS = 500
 _over: set[str] = set()
