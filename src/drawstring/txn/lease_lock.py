@@ -3,9 +3,9 @@
     .hoodie/.locks/table_lock.json   {"expired":false,"validUntil":<epoch ms>,"owner":"<uuid>"}
 
 The form of the JVM's storage-based lock provider, so both exclude each other. A lease is good for
-`LEASE_MS`; a thread renews it every `RENEW_SECONDS`. It may be short: a process that lost it, because it stood
-still, cannot complete anything any more (`timeline.claims`). Taking, renewing and giving back replace the
-version of the file that was read before, so at most one of two contenders succeeds.
+`LEASE_MS`; a thread renews it every `RENEW_SECONDS`. It may be short: a process that lost it, because it
+stood still, cannot complete anything any more (`timeline.claims`). Taking, renewing and giving back replace
+the version of the file that was read before, so at most one of two contenders succeeds.
 
 A lease that could not be given back, because the store failed just then, would be in its own process's way
 until it expires. Owners are unique to an acquisition, so the process remembers whose time is over: nobody
