@@ -12,6 +12,7 @@ WORKERS ?= 3
 REFEREES ?= 2
 SEEDS ?= 3
 STEPS ?= 12
+STORE ?= memory
 # Tests start hundreds of processes: what Python compiled for one is kept for the others, whatever the caller set.
 export PYTHONDONTWRITEBYTECODE =
 
@@ -37,8 +38,8 @@ fuzz: setup ## damage many files in new ways: EXAMPLES of them, drawn by SEED
 	@$(PY) -m pytest --hypothesis-profile=search tests/formats $(ARGS)
 
 .PHONY: sim
-sim: setup ## random lives of tables, each step of which dies everywhere (SEEDS=20 STEPS=12 SEED=7)
-	@SIM_SEED=$(SEED) SIM_SEEDS=$(SEEDS) SIM_STEPS=$(STEPS) $(PY) -m pytest -n $(WORKERS) tests/sim $(ARGS)
+sim: setup ## random lives of tables: deaths, pauses, power cuts, full disks (SEEDS=20 STEPS=12 SEED=7 STORE=memory, local or s3)
+	@SIM_STORE=$(STORE) SIM_SEED=$(SEED) SIM_SEEDS=$(SEEDS) SIM_STEPS=$(STEPS) $(PY) -m pytest -n $(WORKERS) tests/sim $(ARGS)
 
 .PHONY: check
 check: lint types contracts test ## lint, format check, types, import contracts, tests
