@@ -31,6 +31,10 @@ class Writer:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def says(self) -> str:
         assert self._process.stdout is not None
         return self._process.stdout.readline().strip()

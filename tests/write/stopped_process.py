@@ -1,0 +1,63 @@
+"""A process that is about to change a file of a table on S3 and waits for a line; run as a module.
+
+    python -m tests.write.stopped_process TABLE OPTIONS VERB PLACE
+
+VERB is what it does, PLACE a pattern of the path before whose first change it waits, having printed the path. Its
+leases are short, so that others need not wait long when it is stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+from drawstring.base.errors import DrawstringError
+from drawstring.engine.local import LocalEngine
+from drawstring.storage import open_storage
+from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.protocol import Storage
+from drawstring.table import Table
+from drawstring.txn import lease_lock
+from drawstring.txn.state import TableState
+from tests.write.test_operations import rides
+
+LEASE_MS = 1_500
+KEEP_FEW = {
+    "hoodie.keep.min.commits": "4",
+    "hoodie.keep.max.commits": "5",
+    "hoodie.clean.commits.retained": "2",
+}
+
+
+class WaitsBefore(FaultyStorage):
+    """Waits for a line before the first change of a file whose path matches."""
+
+    def __init__(self, inner: Storage, place: str) -> None:
+        super().__init__(inner, sys.maxsize)
+        self._place: re.Pattern[str] | None = re.compile(place)
+
+    def _change(self, path: str) -> None:
+        if self._place is not None and self._place.fullmatch(path):
+            self._place = None
+            print(path, flush=True)
+            sys.stdin.readline()
+        super()._change(path)
+
+
+def main(uri: str, options: str, verb: str, place: str) -> None:
+    lease_lock.LEASE_MS, lease_lock.RENEW_SECONDS = LEASE_MS, 0.3
+    storage = WaitsBefore(open_storage(uri, json.loads(options)), place)
+    table = Table(TableState(storage, LocalEngine(1)))
+    try:
+        if verb == "upsert":
+            table.upsert(rides(("z", "rome", 1, 1.0), ("a", "rome", 2, 2.0)), **KEEP_FEW)
+        else:
+            getattr(table, verb)(**KEEP_FEW)
+        print("done", flush=True)
+    except DrawstringError as error:
+        print(type(error).__name__, error, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

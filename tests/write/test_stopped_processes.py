@@ -1,0 +1,94 @@
+"""Processes that are stopped (SIGSTOP) for longer than their lease on a table on S3, and go on when others have."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+import drawstring
+from drawstring.model.validation import Severity
+from drawstring.table import Table
+from drawstring.timeline.archived import open_archive
+from tests.storage.s3_server import S3Server, s3_server
+from tests.write.other_process import running
+from tests.write.stopped_process import KEEP_FEW
+from tests.write.test_operations import COW, MOR, SCHEMA, held, rides
+
+WAIT = {"hoodie.write.lock.wait_time_ms": "30000", **KEEP_FEW}
+FIRST = (("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0), ("c", "oslo", 1, 1.0))
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3Server]:
+    with s3_server() as server:
+        server.make_bucket("lake")
+        yield server
+
+
+def create(s3: S3Server, table_type: str, version: int) -> Table:
+    return drawstring.create(
+        f"s3://lake/stopped/{next(_numbers)}",
+        SCHEMA,
+        name="rides",
+        record_key="id",
+        partition_by="city",
+        ordering="ts",
+        table_type=table_type,
+        version=version,
+        storage_options=s3.options,
+    )
+
+
+def write_on(table: Table, first: int) -> None:
+    """Write until archiving has passed what was pending before."""
+    for ts in range(first, first + 7):
+        table.upsert(rides(("b", "rome", ts, float(ts)), ("d", "oslo", ts, float(ts))), **WAIT)
+
+
+def known_writes(table: Table) -> set[str]:
+    archived = open_archive(table.state.storage, table.config).completed("")
+    return {each.requested for each in (*table.timeline.writes(), *archived) if each.is_write}
+
+
+CASES = {
+    "before its first file": (COW, 9, "upsert", r"rome/.*\.parquet"),
+    "before it decides": (MOR, 9, "upsert", r"\.hoodie/\.locks/\d+\.claim"),
+    "before it is completed": (MOR, 6, "upsert", r"\.hoodie/\d+\.deltacommit"),
+    "in a clustering": (MOR, 9, "cluster", r".*_\d+\.parquet"),
+    "in an archiving": (COW, 9, "archive", r"\.hoodie/timeline/history/.*"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_process_that_was_stopped_cannot_undo_or_double_what_others_did(s3: S3Server, name: str) -> None:
+    table_type, version, verb, place = CASES[name]
+    table = create(s3, table_type, version)
+    table.insert(rides(*FIRST))
+    others = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+    for ts in range(2, 8):
+        table.upsert(rides(("b", "rome", ts, float(ts))), **others)
+    before = known_writes(table)
+    with running("tests.write.stopped_process", table.uri, json.dumps(s3.options), verb, place) as other:
+        assert "/" in other.says()
+        os.kill(other.pid, signal.SIGSTOP)
+        write_on(table, 10)
+        os.kill(other.pid, signal.SIGCONT)
+        other.go_on()
+        end = other.says()
+    latest = [("b", "rome", 16, 16.0), ("c", "oslo", 1, 1.0), ("d", "oslo", 16, 16.0)]
+    never = sorted([("a", "rome", 1, 1.0), *latest])
+    done = sorted([("a", "rome", 2, 2.0), *latest, ("z", "rome", 1, 1.0)])
+    expected = done if verb == "upsert" and end == "done" else never
+    assert held(table) == expected, end
+    write_on(table, 20)
+    latest = [("b", "rome", 26, 26.0), ("d", "oslo", 26, 26.0)]
+    expected = sorted([*(row for row in expected if row[0] not in ("b", "d")), *latest])
+    assert held(table) == expected, end
+    assert before < known_writes(table)
+    assert [each for each in table.validate().findings if each.severity is Severity.ERROR] == []
