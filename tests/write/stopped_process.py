@@ -2,8 +2,8 @@
 
     python -m tests.write.stopped_process TABLE OPTIONS VERB PLACE
 
-VERB is what it does, PLACE a pattern of the path before whose first change it waits, having printed the path. Its
-leases are short, so that others need not wait long when it is stopped.
+VERB is what it does, PLACE a pattern of the path before whose first change it waits, having printed the path.
+Its leases are short, so that others need not wait long when it is stopped.
 """
 
 from __future__ import annotations

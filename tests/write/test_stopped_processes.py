@@ -1,4 +1,4 @@
-"""Processes that are stopped (SIGSTOP) for longer than their lease on a table on S3, and go on when others have."""
+"""Processes that are stopped (SIGSTOP) for longer than their lease on a table on S3, while others write."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -16,7 +17,7 @@ from drawstring.table import Table
 from drawstring.timeline.archived import open_archive
 from tests.storage.s3_server import S3Server, s3_server
 from tests.write.other_process import running
-from tests.write.stopped_process import KEEP_FEW
+from tests.write.stopped_process import KEEP_FEW, LEASE_MS
 from tests.write.test_operations import COW, MOR, SCHEMA, held, rides
 
 WAIT = {"hoodie.write.lock.wait_time_ms": "30000", **KEEP_FEW}
@@ -65,7 +66,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+SHORT = ("before it decides",)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in SHORT else pytest.mark.long) for name in CASES]
+)
 def test_a_process_that_was_stopped_cannot_undo_or_double_what_others_did(s3: S3Server, name: str) -> None:
     table_type, version, verb, place = CASES[name]
     table = create(s3, table_type, version)
@@ -77,6 +83,7 @@ def test_a_process_that_was_stopped_cannot_undo_or_double_what_others_did(s3: S3
     with running("tests.write.stopped_process", table.uri, json.dumps(s3.options), verb, place) as other:
         assert "/" in other.says()
         os.kill(other.pid, signal.SIGSTOP)
+        time.sleep(2 * LEASE_MS / 1000)
         write_on(table, 10)
         os.kill(other.pid, signal.SIGCONT)
         other.go_on()
