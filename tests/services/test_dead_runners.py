@@ -1,0 +1,74 @@
+"""Clusterings whose process was killed: nobody else is held up by them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import drawstring
+from drawstring.base.errors import ConflictError, DrawstringError
+from drawstring.model.instant import Action
+from drawstring.storage.faults import FaultyStorage
+from drawstring.table import Table
+from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
+from tests.write.test_operations import APART, COW, MOR, SCHEMA, create, held, rides
+
+INLINE = {"hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "1"}
+NEWER = rides(("a0", "rome", 9, 9.0), ("a1", "rome", 9, 9.0))
+
+
+def grown(table: Table) -> Table:
+    for batch in range(2):
+        table.insert(rides(*((f"{key}{batch}", "rome", batch, -1.0 * batch) for key in "ab")), **APART)
+    return table
+
+
+def after_newer(rows: list[Any]) -> list[Any]:
+    newer = [("a0", "rome", 9, 9.0), ("a1", "rome", 9, 9.0)]
+    return sorted([*(row for row in rows if row[0] not in ("a0", "a1")), *newer])
+
+
+@pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 6)])
+def test_the_file_groups_of_a_clustering_whose_process_died_take_writes(
+    table_type: str, version: int
+) -> None:
+    table = grown(create(table_type=table_type, version=version))
+    start = Prepared.of(table)
+    rows = held(table)
+    for storage, step in start.deaths(lambda each: each.cluster(), steps_min=10):
+        writer = opened(storage, START_MS + HOUR_MS)
+        writer.upsert(NEWER)
+        assert held(writer) == after_newer(rows), step
+        assert writer.timeline.pending_of(Action.CLUSTERING, Action.REPLACE_COMMIT) == (), step
+        writer.insert(rides(("next", "rome", 1, 1.0)))
+        assert (orphans(writer), leftovers(writer)) == ([], []), step
+
+
+def test_a_clustering_that_was_only_planned_keeps_writes_out_as_before() -> None:
+    table = grown(create(table_type=COW))
+    assert table.schedule_clustering()
+    with pytest.raises(ConflictError, match="pending clustering"):
+        table.upsert(NEWER)
+
+
+def test_an_inline_clusterer_starts_again_after_each_death() -> None:
+    start = Prepared.of(grown(create(table_type=COW)))
+    for storage, step in start.deaths(lambda each: each.upsert(NEWER, **INLINE), every=5):
+        writer = opened(storage, START_MS + HOUR_MS)
+        writer.upsert(NEWER, **INLINE)
+        assert held(writer) == after_newer(start.before), step
+        assert writer.timeline.pending_of(Action.CLUSTERING) == (), step
+
+
+def test_a_killed_clustering_of_a_local_table_is_known_by_its_free_lease(tmp_path: Any) -> None:
+    table = grown(
+        drawstring.create(tmp_path / "t", SCHEMA, record_key="id", partition_by="city", ordering="ts")
+    )
+    with suppress(DrawstringError):
+        Table(replace(table.state, storage=FaultyStorage(table.state.storage, 5))).cluster()
+    assert table.timeline.pending_of(Action.CLUSTERING)
+    table.upsert(NEWER)
+    assert table.timeline.pending_of(Action.CLUSTERING) == ()
