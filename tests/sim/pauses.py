@@ -31,6 +31,9 @@ JOIN_SECONDS = 60.0
 DYING = ("die", "leave_merge")
 """Steps whose process dies by itself."""
 
+TAKEN_OVER = ("cluster", "compact", "clean", "archive")
+"""Services that another process runs first of all when one stands still."""
+
 FOLLOWERS = 8
 """Writes of the others while one stands still: archiving passes what it had begun."""
 
@@ -203,6 +206,7 @@ def pause_at(world: World, step: Step, number: int) -> bool:
     where = f"{world.kind}: {step} stood still before call {number}, {paused.where}"
     others = replace(world, rows=dict(world.rows), moments=list(world.moments), clock=clock)
     clock.sleep(PAUSE_MS / 1000)
+    take_over(others, step)
     follow_up(others, where)
     allowed = outcomes(before, others, step)
     paused.go_on()
@@ -222,6 +226,12 @@ def pause_at(world: World, step: Step, number: int) -> bool:
 
 
 KEYS = (1, 4, 7)
+
+
+def take_over(others: World, step: Step) -> None:
+    """Run the service that stands still: another runner finds its plan."""
+    if step.name in TAKEN_OVER:
+        take(others, Step(step.name))
 
 
 def follow_up(others: World, where: str) -> None:
@@ -250,6 +260,7 @@ def outcomes(before: World, others: World, step: Step) -> dict[bool, list[Rows]]
             take(last, step)
     before.clock = None
     take(before, step)
+    take_over(before, step)
     follow_up(before, "undisturbed")
     first = before.held()
     values = {at: row for at, row in never.items() if at in {place(key) for key in KEYS}}
