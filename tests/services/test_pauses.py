@@ -12,7 +12,7 @@ from tests.sim.world import Step, World
 EVERY = 23
 """Of so many storage calls a step stands still before one; `make sim` takes more of them."""
 
-OFTEN = {("v9-cow-simple", "upsert"): 5, ("v9-cow-simple", "cluster"): 7, ("v9-mor-simple", "archive"): 2}
+OFTEN = {("v9-cow-simple", "upsert"): 5, ("v9-cow-simple", "cluster"): 7, ("v9-mor-simple", "archive"): 1}
 """Where a call matters that is easily missed."""
 
 FIRST = (Step("insert", (0, 1, 2, 3, 4, 5)), Step("upsert", (1, 2, 6)), Step("upsert", (3, 7, 8)))
