@@ -12,7 +12,11 @@ from tests.sim.world import Step, World
 EVERY = 23
 """Of so many storage calls a step stands still before one; `make sim` takes more of them."""
 
-OFTEN = {("v9-cow-simple", "upsert"): 5, ("v9-cow-simple", "cluster"): 7, ("v9-mor-simple", "archive"): 1}
+OFTEN = {
+    ("v9-cow-simple", "upsert"): 5,
+    ("v9-cow-simple", "cluster"): 7,
+    ("v9-cow-simple", "upsert that archives"): 3,
+}
 """Where a call matters that is easily missed."""
 
 FIRST = (Step("insert", (0, 1, 2, 3, 4, 5)), Step("upsert", (1, 2, 6)), Step("upsert", (3, 7, 8)))
@@ -21,7 +25,7 @@ CASES = {
     "compact": ((*FIRST, Step("plan_compaction")), Step("compact")),
     "cluster": (FIRST, Step("cluster")),
     "clean": (FIRST * 3, Step("clean")),
-    "archive": ((Step("upsert", (1, 2, 6)),) * 6, Step("archive")),
+    "upsert that archives": ((Step("upsert", (1, 2, 6)),) * 9, Step("upsert", (0, 2, 9))),
     "savepoint": (FIRST, Step("savepoint")),
     "restore": ((*FIRST, Step("savepoint"), Step("upsert", (2, 9))), Step("restore")),
     "upsert after a death": ((*FIRST, Step("die", (2, 9))), Step("upsert", (0, 2, 9))),
