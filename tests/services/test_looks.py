@@ -15,8 +15,8 @@ from tests.write.test_operations import APART, MOR, create, rides
 
 __all__ = ["listed"]
 
-COMPLETION = 2
-"""Looks of a plan that is completed: under the lock, and with the claim on its completion."""
+COMPLETION = 3
+"""Looks of a plan that is completed: once it is taken over, under the lock, and with its claim."""
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,8 @@ def rollback_pending(
     timeline = timeline or context.store.load()
     _refuse_restore(timeline)
     refuse_live_writers(context.storage, context.clock, timeline.pending_writes(), failed)
+    for saved in timeline.pending_of(Action.SAVEPOINT):
+        context.store.complete_decided(saved)
     unfinished = timeline.pending_of(Action.ROLLBACK)
     done = [target for each in unfinished if (target := resume_rollback(context, timeline, each)) is not None]
     if unfinished:
@@ -88,13 +90,15 @@ def _withdraw_left(context: RollbackContext, timeline: Timeline, failed: FailedW
     """
     begun = [each for each in timeline.pending_of(*PLANNED_ACTIONS) if each.requested in timeline.rolled_back]
     left = [] if failed.policy == FailedWritesPolicy.NEVER else _left_by_runners(context, timeline, failed)
-    for instant in {*begun, *left}:
+    gone = []
+    for instant in dict.fromkeys((*begun, *left)):
         _log.info("The %s %s is withdrawn: its process died.", instant.action, instant.requested)
         if instant.action is Action.CLUSTERING:
             cancel_clustering(context, instant, failed)
         else:
             remove_compaction(context, instant)
-    return [each.requested for each in {*begun, *left}]
+        gone.append(instant.requested)
+    return gone
 
 
 def _left_by_runners(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[Instant]:
@@ -138,10 +142,11 @@ def _sweep(context: RollbackContext, timeline: Timeline) -> None:
         context: the table, locked.
         timeline: as it is.
     """
-    context.store.sweep_claims(timeline)
+    context.store.sweep_claims(timeline, context.check)
     for stray in timeline.stray:
         context.store.stop(stray)
-    sweep_leases(context.storage, {instant.requested for instant in timeline.pending()})
+    pending = {instant.requested for instant in timeline.pending()}
+    sweep_leases(context.storage, pending, timeline.latest_time() or "", context.check)
     for folder in context.storage.list_folders(MARKER_ROOT):
         instant = folder.rpartition("/")[2]
         write, markers = timeline.write_at(instant), Markers(context.storage, instant)

@@ -70,6 +70,8 @@ def roll_back(state: TableState, options: WriteOptions, instant: str | None) -> 
             current = next((each for each in timeline.pending() if _is_same(each, target)), None)
             if current is not None:
                 _undo(session.rollback_context(), current, left, is_named=instant is not None)
+            elif timeline.write_at(target.requested) is not None:
+                raise _decided(target)
         return RollbackResult(planned.instant, planned.action, len(planned.files), round(watch.seconds(), 3))
 
 
@@ -201,7 +203,12 @@ def _undo(context: RollbackContext, target: Instant, failed: FailedWrites, *, is
     else:
         rollback_instant(context, target, by_name=is_named)
     if not is_gone:
-        raise ConflictError(
-            f"The process of this {target.action} had decided that it completes, and so it did.",
-            instant=target.requested,
-        )
+        raise _decided(target)
+
+
+def _decided(target: Instant) -> ConflictError:
+    return ConflictError(
+        f"The process of this {target.action} had decided that it completes, and it is completed now. Restore"
+        " the table to the write before it to take it back.",
+        instant=target.requested,
+    )

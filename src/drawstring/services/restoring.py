@@ -81,7 +81,8 @@ def finish_restores(context: RollbackContext, timeline: Timeline) -> list[str]:
             plan = decode_restore_plan(context.store.read_requested(pending))
         except CorruptTableError as error:
             _log.warning("the restore %s has no whole plan and is dropped: %s", pending.requested, error)
-            context.store.remove_pending(pending)
+            if isinstance(context.store.fence(pending), Fence):
+                context.store.remove_pending(pending)
             continue
         fence = context.store.fence(pending)
         if isinstance(fence, Fence):

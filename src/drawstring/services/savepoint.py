@@ -79,6 +79,7 @@ def delete_savepoint(state: TableState, options: WriteOptions, instant: str) -> 
                 state.storage.delete([store.path(each)])
                 begun = Instant(instant, Action.SAVEPOINT, State.INFLIGHT)
                 state.storage.delete([store.path(begun)])
+                store.forget_claim(begun)
                 state.storage.sync([found.config.timeline_folder])
                 return
         raise _unknown("savepoint", instant, [each.requested for each in saved])

@@ -17,16 +17,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from drawstring.base.clock import Ids
-from drawstring.base.errors import ConflictError
+from drawstring.base.errors import ConflictError, UnavailableError
 from drawstring.model.files import join_path
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.timeline import Timeline
 
 CLAIM_FOLDER: Final = ".hoodie/.locks"
 _SUFFIX: Final = ".claim"
@@ -97,10 +98,12 @@ class Claims:
     Attributes:
         storage: the table's files.
         ids: name who put a claim.
+        decided: what this process decided to complete, by requested time, though the put may have failed.
     """
 
     storage: Storage
     ids: Ids
+    decided: dict[str, Fence] = field(default_factory=dict)
 
     def take(self, instant: Instant) -> Fence | Claim:
         """Make sure that nobody else can complete a pending instant any more.
@@ -111,6 +114,7 @@ class Claims:
         Raises:
             ConflictError: another process takes it at this moment.
         """
+        self._abort_own(instant)
         found = self.storage.read_versioned(claim_path(instant))
         claim = None if found is None else Claim.decode(found[0])
         if claim is not None and claim.state is ClaimState.COMMITTING:
@@ -128,8 +132,13 @@ class Claims:
         Returns:
             The claim of a writer that is completing the instant and was first.
         """
+        self._abort_own(instant)
         if self.storage.put_if_absent(claim_path(instant), b""):  # which a full disk has room for
             return None
+        return self.committing(instant)
+
+    def committing(self, instant: Instant) -> Claim | None:
+        """Return the claim of an instant whose process decided that it completes; None without one."""
         found = self.storage.read_versioned(claim_path(instant))
         claim = None if found is None else Claim.decode(found[0])
         return claim if claim is not None and claim.state is ClaimState.COMMITTING else None
@@ -147,32 +156,57 @@ class Claims:
             The fence for `abort`, None when another process took the instant.
         """
         claim = Claim(ClaimState.COMMITTING, self.ids.uuid(), file_name, content)
-        return Fence(claim.owner) if self._replace_own(instant, claim, fence) else None
+        decided = Fence(claim.owner)
+        self.decided[instant.requested] = decided
+        return decided if self._replace_own(instant, claim, fence) else None
 
     def abort(self, instant: Instant, fence: Fence) -> Fence | None:
-        """Take the decision to complete back; None when it cannot be any more."""
+        """Take the decision to complete back; None when it cannot be any more.
+
+        On a full disk the claim cannot be replaced. A local table lock keeps others from acting on it as long
+        as this process lives, so there it can be deleted.
+        """
         taken = Claim(ClaimState.TAKEN, self.ids.uuid())
-        return Fence(taken.owner) if self._replace_own(instant, taken, fence) else None
+        try:
+            return Fence(taken.owner) if self._replace_own(instant, taken, fence) else None
+        except UnavailableError:
+            if self.storage.local_path(CLAIM_FOLDER) is None:
+                raise
+            self.give_back(instant)
+            return None
 
     def give_back(self, instant: Instant) -> None:
-        """Delete the claim of a completed instant."""
+        """Delete the claim of an instant that is settled."""
+        self.decided.pop(instant.requested, None)
         self.storage.delete([claim_path(instant)])
 
-    def sweep(self, kept: Collection[Instant], kept_times: Collection[str]) -> list[str]:
-        """Delete claims that protect nothing any more; only under the table lock.
+    def sweep(self, timeline: Timeline, check: Callable[[], None]) -> list[str]:
+        """Delete claims that protect nothing any more: of instants that are not pending.
+
+        Those of instants that were rolled back not long ago stay, and those later than the timeline.
 
         Args:
-            kept: pending instants.
-            kept_times: requested times of instants that were rolled back not long ago.
+            timeline: as it was read under the table lock.
+            check: makes sure that the lock is still held.
 
         Returns:
             The paths of the files beside the claims.
         """
-        named = {claim_path(each) for each in kept}
-        named |= {join_path(CLAIM_FOLDER, f"{time}{_SUFFIX}") for time in kept_times}
+        named = {claim_path(each) for each in timeline.pending()}
+        named |= {join_path(CLAIM_FOLDER, f"{time}{_SUFFIX}") for time in timeline.rolled_back}
+        end = join_path(CLAIM_FOLDER, f"{timeline.latest_time() or ''}~")
         found = [status.path for status in self.storage.list_files(CLAIM_FOLDER)]
-        self.storage.delete([path for path in found if path.endswith(_SUFFIX) and path not in named])
+        doomed = [path for path in found if path.endswith(_SUFFIX) and path not in named and path < end]
+        if doomed:
+            check()
+            self.storage.delete(doomed)
         return [path for path in found if not path.endswith(_SUFFIX)]
+
+    def _abort_own(self, instant: Instant) -> None:
+        """Take back what this process decided and could not carry out: it is undoing it now."""
+        fence = self.decided.pop(instant.requested, None)
+        if fence is not None:
+            self.abort(instant, fence)
 
     def _replace_own(self, instant: Instant, claim: Claim, fence: Fence | None) -> bool:
         """Put a claim in the place of our own, or of none."""

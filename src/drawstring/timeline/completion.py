@@ -113,10 +113,9 @@ class Completion:
             ConflictError: another process takes the instant over at this moment.
         """
         found = self.claims.take(instant)
-        if isinstance(found, Fence):
-            return found
-        _log.info("completing the %s %s for a writer that stood still", instant.action, instant.requested)
-        return self._complete_for(instant, found)
+        if isinstance(found, Claim):
+            return self._complete_for(instant, found)
+        return self._completed_before(instant) or found
 
     def bar(self, instant: Instant) -> Instant | None:
         """Make sure that nobody completes a pending write any more, as `fence` does, with fewer requests.
@@ -125,7 +124,24 @@ class Completion:
             The write as it is completed now, if its writer had decided that it is.
         """
         claim = self.claims.bar(instant)
-        return None if claim is None else self._complete_for(instant, claim)
+        return self._completed_before(instant) if claim is None else self._complete_for(instant, claim)
+
+    def complete_decided(self, instant: Instant) -> None:
+        """Complete a pending instant if its process had decided that it completes."""
+        claim = self.claims.committing(instant)
+        if claim is not None:
+            self._complete_for(instant, claim)
+
+    def _completed_before(self, instant: Instant) -> Instant | None:
+        """Return an instant as its writer completed it just before its claim was taken; None otherwise.
+
+        That writer has deleted its claim, so that there was none to be found. Its completed file came first.
+        """
+        for known in self.files.load().completed_of(instant.action.completed_action):
+            if known.requested == instant.requested:
+                self._give_back(instant)
+                return known
+        return None
 
     def _put(self, completed: Instant, content: bytes) -> bool:
         with self.guard.completing(completed, content) if self.guard else nullcontext():
@@ -190,16 +206,17 @@ class Completion:
         """
         path = self.files.path(completed)
         try:
-            if self._put(completed, content) or self.storage.read(path) == content:
-                self._sync()
-                return
+            is_ours = self._put(completed, content) or self.storage.read(path) == content
         except (DrawstringError, OSError):
+            is_ours = False
             with suppress(DrawstringError, OSError):
-                if self._is_put_after_all(path, pending, decided):
-                    return
-            raise
-        self._give_back(pending)
-        raise _lost(pending, "another process completed it")
+                is_ours = self._is_put_after_all(path, pending, decided)
+            if not is_ours:
+                raise
+        if not is_ours:
+            self._give_back(pending)
+            raise _lost(pending, "another process completed it")
+        self._sync()
 
     def _is_put_after_all(self, path: str, pending: Instant, decided: Fence) -> bool:
         """Find out about a put that failed; take the decision back if nobody acted on it."""
@@ -210,6 +227,11 @@ class Completion:
 
     def _complete_for(self, instant: Instant, claim: Claim) -> Instant:
         """Put the completed file for the writer that claimed it."""
+        _log.info(
+            "Completing the %s %s: its process had decided that, and died or stands still.",
+            instant.action,
+            instant.requested,
+        )
         completed = parse_instant(claim.file_name, self.config.layout)
         assert completed is not None, claim.file_name
         self._put(completed, claim.content)

@@ -12,6 +12,7 @@ its instant back. The claim of the instant decides both (`timeline.claims`).
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from drawstring.base.clock import Clock, Ids, SystemIds
 from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError, MissingFileError
@@ -285,15 +286,24 @@ class TimelineStore:
         self._storage.delete([self.path(_at(instant, instant.action, State.REQUESTED))])
         self._storage.sync([self._config.timeline_folder])
 
-    def sweep_claims(self, timeline: Timeline) -> None:
+    def complete_decided(self, instant: Instant) -> None:
+        """Complete a pending instant if its process had decided that, and died or stands still."""
+        self._completion().complete_decided(instant)
+
+    def forget_claim(self, instant: Instant) -> None:
+        """Delete the claim of an instant that is taken off the timeline."""
+        self._claims.give_back(instant)
+
+    def sweep_claims(self, timeline: Timeline, check: Callable[[], None]) -> None:
         """Delete the claims that protect nothing any more; only under the table lock.
 
         A change of version that another process left cannot take effect then.
 
         Args:
             timeline: as it is.
+            check: makes sure that the lock is still held.
         """
-        if VERSION_CHANGE in self._claims.sweep(timeline.pending(), timeline.rolled_back):
+        if VERSION_CHANGE in self._claims.sweep(timeline, check):
             bar_change(self._storage, self._clock)
 
     def _add(self, instant: Instant, content: bytes) -> Instant:
