@@ -1,0 +1,138 @@
+"""Who completes an instant when processes die, stand still or get no answer while they complete it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from drawstring.base.clock import SteppingClock
+from drawstring.base.errors import ConflictError, UnavailableError
+from drawstring.model.instant import Action, Instant, State
+from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.local import LocalStorage
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.claims import Claim, ClaimState, Fence
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from tests.timeline.support import begin, new_store, new_table
+
+VERSIONS = [6, 8, 9]
+
+
+class Fails(FaultyStorage):
+    """Fails once at each change of some files, before or after it is carried out."""
+
+    def __init__(self, inner: Storage, *ends: str, carried_out: bool = False, times: int = 1) -> None:
+        super().__init__(inner, 1 << 60)
+        self._ends, self._carried_out, self._times = ends, carried_out, times
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        return bool(self._failing(path, lambda: super(Fails, self).put_if_absent(path, data)))
+
+    def put_if_match(self, path: str, data: bytes, version: str) -> bool:
+        return bool(self._failing(path, lambda: super(Fails, self).put_if_match(path, data, version)))
+
+    def _failing(self, path: str, put: object) -> object:
+        assert callable(put)
+        if not path.endswith(self._ends) or self._times == 0:
+            return put()
+        self._times -= 1
+        if self._carried_out:
+            put()
+        raise UnavailableError("no answer", path=path)
+
+
+def through(storage: Storage) -> TimelineStore:
+    return TimelineStore(storage, load_config(storage), SteppingClock(1_800_000_000_000))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("way", ["fence", "bar"])
+def test_an_instant_that_completed_just_before_it_was_to_be_rolled_back_stays_completed(
+    version: int, way: str
+) -> None:
+    storage, store = new_store(version)
+    inflight = begin(store)  # what a writer knows that is about to roll it back
+    completed = store.complete(inflight, b"x")
+    assert getattr(through(storage), way)(inflight) == completed
+    assert storage.list_files(".hoodie/.locks") == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_decision_whose_answer_got_lost_is_taken_back_by_who_made_it(version: int) -> None:
+    storage, store = new_store(version)
+    inflight = begin(store)
+    own = through(Fails(storage, ".claim", carried_out=True))
+    with pytest.raises(UnavailableError):
+        own.complete(inflight, b"x")
+    assert own.bar(inflight) is None
+    assert store.load().pending() == (inflight,)
+    with pytest.raises(ConflictError):
+        through(storage).complete(inflight, b"x")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_completed_file_that_cannot_be_put_leaves_the_instant_pending(version: int) -> None:
+    storage, store = new_store(version)
+    inflight = begin(store)
+    with pytest.raises(UnavailableError):
+        through(Fails(storage, ".deltacommit")).complete(inflight, b"x")
+    assert store.load().pending() == (inflight,)
+    assert store.bar(inflight) is None, "nobody completes it for a writer that was told that it failed"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_completed_file_that_was_put_without_an_answer_is_a_success(version: int) -> None:
+    storage, store = new_store(version)
+    completed = through(Fails(storage, ".deltacommit", carried_out=True)).complete(begin(store), b"x")
+    assert store.load().instants == (completed,)
+
+
+def test_a_full_disk_has_room_for_taking_a_decision_back(tmp_path: Path) -> None:
+    storage, config = new_table(9, LocalStorage(str(tmp_path)))
+    store = TimelineStore(storage, config, SteppingClock())
+    inflight = begin(store)
+
+    class Full(Fails):
+        def put_if_match(self, path: str, data: bytes, version: str) -> bool:
+            raise UnavailableError("The disk is full.", path=path)
+
+    with pytest.raises(UnavailableError):
+        through(Full(storage, ".deltacommit")).complete(inflight, b"x")
+    assert store.bar(inflight) is None
+    assert store.load().pending() == (inflight,)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_whoever_finds_a_decision_carries_it_out(version: int) -> None:
+    storage, store = new_store(version)
+    inflight = begin(store)
+    dead = FaultyStorage(storage, 1)
+    with pytest.raises(UnavailableError):
+        through(dead).complete(inflight, b"words of the dead")
+    assert store.load().pending() == (inflight,)
+    completed = through(storage).fence(inflight)
+    assert isinstance(completed, Instant) and completed.is_completed
+    assert store.read(completed) == b"words of the dead"
+
+
+def test_a_claim_that_was_cut_short_lets_nobody_complete() -> None:
+    whole = Claim(ClaimState.COMMITTING, "me", "1_2.commit", b"content").encode()
+    assert Claim.decode(whole).content == b"content"
+    for end in range(len(whole)):
+        assert Claim.decode(whole[:end]).state is ClaimState.TAKEN
+
+
+def test_a_time_that_was_rolled_back_can_be_used_again_once_that_is_forgotten() -> None:
+    _, store = new_store(9)
+    inflight = begin(store)
+    assert store.bar(inflight) is None
+    store.note_rolled_back(inflight)
+    store.remove_pending(inflight)
+    assert store.load().rolled_back == {inflight.requested}
+    store.forget_rolled_back(inflight.requested)
+    assert store.load().rolled_back == frozenset()
+    again = store.start(store.request(Action.DELTA_COMMIT, inflight.requested))
+    assert store.complete(again, b"x").state is State.COMPLETED
+    assert isinstance(store.fence(begin(store)), Fence)
