@@ -28,7 +28,9 @@ _PLANNED: Final = {
     Action.LOG_COMPACTION: decode_compaction_plan,
     Action.CLUSTERING: clustering_groups,
 }
-_NEXT_WRITE: Final = "the next write (LAZY: a clean), or `repair`, takes it back"
+_NEXT_WRITE: Final = (
+    "the next write (LAZY: a clean), or `repair`, takes it back, or completes it if its writer had decided so"
+)
 
 _MISSING_BASE: Final = f"the base file under log files of this write is missing: {REPAIR}"
 _WITHOUT_WRITE: Final = (
