@@ -63,5 +63,6 @@ def test_writes_of_base_files_alone_do_not_look_for_log_files_to_compact(listed:
     table = with_partitions(MOR, "SIMPLE")
     for number in range(6):
         listed.clear()
-        table.append(rides((f"new{number}", "bern", 1, 1.0)))
+        # The merge of small files looks once more, now and then: a file's name draws the lot.
+        table.append(rides((f"new{number}", "bern", 1, 1.0)), **{"drawstring.append.merge": "false"})
     assert listed[".hoodie/timeline"] == 3

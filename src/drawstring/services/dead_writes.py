@@ -146,7 +146,7 @@ def _sweep(context: RollbackContext, timeline: Timeline) -> None:
     for stray in timeline.stray:
         context.store.stop(stray)
     pending = {instant.requested for instant in timeline.pending()}
-    sweep_leases(context.storage, pending, timeline.latest_time() or "", context.check)
+    sweep_leases(context.storage, pending, context.check)
     for folder in context.storage.list_folders(MARKER_ROOT):
         instant = folder.rpartition("/")[2]
         write, markers = timeline.write_at(instant), Markers(context.storage, instant)

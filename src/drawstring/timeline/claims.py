@@ -183,7 +183,7 @@ class Claims:
     def sweep(self, timeline: Timeline, check: Callable[[], None]) -> list[str]:
         """Delete claims that protect nothing any more: of instants that are not pending.
 
-        Those of instants that were rolled back not long ago stay, and those later than the timeline.
+        Those of instants that were rolled back not long ago stay.
 
         Args:
             timeline: as it was read under the table lock.
@@ -194,11 +194,10 @@ class Claims:
         """
         named = {claim_path(each) for each in timeline.pending()}
         named |= {join_path(CLAIM_FOLDER, f"{time}{_SUFFIX}") for time in timeline.rolled_back}
-        end = join_path(CLAIM_FOLDER, f"{timeline.latest_time() or ''}~")
         found = [status.path for status in self.storage.list_files(CLAIM_FOLDER)]
-        doomed = [path for path in found if path.endswith(_SUFFIX) and path not in named and path < end]
+        doomed = [path for path in found if path.endswith(_SUFFIX) and path not in named]
         if doomed:
-            check()
+            check()  # while the lock is held the timeline that was read knows all instants
             self.storage.delete(doomed)
         return [path for path in found if not path.endswith(_SUFFIX)]
 

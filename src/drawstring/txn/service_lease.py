@@ -85,18 +85,16 @@ def is_runner_dead(storage: Storage, clock: Clock, ids: Ids, requested: str) -> 
     return storage.exists(_path(requested)) and not is_leased(storage, clock, ids, requested)
 
 
-def sweep_leases(storage: Storage, pending: Collection[str], latest: str, check: Callable[[], None]) -> None:
+def sweep_leases(storage: Storage, pending: Collection[str], check: Callable[[], None]) -> None:
     """Delete the leases of instants that are not pending any more; only under the table lock.
 
     Args:
         storage: the table's files.
         pending: requested times of the pending instants.
-        latest: the greatest time of the timeline that says so; it does not know of later plans.
         check: makes sure that the lock is still held.
     """
     found = (status for status in storage.list_files(LOCK_FOLDER) if status.name.endswith(_SUFFIX))
-    times = ((each.path, each.name.removesuffix(_SUFFIX)) for each in found)
-    doomed = [path for path, time in times if time not in pending and time <= latest]
+    doomed = [each.path for each in found if each.name.removesuffix(_SUFFIX) not in pending]
     if doomed:
         check()
         storage.delete(doomed)
