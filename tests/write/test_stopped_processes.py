@@ -2,48 +2,26 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import signal
 import time
-from collections.abc import Iterator
 
 import pytest
 
-import drawstring
 from drawstring.model.validation import Severity
 from drawstring.table import Table
 from drawstring.timeline.archived import open_archive
-from tests.storage.s3_server import S3Server, s3_server
+from tests.storage.s3_server import S3Server
 from tests.write.other_process import running
 from tests.write.stopped_process import KEEP_FEW, LEASE_MS
-from tests.write.test_operations import COW, MOR, SCHEMA, held, rides
+from tests.write.test_operations import COW, MOR, held, rides
+from tests.write.test_s3 import create, s3
+
+__all__ = ["s3"]
 
 WAIT = {"hoodie.write.lock.wait_time_ms": "30000", **KEEP_FEW}
 FIRST = (("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0), ("c", "oslo", 1, 1.0))
-_numbers = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    with s3_server() as server:
-        server.make_bucket("lake")
-        yield server
-
-
-def create(s3: S3Server, table_type: str, version: int) -> Table:
-    return drawstring.create(
-        f"s3://lake/stopped/{next(_numbers)}",
-        SCHEMA,
-        name="rides",
-        record_key="id",
-        partition_by="city",
-        ordering="ts",
-        table_type=table_type,
-        version=version,
-        storage_options=s3.options,
-    )
 
 
 def write_on(table: Table, first: int) -> None:
