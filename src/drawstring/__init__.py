@@ -21,15 +21,15 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from drawstring.bootstrapping import bootstrap
-    from drawstring.config.key_generators import register_key_generator
-    from drawstring.config.mergers import register_merger
+    from drawstring.config.table.key_generators import register_key_generator
+    from drawstring.config.table.mergers import register_merger
     from drawstring.entry import create, open
     from drawstring.model.event import Event
     from drawstring.model.result import CommitResult
     from drawstring.query.scan import Scan
-    from drawstring.services.events import add_listener, remove_listener
     from drawstring.services.metrics import MeterListener
     from drawstring.table import Table
+    from drawstring.txn.events import add_listener, remove_listener
 
 __version__ = "0.1.0"
 
@@ -68,13 +68,13 @@ _ROOMS = {
     "Table": "table",
     "UnavailableError": "base.errors",
     "UnsupportedError": "base.errors",
-    "add_listener": "services.events",
+    "add_listener": "txn.events",
     "bootstrap": "bootstrapping",
     "create": "entry",
     "open": "entry",
-    "register_key_generator": "config.key_generators",
-    "register_merger": "config.mergers",
-    "remove_listener": "services.events",
+    "register_key_generator": "config.table.key_generators",
+    "register_merger": "config.table.mergers",
+    "remove_listener": "txn.events",
 }
 
 

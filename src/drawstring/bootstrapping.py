@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from drawstring.base.errors import DrawstringError, InvalidError
-from drawstring.config.bootstrap_keys import BASE_PATH, BootstrapMode, bootstrap_properties
-from drawstring.config.index_keys import EXPRESSIONS
-from drawstring.config.options import OPERATION_KEY, WriteOptions, check_call, table_scope
-from drawstring.config.table import TableType
+from drawstring.config.keys.bootstrap import BASE_PATH, BootstrapMode, bootstrap_properties
+from drawstring.config.keys.index import EXPRESSIONS
+from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions, check_call, table_scope
+from drawstring.config.table.config import TableType
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
 from drawstring.entry import TableShape, described, make_table
@@ -19,9 +19,9 @@ from drawstring.model.result import CommitResult
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config
-from drawstring.txn.state import TableState
-from drawstring.write.bootstrap import bootstrap as fill
-from drawstring.write.bootstrap_source import Source, look_at_source
+from drawstring.txn.table_context import TableState
+from drawstring.write.bootstrap.run import bootstrap as fill
+from drawstring.write.bootstrap.source import Source, look_at_source
 
 _HIVE_STYLE: Final = "hoodie.datasource.write.hive_style_partitioning"
 _SELECTOR: Final = "hoodie.bootstrap.mode.selector"

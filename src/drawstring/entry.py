@@ -12,16 +12,16 @@ import pyarrow as pa
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import DrawstringError, InvalidError
-from drawstring.config.creation import new_table_properties
-from drawstring.config.index_keys import EXPRESSIONS
-from drawstring.config.key_generators import registered_key_generator
-from drawstring.config.kinds import typed_columns
-from drawstring.config.leaner_files import DROPPED
-from drawstring.config.options import DEFAULT_BUCKET_COUNT, table_scope
-from drawstring.config.table import KeyGeneratorType, TableType, table_config
+from drawstring.config.keys.index import EXPRESSIONS
+from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, table_scope
+from drawstring.config.table.config import KeyGeneratorType, TableType, table_config
+from drawstring.config.table.creation import new_table_properties
+from drawstring.config.table.key_generators import registered_key_generator
+from drawstring.config.table.kinds import typed_columns
+from drawstring.config.table.virtual_keys import DROPPED
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
-from drawstring.index.bucket_counts import BucketCounts, encode_counts
+from drawstring.index.bucket.counts import BucketCounts, encode_counts
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.texts import java_text
 from drawstring.schema.avro import arrow_to_avro
@@ -34,7 +34,7 @@ from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.properties_store import PROPERTIES_PATH, create_table
-from drawstring.txn.state import TableState
+from drawstring.txn.table_context import TableState
 
 
 @dataclass(frozen=True, slots=True)

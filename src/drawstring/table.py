@@ -14,12 +14,12 @@ from typing import Any
 import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.options import OPERATION_KEY, WriteOptions, check_call
+from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions, check_call
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Rows
 from drawstring.model.result import CommitResult
-from drawstring.services.clustering import cluster, run_clustering, schedule_clustering
-from drawstring.services.compaction import (
+from drawstring.services.clustering.run import cluster, run_clustering, schedule_clustering
+from drawstring.services.compaction.run import (
     compact,
     log_compact,
     run_compaction,
@@ -28,16 +28,16 @@ from drawstring.services.compaction import (
 )
 from drawstring.services.progress import Progress
 from drawstring.table_services import TableServices
-from drawstring.txn.state import TableState
-from drawstring.write.clauses import AskedClause
-from drawstring.write.drop import DELETE_PARTITION, delete_partitions
-from drawstring.write.feed import Feed
-from drawstring.write.found import Found
-from drawstring.write.merge import Merging
-from drawstring.write.merge_builder import MergeBuilder
+from drawstring.txn.table_context import TableState
+from drawstring.write.delete_partition import DELETE_PARTITION, delete_partitions
+from drawstring.write.merge.builder import MergeBuilder
+from drawstring.write.merge.clauses import AskedClause
+from drawstring.write.merge.matched_rows import Found
+from drawstring.write.merge.merge_rows import Merging
 from drawstring.write.run import write, write_feed
 from drawstring.write.source import batches_of
 from drawstring.write.verbs import MERGE, UPDATE, VERBS, Verb
+from drawstring.write.write_source import Feed
 
 
 class Table(TableServices):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.options import WriteOptions, check_against, check_call
-from drawstring.config.version_changes import NEWEST_VERSION, VERSIONS
+from drawstring.config.options.write_options import WriteOptions, check_against, check_call
+from drawstring.config.table.version_changes import NEWEST_VERSION, VERSIONS
 from drawstring.model.clean import CleanPlan
 from drawstring.model.instant import Instant
 from drawstring.model.result import (
@@ -23,23 +23,23 @@ from drawstring.model.result import (
 from drawstring.model.savepoint import RestorePlan
 from drawstring.model.validation import Finding, Validation
 from drawstring.query.table_queries import TableQueries
-from drawstring.services.archive import archive, planned_instants
+from drawstring.services.archiving.run import archive, planned_instants
 from drawstring.services.background import wait_for_background
-from drawstring.services.base_file_compaction import (
+from drawstring.services.cleaning.run import clean, plan_clean
+from drawstring.services.clustering.base_file_compaction import (
     compact_base_files,
     run_base_file_compaction,
     schedule_base_file_compaction,
 )
-from drawstring.services.change_version import change_version, planned_version
-from drawstring.services.clean import clean, plan_clean
-from drawstring.services.duties import Done, run_duties
+from drawstring.services.maintenance_tasks import Done, run_duties
 from drawstring.services.manual_rollback import planned_rollback, roll_back
+from drawstring.services.partition_ttl import expire_partitions, planned_expiry
 from drawstring.services.progress import Progress
-from drawstring.services.repair import remedies_of, repair
-from drawstring.services.savepoint import delete_savepoint, planned_restore, restore, savepoint
-from drawstring.services.validate import validate
+from drawstring.services.savepoints.savepoint import delete_savepoint, planned_restore, restore, savepoint
+from drawstring.services.validation.repair import remedies_of, repair
+from drawstring.services.validation.run import validate
+from drawstring.services.versions.run import change_version, planned_version
 from drawstring.write.duties import DUTIES
-from drawstring.write.expire import expire_partitions, planned_expiry
 
 
 class TableServices(TableQueries):

@@ -15,7 +15,7 @@ import pytest
 import drawstring
 from drawstring.cli import app, output
 from drawstring.cli.bar import progress_bar
-from drawstring.config.properties import decode_properties, encode_properties, table_checksum
+from drawstring.config.table.properties import decode_properties, encode_properties, table_checksum
 
 TITLE = "\x1b]0;owned\x07"
 RED = "\x1b[31mred"

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 import drawstring
-from drawstring.cli import app, versions
+from drawstring.cli import app
 from drawstring.cli.bar import Began
-from drawstring.services.transaction import exclusive
+from drawstring.cli.commands import versions
+from drawstring.txn.transaction import exclusive
 from tests.write.test_operations import SCHEMA, held, rides
 
 MANUAL = {"hoodie.clean.automatic": "false"}

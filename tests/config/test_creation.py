@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.table import KeyGeneratorType, MergeMode, TableType, new_table_properties, table_config
+from drawstring.config.table.config import (
+    KeyGeneratorType,
+    MergeMode,
+    TableType,
+    new_table_properties,
+    table_config,
+)
 from tests.config.test_table_config import properties_of
 
 

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.checked_keys import LOCK_PROVIDER
-from drawstring.config.ignored_keys import IGNORED_KEYS, reason_to_ignore
-from drawstring.config.kinds import KeyGeneratorType, TableType
-from drawstring.config.merging import MergeMode
-from drawstring.config.option import text_of
-from drawstring.config.options import ReadOptions, WriteOptions, check_against, table_scope
-from drawstring.config.reference import reference_page
-from drawstring.config.registry import ALL_OPTIONS, OPTION_OF_KEY
-from drawstring.config.table import table_config
+from drawstring.config.keys.ignored import IGNORED_KEYS, reason_to_ignore
+from drawstring.config.keys.unsupported import LOCK_PROVIDER
+from drawstring.config.options.option import text_of
+from drawstring.config.options.reference import reference_page
+from drawstring.config.options.registry import ALL_OPTIONS, OPTION_OF_KEY
+from drawstring.config.options.write_options import ReadOptions, WriteOptions, check_against, table_scope
+from drawstring.config.table.config import table_config
+from drawstring.config.table.kinds import KeyGeneratorType, TableType
+from drawstring.config.table.merging import MergeMode
 from tests.config.test_creation import new_table
 
 DOCS = Path(__file__).parents[2] / "docs/options.md"
@@ -378,5 +378,5 @@ def test_a_family_stands_for_all_keys_below_it() -> None:
 
 def test_the_reference_page_is_the_one_in_the_docs() -> None:
     assert DOCS.read_text() == reference_page(), (
-        "run: python -m drawstring.config.reference > docs/options.md"
+        "run: python -m drawstring.config.options.reference > docs/options.md"
     )

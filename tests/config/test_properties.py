@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drawstring.config.properties import decode_properties, encode_properties, table_checksum
+from drawstring.config.table.properties import decode_properties, encode_properties, table_checksum
 
 DATA = Path(__file__).parent / "data"
 FILES = sorted(DATA.glob("*.properties"))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
-from drawstring.config.properties import decode_properties
-from drawstring.config.table import KeyGeneratorType, MergeMode, TableConfig, TableType, table_config
+from drawstring.config.table.config import KeyGeneratorType, MergeMode, TableConfig, TableType, table_config
+from drawstring.config.table.properties import decode_properties
 
 DATA = Path(__file__).parent / "data"
 COMMIT_TIME, EVENT_TIME = MergeMode.COMMIT_TIME_ORDERING, MergeMode.EVENT_TIME_ORDERING

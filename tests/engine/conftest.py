@@ -20,8 +20,8 @@ def _local() -> Started:
 
 
 def _spark() -> Started:
-    from drawstring.spark.engine import SparkEngine
-    from drawstring.spark.types import spark_schema
+    from drawstring.spark.engine.spark_engine import SparkEngine
+    from drawstring.spark.engine.types import spark_schema
 
     spark = spark_session()
     engine = SparkEngine(spark)

@@ -11,7 +11,7 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError
-from drawstring.formats.avro import decode_datums, encode_datums
+from drawstring.formats.avro.blocks import decode_datums, encode_datums
 from drawstring.formats.log_inline import (
     BlockType,
     LogBlock,

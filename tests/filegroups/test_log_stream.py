@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from drawstring.filegroups import log_stream, reader
+from drawstring.filegroups.read import log_stream
+from drawstring.filegroups.read import slice_reader as reader
 from drawstring.table import Table
 from tests.write.test_operations import MOR, create, held, rides
 

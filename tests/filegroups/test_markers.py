@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from drawstring.base.errors import ConflictError
-from drawstring.filegroups.markers import Markers
+from drawstring.filegroups.write.markers import Markers
 from tests.timeline.support import memory, paths
 
 T = "20240131100000000"

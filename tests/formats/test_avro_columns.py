@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.formats import avro_decode
-from drawstring.formats.avro import decode_datums
-from drawstring.formats.avro_container import encode_long
+from drawstring.formats.avro import decode as avro_decode
+from drawstring.formats.avro.blocks import decode_datums
+from drawstring.formats.avro.container import encode_long
 from tests.formats.avro_schemas import block_of, datums_of, schemas_with_records
 
 

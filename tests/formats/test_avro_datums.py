@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
-from drawstring.formats import avro as avro_blocks
-from drawstring.formats.avro import encode_datums
+from drawstring.formats.avro import blocks as avro_blocks
+from drawstring.formats.avro.blocks import encode_datums
 from drawstring.formats.log_inline import BlockType
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
 from tests.formats.support import content_of, data, scan

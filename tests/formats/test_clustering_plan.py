@@ -8,10 +8,10 @@ import pytest
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.formats import schemas
-from drawstring.formats.avro_container import encode_container
-from drawstring.formats.clustering_plan import decode_clustering_plan, encode_clustering_plan
-from drawstring.formats.metadata import encode_requested_replace
-from drawstring.formats.records import one_record
+from drawstring.formats.avro.container import encode_container
+from drawstring.formats.metadata.clustering_plan import decode_clustering_plan, encode_clustering_plan
+from drawstring.formats.metadata.commit import encode_requested_replace
+from drawstring.formats.metadata.records import one_record
 from tests.timeline.support import golden
 
 TABLES = [

@@ -8,8 +8,8 @@ import pytest
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.formats import schemas
-from drawstring.formats.avro_container import decode_container, encode_container
-from drawstring.formats.metadata import decode_commit, encode_commit
+from drawstring.formats.avro.container import decode_container, encode_container
+from drawstring.formats.metadata.commit import decode_commit, encode_commit
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from tests.formats.support import data
 

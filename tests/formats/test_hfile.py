@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
-from drawstring.formats.avro_container import encode_long
-from drawstring.formats.bloom import DYNAMIC, BloomFilter
+from drawstring.formats.avro.container import encode_long
+from drawstring.formats.bloom.filters import DYNAMIC, BloomFilter
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.hfile.blocks import LEAF_INDEX, BlockSource, Codec
 from drawstring.formats.hfile.index import IndexEntry, data_blocks

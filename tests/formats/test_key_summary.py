@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from drawstring.formats.bloom import BloomFilter
-from drawstring.formats.key_summary import KeySummary, reusable_filter
+from drawstring.formats.bloom.filters import BloomFilter
+from drawstring.formats.bloom.key_summary import KeySummary, reusable_filter
 
 
 def keys(start: int, stop: int) -> pa.Array:

@@ -12,8 +12,8 @@ import pytest
 from pyarrow import orc
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.formats.orc_read import read_orc
-from drawstring.formats.orc_zones import stripe_zones
+from drawstring.formats.orc.read import read_orc
+from drawstring.formats.orc.zones import stripe_zones
 from drawstring.formats.protobuf import encode_message
 from drawstring.storage.memory import MemoryStorage
 
@@ -98,6 +98,6 @@ def test_an_orc_file_with_such_a_footer_is_corrupt(monkeypatch: pytest.MonkeyPat
     storage = MemoryStorage("memory://orc-zones")
     storage.put("a.orc", sink.getvalue().to_pybytes())
     assert len(list(read_orc(storage, "a.orc", ["at"]))) == 1
-    monkeypatch.setattr("drawstring.formats.orc_zones._CHUNK_BYTES_MAX", 8)
+    monkeypatch.setattr("drawstring.formats.orc.zones._CHUNK_BYTES_MAX", 8)
     with pytest.raises(CorruptTableError, match="times cannot be told"):
         list(read_orc(storage, "a.orc", ["at"]))

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from drawstring.base.errors import CorruptTableError, InternalError, InvalidError
-from drawstring.formats.bloom import BloomFilter
+from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.formats.conditions import where_columns
 from drawstring.formats.parquet import (
     ParquetQuery,
@@ -188,7 +188,7 @@ def test_row_groups_are_cut_at_their_size_whatever_the_batches(storage: LocalSto
 
 
 def test_wide_rows_end_a_row_group_early(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("drawstring.formats.parquet_write.ROW_GROUP_BYTES_MAX", 2000)
+    monkeypatch.setattr("drawstring.formats.parquet.write.ROW_GROUP_BYTES_MAX", 2000)
     write(storage, *(rows(start, start + 10) for start in range(0, 40, 10)))
     assert len(group_rows(storage)) > 1
     assert ids(read(storage)) == list(range(40))

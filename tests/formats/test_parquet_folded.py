@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.formats import folded
-from drawstring.formats.parquet import ParquetQuery, read_parquet
+from drawstring.formats.parquet import ParquetQuery, folded, read_parquet
 from drawstring.storage.memory import MemoryStorage
 
 

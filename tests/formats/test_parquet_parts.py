@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from drawstring.formats import parquet_read
+from drawstring.formats.parquet import read as parquet_read
 from drawstring.storage import streams
 
 

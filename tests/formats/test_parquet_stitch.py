@@ -10,11 +10,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.formats.bloom import BloomFilter
-from drawstring.formats.key_summary import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY
+from drawstring.formats.bloom.filters import BloomFilter
+from drawstring.formats.bloom.key_summary import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY
 from drawstring.formats.parquet import parquet_footer
-from drawstring.formats.parquet_stitch import FILE_NAME, StitchSource, can_stitch, stitch, stitch_source
-from drawstring.formats.thrift import decode_struct, encode_struct
+from drawstring.formats.parquet.row_group_copy import (
+    FILE_NAME,
+    StitchSource,
+    can_stitch,
+    stitch,
+    stitch_source,
+)
+from drawstring.formats.parquet.thrift import decode_struct, encode_struct
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 

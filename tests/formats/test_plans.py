@@ -6,8 +6,8 @@ import pytest
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats import schemas
-from drawstring.formats.avro_container import decode_container, encode_container
-from drawstring.formats.metadata import (
+from drawstring.formats.avro.container import decode_container, encode_container
+from drawstring.formats.metadata.commit import (
     clustering_groups,
     decode_compaction_plan,
     decode_rollback,

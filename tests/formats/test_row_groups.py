@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from drawstring.formats.parquet import read_parquet_bytes
-from drawstring.formats.row_groups import groups_that_may_match
+from drawstring.formats.parquet.row_groups import groups_that_may_match
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,16 @@ import pytest
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.formats import schemas
-from drawstring.formats.avro_container import decode_container, encode_container
-from drawstring.formats.clean_metadata import (
+from drawstring.formats.avro.container import decode_container, encode_container
+from drawstring.formats.metadata.clean import (
     decode_clean,
     decode_clean_plan,
     encode_clean,
     encode_clean_plan,
 )
-from drawstring.formats.records import one_record
-from drawstring.formats.rollback_metadata import rollback_of
-from drawstring.formats.savepoint_metadata import (
+from drawstring.formats.metadata.records import one_record
+from drawstring.formats.metadata.rollback import rollback_of
+from drawstring.formats.metadata.savepoint import (
     decode_restore_plan,
     decode_savepoint,
     encode_restore,

@@ -11,23 +11,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import orc
 
-from drawstring.config.properties import decode_properties
-from drawstring.config.table import table_config
-from drawstring.formats.avro import decode_datums
-from drawstring.formats.base_file_compaction import base_files_of
+from drawstring.config.table.config import table_config
+from drawstring.config.table.properties import decode_properties
+from drawstring.formats.avro.blocks import decode_datums
 from drawstring.formats.base_files import Selection, base_schema, read_base
-from drawstring.formats.bloom import DYNAMIC, BloomFilter
-from drawstring.formats.clustering_plan import decode_clustering_plan
+from drawstring.formats.bloom.filters import DYNAMIC, BloomFilter
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, decode_deletes, scan_blocks
-from drawstring.formats.metadata import (
+from drawstring.formats.metadata.base_file_compaction import base_files_of
+from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
+from drawstring.formats.metadata.commit import (
     clustering_groups,
     decode_commit,
     decode_compaction_plan,
     decode_rollback,
     decode_rollback_plan,
 )
-from drawstring.formats.parquet_stitch import can_stitch, stitch, stitch_source
+from drawstring.formats.parquet.row_group_copy import can_stitch, stitch, stitch_source
 from drawstring.storage.memory import MemoryStorage
 from tests.formats.hfiles import NONE, Form, hfile
 

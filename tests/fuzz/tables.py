@@ -8,8 +8,8 @@ from random import Random
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError
 from drawstring.query.facts import load_facts
-from drawstring.query.incremental import incremental_scan
-from drawstring.query.ranges import RangeSpec
+from drawstring.query.incremental.commit_ranges import RangeSpec
+from drawstring.query.incremental.incremental_query import incremental_scan
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.storage import open_storage
 from tests.fuzz.damage import damaged

@@ -12,10 +12,10 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from drawstring.query.cdc import changes_scan
 from drawstring.query.facts import TableFacts
-from drawstring.query.incremental import incremental_scan
-from drawstring.query.ranges import RangeSpec
+from drawstring.query.incremental.cdc_query import changes_scan
+from drawstring.query.incremental.commit_ranges import RangeSpec
+from drawstring.query.incremental.incremental_query import incremental_scan
 from drawstring.query.scan import Scan
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.schema.meta import META_COLUMNS

@@ -13,10 +13,10 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError, InvalidError
-from drawstring.filegroups.reader import read_slice
+from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.query.facts import TableFacts
 from drawstring.query.snapshot import snapshot_scan
-from drawstring.timeline.archived import open_archive
+from drawstring.timeline.archive.reader import open_archive
 from tests.golden.cases import (
     ENCODED_IN_INCREMENTAL,
     NAMES,

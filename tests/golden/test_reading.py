@@ -14,8 +14,8 @@ import pytest
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.query.facts import TableFacts, load_facts
-from drawstring.query.incremental import incremental_scan
-from drawstring.query.ranges import RangeSpec
+from drawstring.query.incremental.commit_ranges import RangeSpec
+from drawstring.query.incremental.incremental_query import incremental_scan
 from drawstring.query.scan import Scan
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.schema.meta import RECORD_KEY

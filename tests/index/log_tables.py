@@ -13,22 +13,22 @@ import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import DrawstringError
 from drawstring.engine.key_sets import KeySet
-from drawstring.filegroups.lookup import SliceLookup
-from drawstring.filegroups.settings import FileSettings
-from drawstring.filegroups.tasks import InstantRange
+from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.view.lookup import SliceLookup
+from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.log_index import LogIndex, read_log_index
-from drawstring.formats.metadata import encode_compaction_plan
+from drawstring.formats.metadata.commit import encode_compaction_plan
 from drawstring.index.bloom import BloomPruning, MayHold, SortedKeys
-from drawstring.index.look import TableLook
 from drawstring.index.protocol import IS_DELETED, KEY, LOCATION_SCHEMA
+from drawstring.index.tagging import TableLook
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
-from drawstring.services.compaction_plan import plan_compaction
+from drawstring.services.compaction.plan import plan_compaction
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.state import TableState
+from drawstring.txn.table_context import TableState
 from tests.histories import UNCOMPACTED
 
 SCHEMA: Final = pa.schema(

@@ -10,8 +10,8 @@ import pytest
 
 import drawstring
 from drawstring.engine.key_sets import KeyEnds, KeySet
-from drawstring.filegroups.keys import ReadKeys
-from drawstring.formats.key_summary import StoredSummary
+from drawstring.filegroups.read.keys import ReadKeys
+from drawstring.formats.bloom.key_summary import StoredSummary
 from drawstring.index.bloom import SortedKeys
 from drawstring.model.files import FileSlice
 from tests.index.reference import Kind, Row, content, table_of

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from drawstring.base.clock import SeededIds
 from drawstring.base.errors import InvalidError
-from drawstring.index.bucket import BucketIndex, bucket_numbers, bucket_of
+from drawstring.index.bucket.simple_bucket import BucketIndex, bucket_numbers, bucket_of
 from drawstring.model.files import FileSlice
 
 FIELDS = ("a", "b", "c")

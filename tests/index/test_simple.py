@@ -11,17 +11,17 @@ import pytest
 
 from drawstring.base.clock import SeededIds
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
-from drawstring.config.options import WriteOptions
-from drawstring.config.table import TableConfig, TableType
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.table.config import TableConfig, TableType
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import TaskContext
 from drawstring.index.bloom import BloomPruning
-from drawstring.index.bucket import BucketIndex
+from drawstring.index.bucket.simple_bucket import BucketIndex
 from drawstring.index.choose import choose_index
-from drawstring.index.everywhere import GlobalIndex
-from drawstring.index.look import TableLook
+from drawstring.index.global_.global_index import GlobalIndex
 from drawstring.index.protocol import KEY, LOCATION_SCHEMA, PARTITION, ROUTE, Index
 from drawstring.index.simple import SimpleIndex, one_home
+from drawstring.index.tagging import TableLook
 from drawstring.model.files import FileSlice
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline

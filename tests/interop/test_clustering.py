@@ -8,7 +8,7 @@ import pytest
 
 import drawstring
 from drawstring.model.instant import Action
-from drawstring.services import stitch_group
+from drawstring.services.clustering import row_group_copy as stitch_group
 from tests.histories import Case, History, create, row, table_of
 from tests.interop.client import Referee
 from tests.interop.turns import assert_both_read, hudi_options, hudi_writes

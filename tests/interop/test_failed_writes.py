@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from drawstring.model.instant import Action
-from drawstring.services.heartbeats import HEARTBEAT_FOLDER
-from drawstring.services.unmarked import LOST_FOLDER
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.state import TableState
+from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
+from drawstring.txn.rollback.lost_commits import LOST_FOLDER
+from drawstring.txn.table_context import TableState
 from tests.histories import UNTENDED, Case, History, create, row, table_of
 from tests.interop.client import Referee
 from tests.interop.turns import assert_both_read, hudi_options, hudi_writes

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import drawstring
-from drawstring.services import transaction
 from drawstring.timeline.store import TimelineStore
+from drawstring.txn import transaction
 from tests.histories import SCHEMA, UNCOMPACTED, Case, History, plain, row, table_of, write
 from tests.interop.cases import merge_on_read_cases_8_long
 from tests.interop.client import Referee

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import drawstring
-from drawstring.config.properties import decode_properties
+from drawstring.config.table.properties import decode_properties
 from drawstring.table import Table
 from drawstring.timeline.layout import parse_instant
 from tests.histories import UNTENDED, Case, History, create, plain, row, table_of

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.table import KeyGeneratorType, TableConfig, TableType
+from drawstring.config.table.config import KeyGeneratorType, TableConfig, TableType
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.paths import escape, split_path
 from drawstring.keygen.texts import java_text

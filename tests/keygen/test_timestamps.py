@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
-from drawstring.config.key_settings import TIMEBASED, timestamp_settings
+from drawstring.config.table.key_settings import TIMEBASED, timestamp_settings
 from drawstring.keygen import date_parsing
 from drawstring.keygen.date_parsing import parse_dates
 from drawstring.keygen.date_patterns import READ, parse_pattern

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.config.table import MergeMode, PayloadRule, TableConfig, TableType
+from drawstring.config.table.config import MergeMode, PayloadRule, TableConfig, TableType
 from drawstring.merge.choose import WholeMerger, column_defaults, merger_of
 from drawstring.merge.fields import FieldMerger
 

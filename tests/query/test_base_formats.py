@@ -22,7 +22,7 @@ from pyarrow import types as pt
 import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError, UnsupportedError
-from drawstring.formats.avro import encode_datums
+from drawstring.formats.avro.blocks import encode_datums
 from drawstring.formats.base_files import Selection, read_base
 from drawstring.query.facts import load_facts
 from drawstring.schema.avro import arrow_to_avro

@@ -11,10 +11,10 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
-from drawstring.config.table import KeyGeneratorType, TableConfig, TableType
-from drawstring.filegroups.tasks import InstantRange
-from drawstring.query.buckets import BucketFacts, bucket_pruning
-from drawstring.query.predicate import parse_where
+from drawstring.config.table.config import KeyGeneratorType, TableConfig, TableType
+from drawstring.expressions.predicate import parse_where
+from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.query.bucket_pruning import BucketFacts, bucket_pruning
 from drawstring.storage.memory import MemoryStorage
 
 SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("n", pa.int64()), ("x", pa.float64())])

@@ -14,8 +14,8 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError, UnsupportedError
-from drawstring.filegroups import log_history, log_records
-from drawstring.filegroups.cdc import read_task
+from drawstring.filegroups.read import log_history, log_records
+from drawstring.filegroups.read.cdc import read_task
 from drawstring.model.instant import time_of
 from tests.archiving import archive
 from tests.golden.cases import unpack

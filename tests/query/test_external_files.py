@@ -9,7 +9,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import UnsupportedError
-from drawstring.formats.metadata import encode_commit
+from drawstring.formats.metadata.commit import encode_commit
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action
 from drawstring.storage import open_storage

@@ -13,10 +13,10 @@ import pytest
 import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import InvalidError, UnavailableError
-from drawstring.filegroups.json_images import COMPACT, json_images
+from drawstring.filegroups.read.json_images import COMPACT, json_images
 from drawstring.model.instant import time_of
-from drawstring.query.follow import Batch
-from drawstring.query.positions import stored_position
+from drawstring.query.incremental.follow import Batch
+from drawstring.query.incremental.positions import stored_position
 from drawstring.timeline import store
 from tests.golden.cases import unpack
 from tests.histories import CASES, UNTENDED, Case, History, create, plain, row, table_of

@@ -8,8 +8,8 @@ from itertools import pairwise, permutations
 import pytest
 
 from drawstring.query.facts import load_facts
-from drawstring.query.follow import FollowSpec, batch_scan, next_position
-from drawstring.query.positions import START, position_from
+from drawstring.query.incremental.follow import FollowSpec, batch_scan, next_position
+from drawstring.query.incremental.positions import START, position_from
 from drawstring.table import Table
 from drawstring.timeline.instants import epoch_ms_of, instant_time
 from tests.histories import UNTENDED

@@ -12,7 +12,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError
-from drawstring.filegroups.reader import ReadTask, read_slice
+from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
 from drawstring.query.narrowing import narrowed
 from drawstring.table import Table
 from tests.histories import UNTENDED

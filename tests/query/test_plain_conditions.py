@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sqlglot.dialects.spark import Spark
 
 from drawstring.base.errors import InvalidError
-from drawstring.query.plain_conditions import plain_condition
-from drawstring.query.sql_condition import expression_of
+from drawstring.expressions.plain_conditions import plain_condition
+from drawstring.expressions.sql_condition import expression_of
 
 SCHEMA = pa.schema(
     [
@@ -100,7 +100,7 @@ def test_other_texts_are_left_to_the_parser(text: str) -> None:
 def test_a_plain_condition_loads_no_parser() -> None:
     code = (
         "import sys, pyarrow as pa\n"
-        "from drawstring.query.predicate import parse_where\n"
+        "from drawstring.expressions.predicate import parse_where\n"
         "schema = pa.schema([('city', 'string'), ('fare', 'float64')])\n"
         "parse_where(\"city = 'delhi' and fare > 30\", schema)\n"
         "print('sqlglot' in sys.modules)"

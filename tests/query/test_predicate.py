@@ -12,8 +12,8 @@ import pytest
 import sqlglot
 
 from drawstring.base.errors import InvalidError
-from drawstring.query.evaluating import evaluated
-from drawstring.query.predicate import parse_value, parse_where
+from drawstring.expressions.evaluation import evaluated
+from drawstring.expressions.predicate import parse_value, parse_where
 
 ROWS = pa.table(
     {
@@ -222,7 +222,7 @@ def test_what_a_parser_adds_to_a_node_is_refused_and_not_overlooked(monkeypatch:
         node.set("negate", True)
         return node
 
-    monkeypatch.setattr("drawstring.query.sql_condition.parsed", parse)
+    monkeypatch.setattr("drawstring.expressions.sql_condition.parsed", parse)
     for where in ("id BETWEEN 1 AND 2", "id IN (1)", "(id = 1)", "id IS NULL", "paid", "(paid)"):
         with pytest.raises(InvalidError, match="not supported"):
             parse_where(where, ROWS.schema)

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.config.table import KeyGeneratorType, TableConfig, TableType
-from drawstring.query.predicate import parse_where
-from drawstring.query.pruning import partition_values, partitions_to_read
+from drawstring.config.table.config import KeyGeneratorType, TableConfig, TableType
+from drawstring.expressions.predicate import parse_where
+from drawstring.query.partition_pruning import partition_values, partitions_to_read
 
 SCHEMA = pa.schema(
     [

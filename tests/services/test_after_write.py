@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import ConflictError
-from drawstring.services import after_write, inline_clustering
+from drawstring.services import after_commit as after_write
+from drawstring.services import inline_clustering
 from tests.write.test_operations import MOR, create, held, rides
 
 

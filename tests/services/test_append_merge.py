@@ -11,16 +11,16 @@ import pytest
 
 from drawstring.base.clock import SeededIds, SystemClock
 from drawstring.base.errors import ConflictError, CorruptTableError
-from drawstring.config.options import WriteOptions
-from drawstring.filegroups.lookup import SliceLookup
-from drawstring.formats.clustering_plan import decode_clustering_plan, encode_clustering_plan
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.filegroups.view.lookup import SliceLookup
+from drawstring.formats.metadata.clustering_plan import decode_clustering_plan, encode_clustering_plan
 from drawstring.model.commit import WriteStat
 from drawstring.model.instant import Action
-from drawstring.services import append_merge
-from drawstring.services.append_merge import partitions_to_look_at
+from drawstring.services.clustering import append_merge
+from drawstring.services.clustering.append_merge import partitions_to_look_at
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.state import TableState
+from drawstring.txn.table_context import TableState
 from tests.histories import UNTENDED
 from tests.write.test_faults import leftovers, orphans
 from tests.write.test_operations import COW, MOR, create, held, rides

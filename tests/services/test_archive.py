@@ -13,21 +13,21 @@ import pytest
 import drawstring
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import InvalidError
-from drawstring.config.archive_keys import Archiving
-from drawstring.formats.clean_metadata import decode_clean
-from drawstring.formats.history_rows import HistoryRow
+from drawstring.config.keys.archive import Archiving
+from drawstring.formats.metadata.clean import decode_clean
+from drawstring.formats.metadata.history_rows import HistoryRow
 from drawstring.model.clean import CleanMetadata
 from drawstring.model.instant import Action, Instant, State
-from drawstring.services.archiving import ArchiveFacts, overlapping, plan_archive
+from drawstring.services.archiving.plan import ArchiveFacts, overlapping, plan_archive
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.timeline.archive_writer import archive_instants
-from drawstring.timeline.archived import open_archive
-from drawstring.timeline.history_writer import HistoryWriter
+from drawstring.timeline.archive.history_writer import HistoryWriter
+from drawstring.timeline.archive.reader import open_archive
+from drawstring.timeline.archive.writer import archive_instants
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.state import TableState
+from drawstring.txn.table_context import TableState
 from tests.histories import UNCOMPACTED, UNTENDED
 from tests.timeline.support import golden
 from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened
@@ -309,7 +309,7 @@ def test_a_late_delta_commit_is_archived_once_its_log_files_are_gone(monkeypatch
 
     def compacted_meanwhile() -> Iterator[pa.RecordBatch]:
         with monkeypatch.context() as patched:
-            patched.setattr("drawstring.services.transaction.table_lock", unlocked)
+            patched.setattr("drawstring.txn.transaction.table_lock", unlocked)
             assert table.compact(**beside)
         (own,) = table.timeline.pending_writes()
         table.state.storage.delete([f".hoodie/.locks/{own.requested}.claim"])

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 import drawstring
-from drawstring.config.options import WriteOptions
+from drawstring.config.options.write_options import WriteOptions
 from drawstring.services.background import run_in_background
-from drawstring.txn.state import TableState
+from drawstring.txn.table_context import TableState
 from tests.write.test_operations import MOR, SCHEMA, create, held
 
 ENDS_AT_ONCE = """
 import sys, time
 import drawstring
-from drawstring.services import after_write
+from drawstring.services import after_commit as after_write
 from tests.write.test_operations import rides
 
 table = drawstring.open(sys.argv[1])

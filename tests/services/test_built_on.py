@@ -8,7 +8,7 @@ import pytest
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import CorruptTableError, UnsupportedError
-from drawstring.formats.rollback_metadata import encode_rollback_plan
+from drawstring.formats.metadata.rollback import encode_rollback_plan
 from drawstring.model.files import BaseFile
 from drawstring.model.instant import Action, Instant
 from drawstring.model.plans import RollbackPlan, RollbackRequest

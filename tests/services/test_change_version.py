@@ -16,18 +16,18 @@ from drawstring.base.errors import (
     InvalidError,
     UnsupportedError,
 )
-from drawstring.config.options import WriteOptions
+from drawstring.config.options.write_options import WriteOptions
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.timeline.archive_writer import archive_instants
-from drawstring.timeline.archived import open_archive
+from drawstring.timeline.archive.reader import open_archive
+from drawstring.timeline.archive.writer import archive_instants
 from drawstring.timeline.instants import instant_time
 from drawstring.timeline.layout import parse_instant
 from drawstring.timeline.properties_store import save_properties
-from drawstring.txn.lock import table_lock
-from drawstring.txn.state import TableState
+from drawstring.txn.locks.table_lock import table_lock
+from drawstring.txn.table_context import TableState
 from tests.histories import UNTENDED
 from tests.write.test_faults import HOUR_MS, START_MS, opened
 from tests.write.test_operations import AVRO_LOGS, BUCKETS, COW, MOR, SCHEMA, create, held, rides

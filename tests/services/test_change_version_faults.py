@@ -9,7 +9,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError, DrawstringError
-from drawstring.config.table import TableConfig
+from drawstring.config.table.config import TableConfig
 from drawstring.query import facts
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import DrawstringError, InvalidError
-from drawstring.formats.clean_metadata import decode_clean, decode_clean_plan
+from drawstring.formats.metadata.clean import decode_clean, decode_clean_plan
 from drawstring.model.clean import CleanMetadata
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.state import TableState
+from drawstring.txn.table_context import TableState
 from tests.histories import UNCOMPACTED
 from tests.timeline.support import golden
 from tests.write.test_faults import HOUR_MS, START_MS, Prepared, data_files, leftovers, opened

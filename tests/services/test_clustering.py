@@ -9,13 +9,13 @@ import pytest
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
-from drawstring.formats.clustering_plan import decode_clustering_plan
+from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.formats.parquet import read_parquet
 from drawstring.model.clustering import ClusteringPlan
 from drawstring.model.instant import Action, State, time_of
-from drawstring.services.transaction import exclusive
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
+from drawstring.txn.transaction import exclusive
 from tests.write.test_faults import leftovers, orphans
 from tests.write.test_operations import APART, BUCKETS, COW, MOR, create, held, rides
 

@@ -10,11 +10,11 @@ import pytest
 import drawstring
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import CorruptTableError, InvalidError
-from drawstring.formats.metadata import encode_compaction_plan
+from drawstring.formats.metadata.commit import encode_compaction_plan
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile
 from drawstring.model.instant import Action, Instant
 from drawstring.model.plans import CompactionPlan
-from drawstring.services.compaction_plan import plan_compaction
+from drawstring.services.compaction.plan import plan_compaction
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from tests.timeline.support import golden

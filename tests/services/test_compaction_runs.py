@@ -11,11 +11,11 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import ConflictError, InvalidError
-from drawstring.filegroups.markers import MARKER_ROOT
+from drawstring.filegroups.write.markers import MARKER_ROOT
 from drawstring.model.instant import Action
 from drawstring.table import Table
-from drawstring.txn.lease_lock import Lease
-from drawstring.txn.service_lease import service_lease
+from drawstring.txn.locks.lease_lock import Lease
+from drawstring.txn.locks.service_lease import service_lease
 from tests.histories import UNCOMPACTED
 from tests.services.test_compaction import FIRST, MERGED, logged, logs, versions
 from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans

@@ -11,12 +11,13 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError
-from drawstring.cli import app, services
+from drawstring.cli import app
+from drawstring.cli.commands import services
 from drawstring.model.instant import Action
 from drawstring.model.result import CleanResult
-from drawstring.services import duties
+from drawstring.services import maintenance_tasks as duties
 from drawstring.table import Table
-from drawstring.txn.state import TableState
+from drawstring.txn.table_context import TableState
 from tests.services.test_compaction import FIRST, MERGED, NEWER, logs
 from tests.write.test_operations import COW, MOR, create, held, rides
 

@@ -12,12 +12,12 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import ConflictError, DrawstringError, InvalidError
-from drawstring.services.heartbeats import HEARTBEAT_FOLDER
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
+from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from tests.write.test_faults import (
     HOUR_MS,
     NEWER,

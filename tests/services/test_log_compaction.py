@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
-from drawstring.filegroups.log_rewrite import log_shape
-from drawstring.filegroups.markers import Markers
-from drawstring.filegroups.tasks import InstantRange
-from drawstring.formats.records import one_record
+from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.write.log_rewrite import log_shape
+from drawstring.filegroups.write.markers import Markers
+from drawstring.formats.metadata.records import one_record
 from drawstring.model.files import LogFile
 from drawstring.model.instant import Action
 from drawstring.table import Table

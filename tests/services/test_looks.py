@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from drawstring.model.instant import Action
-from drawstring.services.transaction import cleared, exclusive
 from drawstring.table import Table
+from drawstring.txn.transaction import cleared, exclusive
 from tests.write.test_listings import listed
 from tests.write.test_operations import APART, MOR, create, rides
 

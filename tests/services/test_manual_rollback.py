@@ -10,11 +10,11 @@ import pytest
 import drawstring
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
-from drawstring.filegroups.markers import Markers
+from drawstring.filegroups.write.markers import Markers
 from drawstring.model.instant import Action, Instant
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.service_lease import service_lease
+from drawstring.txn.locks.service_lease import service_lease
 from tests.services.other_runner import runner
 from tests.services.test_built_on import NEVER, lose
 from tests.services.test_compaction import MERGED, logged, logs

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import ConflictError, InvalidError
-from drawstring.config.options import WriteOptions
-from drawstring.services.clustering import run_clustering
-from drawstring.services.compaction import run_compaction
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.services.clustering.run import run_clustering
+from drawstring.services.compaction.run import run_compaction
 from drawstring.table import Table
 from tests.write.test_operations import COW, MOR, create, held, rides
 

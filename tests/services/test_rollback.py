@@ -6,27 +6,27 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
-from drawstring.config.table import TableConfig
-from drawstring.filegroups.markers import Markers
+from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.log_inline.blocks import BlockType, HeaderKey, encode_block, scan_blocks
-from drawstring.formats.metadata import encode_compaction_plan
-from drawstring.formats.rollback_metadata import decode_rollback, decode_rollback_plan, encode_rollback_plan
+from drawstring.formats.metadata.commit import encode_compaction_plan
+from drawstring.formats.metadata.rollback import decode_rollback, decode_rollback_plan, encode_rollback_plan
 from drawstring.model.files import FileStatus, LogFile, parse_data_file
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CompactionPlan, RollbackPlan, RollbackRequest
-from drawstring.services.dead_writes import rollback_pending
-from drawstring.services.rollback import (
-    RollbackContext,
-    RollbackFacts,
-    plan_rollback,
-    rollback_instant,
-)
-from drawstring.services.withdrawal import restart
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.store import TimelineStore
+from drawstring.txn.rollback.dead_writes import rollback_pending
+from drawstring.txn.rollback.rollback import (
+    RollbackContext,
+    RollbackFacts,
+    plan_rollback,
+    rollback_instant,
+)
+from drawstring.txn.rollback.withdrawal import restart
 from tests.timeline.support import begin, contents, golden, new_table, paths, status
 
 VERSIONS = (6, 8, 9)

@@ -7,10 +7,10 @@ import pytest
 from drawstring.base.clock import SteppingClock, SystemClock
 from drawstring.base.errors import ConflictError
 from drawstring.model.instant import Action
-from drawstring.services.heartbeats import HEARTBEAT_FOLDER
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
+from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from tests.histories import UNTENDED
 from tests.write.test_faults import orphans
 from tests.write.test_operations import APART, COW, MOR, create, held, rides

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import CorruptTableError, InvalidError
-from drawstring.formats.metadata import encode_compaction_plan
-from drawstring.formats.records import one_record
-from drawstring.formats.rollback_metadata import rollback_of
-from drawstring.formats.savepoint_metadata import decode_savepoint, encode_savepoint
+from drawstring.formats.metadata.commit import encode_compaction_plan
+from drawstring.formats.metadata.records import one_record
+from drawstring.formats.metadata.rollback import rollback_of
+from drawstring.formats.metadata.savepoint import decode_savepoint, encode_savepoint
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CompactionPlan
 from drawstring.table import Table
@@ -296,7 +296,7 @@ def test_a_pending_restore_of_another_engine_is_finished() -> None:
     table.upsert(rides(("a", "rome", 3, 3.0)), **UNTENDED)
     undone = table.timeline.writes()[-1]
     store = store_of(table)
-    from drawstring.formats.savepoint_metadata import encode_restore_plan
+    from drawstring.formats.metadata.savepoint import encode_restore_plan
     from drawstring.model.savepoint import RestorePlan
 
     plan = RestorePlan(((undone.requested, "commit"),), saved)

@@ -9,11 +9,11 @@ import pytest
 
 from drawstring.base.errors import DrawstringError
 from drawstring.model.instant import Instant
-from drawstring.services.unmarked import LOST_FOLDER
-from drawstring.services.whose_files import instants_in
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.txn.rollback.file_owners import instants_in
+from drawstring.txn.rollback.lost_commits import LOST_FOLDER
 from tests.services.test_built_on import lose
 from tests.services.test_writing_twice import prepared, row
 from tests.write.test_faults import HOUR_MS, START_MS, Prepared, data_files, leftovers, opened

@@ -16,8 +16,8 @@ from drawstring.cli import app
 from drawstring.model.files import BaseFile
 from drawstring.model.instant import Action
 from drawstring.model.validation import Severity
-from drawstring.services import content_checks
-from drawstring.services.shared_keys import SharedKeys
+from drawstring.services.validation import content_checks
+from drawstring.services.validation.shared_keys import SharedKeys
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.timeline.properties_store import BACKUP_PATH, PROPERTIES_PATH

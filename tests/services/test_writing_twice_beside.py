@@ -15,7 +15,7 @@ from drawstring.model.instant import Action
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
-from drawstring.txn.state import TableState
+from drawstring.txn.table_context import TableState
 from drawstring.write import run
 from tests.histories import UNTENDED
 from tests.services.other_runner import runner

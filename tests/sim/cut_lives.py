@@ -31,7 +31,7 @@ CUT_LIFE = (
 
 AFTER_CUTS = (*ALLOWED, "kept", MARKERS)
 """What a cut may leave: where it takes the markers of a dead write, the files are kept aside
-(`services.unmarked`); and markers that were deleted may come back, which change no completed write."""
+(`txn.rollback.lost_commits`); and markers that were deleted may come back: they change no completed write."""
 
 WRITTEN_BACK = 5
 """Steps after which the system writes back what nobody flushed."""

@@ -20,7 +20,7 @@ from drawstring.model.files import FileStatus
 from drawstring.model.validation import Severity
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.archived import open_archive
+from drawstring.timeline.archive.reader import open_archive
 from tests.sim.steps import CHANGES_MAX, take
 from tests.sim.stores import drop, has_leases
 from tests.sim.world import Kind, Rows, Step, World, place

@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from drawstring.base.errors import ConflictError, DrawstringError
-from drawstring.formats.base_file_compaction import gives_way
-from drawstring.formats.clustering_plan import decode_clustering_plan
+from drawstring.formats.metadata.base_file_compaction import gives_way
+from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.model.instant import WRITE_ACTIONS, Action, State
 from drawstring.services.manual_rollback import undoable
 from drawstring.storage.faults import FaultyStorage, InjectedFault

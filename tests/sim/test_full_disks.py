@@ -8,7 +8,7 @@ import pytest
 
 from drawstring.base.errors import UnavailableError
 from drawstring.model.files import FileStatus, parse_data_file
-from drawstring.services.whose_files import data_files
+from drawstring.txn.rollback.file_owners import data_files
 from tests.sim.checks import check_recovery
 from tests.sim.full_disks import FullDisk
 from tests.sim.life import KINDS

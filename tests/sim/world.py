@@ -14,7 +14,7 @@ from drawstring.model.instant import Action
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.txn.state import TableState
+from drawstring.txn.table_context import TableState
 from tests.sim.stores import new_place, new_storage
 
 Rows = dict[tuple[str, str], int]

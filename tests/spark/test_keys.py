@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import drawstring
 import drawstring.spark
-from drawstring.config import key_generators
+from drawstring.config.table import key_generators
 
 pytestmark = pytest.mark.spark
 

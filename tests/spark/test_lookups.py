@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import drawstring
 import drawstring.spark
-from drawstring.spark import engine
+from drawstring.spark.engine import spark_engine as engine
 
 pytestmark = pytest.mark.spark
 

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 
 import drawstring
 import drawstring.spark
-from drawstring.spark.parquet_input import FILES_MAX, parquet_input
-from drawstring.spark.types import arrow_schema
+from drawstring.spark.engine.types import arrow_schema
+from drawstring.spark.write.parquet_input import FILES_MAX, parquet_input
 
 pytestmark = pytest.mark.spark
 

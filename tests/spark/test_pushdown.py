@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 import drawstring
 import drawstring.spark
 from drawstring.query import narrowing
-from drawstring.spark import planning, relation
+from drawstring.spark.read import planning, relation
 
 pytestmark = pytest.mark.spark
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import drawstring
 import drawstring.spark
-from drawstring.services import append_merge
+from drawstring.services.clustering import append_merge
 from tests.spark.test_tables import COW, MOR, load, save
 
 pytestmark = pytest.mark.spark

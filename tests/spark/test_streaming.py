@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 import drawstring
 import drawstring.spark
-from drawstring.config.options import ReadOptions
-from drawstring.query.positions import Position
-from drawstring.spark.streaming import HAS_LIMITS, CommitStream, RememberingReader
-from drawstring.spark.types import spark_schema
+from drawstring.config.options.write_options import ReadOptions
+from drawstring.query.incremental.positions import Position
+from drawstring.spark.engine.types import spark_schema
+from drawstring.spark.read.streaming import HAS_LIMITS, CommitStream, RememberingReader
 from tests.archiving import archive
 
 START = "hoodie.datasource.streaming.startOffset"

@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 import drawstring
 import drawstring.spark
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
-from drawstring.config.storage_keys import SYNC
-from drawstring.spark import replacing
+from drawstring.config.keys.storage import SYNC
 from drawstring.spark.locations import storage_options
+from drawstring.spark.write import overwrite as replacing
 from drawstring.storage.file_system import FileSystem
-from drawstring.txn.lock import table_lock
+from drawstring.txn.locks.table_lock import table_lock
 
 pytestmark = pytest.mark.spark
 

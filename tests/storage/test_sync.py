@@ -12,7 +12,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError, UnavailableError
-from drawstring.config.storage_keys import SYNC
+from drawstring.config.keys.storage import SYNC
 from drawstring.storage import Storage, open_spec, open_storage
 from drawstring.storage import file_system as module
 from drawstring.storage.file_system import FileSystem

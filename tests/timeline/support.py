@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 
 from drawstring.base.clock import SteppingClock
-from drawstring.config.table import TableConfig
+from drawstring.config.table.config import TableConfig
 from drawstring.model.files import FileStatus
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.local import LocalStorage

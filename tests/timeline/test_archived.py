@@ -12,7 +12,7 @@ import pytest
 from drawstring.base.errors import CorruptTableError, DrawstringError
 from drawstring.model.instant import Instant
 from drawstring.storage import open_storage
-from drawstring.timeline.archived import open_archive
+from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.properties_store import load_config
 from tests.golden.cases import unpack
 

@@ -9,7 +9,7 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.manifests import current_version, save_manifest
+from drawstring.timeline.archive.manifests import current_version, save_manifest
 from drawstring.timeline.properties_store import BACKUP_PATH, PROPERTIES_PATH, load_config
 from drawstring.timeline.store import TimelineStore
 from tests.write.test_operations import create, rides

@@ -6,9 +6,9 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
-from drawstring.config.creation import new_table_properties
-from drawstring.config.properties import decode_properties
-from drawstring.config.table import TableType
+from drawstring.config.table.config import TableType
+from drawstring.config.table.creation import new_table_properties
+from drawstring.config.table.properties import decode_properties
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.protocol import Storage

@@ -9,7 +9,7 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import ConflictError, CorruptTableError
-from drawstring.formats.metadata import encode_commit
+from drawstring.formats.metadata.commit import encode_commit
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.faults import FaultyStorage, InjectedFault

@@ -8,7 +8,7 @@ import pytest
 from drawstring.base.clock import SeededIds, SteppingClock
 from drawstring.base.errors import ConflictError, UnavailableError
 from drawstring.storage.memory import MemoryStorage
-from drawstring.txn.lease_lock import LEASE_MS, LEASE_PATH, LeaseLock
+from drawstring.txn.locks.lease_lock import LEASE_MS, LEASE_PATH, LeaseLock
 from tests.timeline.support import memory
 
 

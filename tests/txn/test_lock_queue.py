@@ -13,15 +13,15 @@ import pytest
 from drawstring.base.clock import SteppingClock, SystemClock, SystemIds
 from drawstring.base.errors import ConflictError
 from drawstring.storage.local import LocalStorage
-from drawstring.txn.lock import QUEUE_FOLDER, table_lock
-from drawstring.txn.queue import PATIENCE_SECONDS, FileQueue
+from drawstring.txn.locks.queue import PATIENCE_SECONDS, FileQueue
+from drawstring.txn.locks.table_lock import QUEUE_FOLDER, table_lock
 
 WAITERS = 8
 WAITER = """
 import sys
 from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.storage.local import LocalStorage
-from drawstring.txn.lock import table_lock
+from drawstring.txn.locks.table_lock import table_lock
 
 class Telling(SystemClock):
     def sleep(self, seconds):

@@ -15,14 +15,14 @@ from drawstring.base.clock import SteppingClock, SystemClock, SystemIds
 from drawstring.base.errors import ConflictError
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.protocol import Storage
-from drawstring.txn.lock import table_lock
+from drawstring.txn.locks.table_lock import table_lock
 from tests.timeline.support import memory
 
 HOLDER = """
 import sys, time
 from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.storage.local import LocalStorage
-from drawstring.txn.lock import table_lock
+from drawstring.txn.locks.table_lock import table_lock
 
 with table_lock(LocalStorage(sys.argv[1]), SystemClock(), SystemIds(), 0):
     print("held", flush=True)

@@ -19,7 +19,7 @@ from drawstring.engine.local import LocalEngine
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
-from drawstring.txn.state import TableState
+from drawstring.txn.table_context import TableState
 from tests.write.test_operations import rides
 
 ROOT = Path(__file__).parents[2]

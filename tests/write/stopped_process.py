@@ -18,8 +18,8 @@ from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.txn import lease_lock
-from drawstring.txn.state import TableState
+from drawstring.txn.locks import lease_lock
+from drawstring.txn.table_context import TableState
 from tests.write.test_operations import rides
 
 LEASE_MS = 1_500

@@ -16,7 +16,7 @@ import pytest
 import drawstring
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
-from drawstring.config.properties import decode_properties, encode_properties
+from drawstring.config.table.properties import decode_properties, encode_properties
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table

@@ -16,9 +16,9 @@ import pytest
 import drawstring
 from drawstring import bootstrapping
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
-from drawstring.filegroups.stitched import side_by_side
-from drawstring.services import transaction
+from drawstring.filegroups.read.bootstrap_reader import side_by_side
 from drawstring.storage.local import LocalStorage
+from drawstring.txn import transaction
 from tests.histories import UNCOMPACTED
 from tests.pairs import pairwise
 

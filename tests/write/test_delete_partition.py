@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import InvalidError
-from drawstring.write.drop import matching
+from drawstring.write.delete_partition import matching
 from tests.pairs import pairwise
 from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
 
@@ -104,11 +104,13 @@ def test_a_path_that_drops_nothing_is_told_with_those_that_are_there(
 ) -> None:
     table = create()
     table.upsert(rides(ROME, PISA, OSLO))
-    with caplog.at_level(logging.WARNING, "drawstring.write.drop"):
+    with caplog.at_level(logging.WARNING, "drawstring.write.delete_partition"):
         result = table.delete_partition(typed, "none*")
         assert (result.partitions_dropped, result.groups_dropped) == (0, 0)
         table.delete_partition("oslo")
-    (message,) = [each.getMessage() for each in caplog.records if each.name == "drawstring.write.drop"]
+    (message,) = [
+        each.getMessage() for each in caplog.records if each.name == "drawstring.write.delete_partition"
+    ]
     assert repr(typed) in message
     assert f"there are {near}" in message
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drawstring.index.rings import FOLDERS, load_ring
+from drawstring.index.consistent.rings import FOLDERS, load_ring
 from drawstring.model.instant import time_of
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table

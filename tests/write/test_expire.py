@@ -11,7 +11,7 @@ from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedE
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.txn.state import TableState
+from drawstring.txn.table_context import TableState
 from tests.histories import UNTENDED
 from tests.write.test_operations import COW, MOR, create, held, rides
 

@@ -22,8 +22,8 @@ from drawstring.table import Table
 from drawstring.timeline.claims import CLAIM_FOLDER, Claim, ClaimState
 from drawstring.timeline.layout import parse_instant
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.lease_lock import LEASE_PATH, Lease
-from drawstring.txn.state import TableState
+from drawstring.txn.locks.lease_lock import LEASE_PATH, Lease
+from drawstring.txn.table_context import TableState
 from tests.write.test_operations import COW, MOR, create, held, rides
 
 Rows = list[tuple[Any, ...]]

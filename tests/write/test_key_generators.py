@@ -13,7 +13,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config import key_generators
+from drawstring.config.table import key_generators
 from drawstring.table import Table
 from tests.golden.cases import unpack
 

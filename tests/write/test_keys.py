@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.formats.bloom import BloomFilter
+from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.formats.parquet import parquet_footer
 from drawstring.table import Table
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drawstring.filegroups.markers import Markers
+from drawstring.filegroups.write.markers import Markers
 from drawstring.model.files import BaseFile
 from drawstring.model.instant import Instant
 from drawstring.table import Table

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from drawstring.formats import parquet_read
+from drawstring.formats.parquet import read as parquet_read
 from drawstring.table import Table
 from tests.histories import UNTENDED
 from tests.write.test_faults import leftovers, orphans

@@ -201,7 +201,7 @@ def adds(older: pa.Table, newer: pa.Table) -> pa.Table:
 
 @pytest.fixture
 def mergers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("drawstring.config.mergers._mergers", {})
+    monkeypatch.setattr("drawstring.config.table.mergers._mergers", {})
 
 
 def counts(*pairs: tuple[str, int]) -> pa.Table:
@@ -241,7 +241,7 @@ def test_a_table_with_an_unknown_merger_says_how_to_register_one() -> None:
         table = drawstring.open(table.uri)
         table.upsert(counts(("a", 1)))
         table.upsert(counts(("a", 2)))
-        drawstring.config.mergers._mergers.clear()
+        drawstring.config.table.mergers._mergers.clear()
         unknown = drawstring.open(table.uri)
         with pytest.raises(UnsupportedError, match="register_merger"):
             unknown.scan().to_arrow()

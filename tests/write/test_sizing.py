@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.options import WriteOptions
-from drawstring.config.sizing_keys import Sizing
+from drawstring.config.keys.sizing import Sizing
+from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine.local import LocalRows
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import BaseFile, FileSlice, FileStatus
 from drawstring.table import Table
-from drawstring.write.routes import RouteNew, Share, key_places
-from drawstring.write.sizing import divide, record_bytes
+from drawstring.write.placement.shares import RouteNew, Share, key_places
+from drawstring.write.placement.sizing import divide, record_bytes
 from tests.services.test_compaction import schedule
 from tests.write.test_operations import APART, BUCKETS, MOR, create, held, rides, table_types
 

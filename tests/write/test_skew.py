@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from drawstring.filegroups.changes import Changes
+from drawstring.filegroups.write.changes import Changes
 from drawstring.table import Table
-from drawstring.write import place
-from drawstring.write.pieces import in_pieces
+from drawstring.write.placement import place
+from drawstring.write.placement.pieces import in_pieces
 from tests.write.test_operations import MOR, create, table_types
 from tests.write.test_sizing import WIDE, wide
 

@@ -11,7 +11,7 @@ import pytest
 
 from drawstring.model.validation import Severity
 from drawstring.table import Table
-from drawstring.timeline.archived import open_archive
+from drawstring.timeline.archive.reader import open_archive
 from tests.storage.s3_server import S3Server
 from tests.write.other_process import running
 from tests.write.stopped_process import KEEP_FEW, LEASE_MS

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.config.table import TableConfig
+from drawstring.config.table.config import TableConfig
 from drawstring.keygen import path_parts
 from drawstring.keygen.texts import sql_text
 from drawstring.table import Table

@@ -156,7 +156,7 @@ def test_a_wrong_call_changes_no_file(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", CALLS, ids=lambda name: re.sub(r"\W+", "_", name))
 def test_a_wrong_call_changes_no_file_on_spark(tmp_path: Path, name: str) -> None:
     import drawstring.spark
-    from drawstring.spark.types import spark_schema
+    from drawstring.spark.engine.types import spark_schema
 
     spark = spark_session()
 

@@ -92,7 +92,8 @@ class MissingFileError(CorruptTableError):
     """A file that the table needs is not there.
 
     Inside drawstring it is a suspicion: whoever planned the reading looks at the timeline again
-    (`query.replanning`, `timeline.looks`). What reaches a caller has been checked: the file is lost.
+    (`query.replanning`, `timeline.change_detection`). What reaches a caller has been checked: it
+    is lost.
     """
 
 

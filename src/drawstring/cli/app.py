@@ -15,24 +15,24 @@ from rich.console import Console
 
 from drawstring.base.errors import DrawstringError
 from drawstring.cli import output
-from drawstring.cli.archive import archive
-from drawstring.cli.bootstrap import bootstrap
-from drawstring.cli.clean import clean
-from drawstring.cli.cluster import cluster
-from drawstring.cli.compact import compact
-from drawstring.cli.expire import expire
-from drawstring.cli.files import files
-from drawstring.cli.head import head
-from drawstring.cli.holds import holds
+from drawstring.cli.commands.archive import archive
+from drawstring.cli.commands.bootstrap import bootstrap
+from drawstring.cli.commands.clean import clean
+from drawstring.cli.commands.cluster import cluster
+from drawstring.cli.commands.compact import compact
+from drawstring.cli.commands.expire import expire
+from drawstring.cli.commands.files import files
+from drawstring.cli.commands.head import head
+from drawstring.cli.commands.holds import holds
+from drawstring.cli.commands.restore import restore
+from drawstring.cli.commands.rollback import rollback
+from drawstring.cli.commands.savepoint import savepoint
+from drawstring.cli.commands.services import services
+from drawstring.cli.commands.show import show
+from drawstring.cli.commands.timeline import timeline
+from drawstring.cli.commands.validate import repair, validate
+from drawstring.cli.commands.versions import downgrade, upgrade
 from drawstring.cli.printable import PrintableFormatter
-from drawstring.cli.restore import restore
-from drawstring.cli.rollback import rollback
-from drawstring.cli.savepoint import savepoint
-from drawstring.cli.services import services
-from drawstring.cli.show import show
-from drawstring.cli.timeline import timeline
-from drawstring.cli.validate import repair, validate
-from drawstring.cli.versions import downgrade, upgrade
 
 EXIT_DEFECT = 1
 EXIT_FAULT = 2

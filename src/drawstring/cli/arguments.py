@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 import drawstring
 from drawstring.base.errors import DrawstringError, InvalidError
-from drawstring.config.storage_keys import is_storage_key
+from drawstring.config.keys.storage import is_storage_key
 from drawstring.storage import is_object_store
 from drawstring.table import Table
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 from drawstring.base.allocator import choose_allocator
 from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
 from drawstring.base.threads import at_once
+from drawstring.engine.counting import Tally
 from drawstring.engine.grouping import GroupKey, split_by
 from drawstring.engine.key_sets import KeySet, KeySets
 from drawstring.engine.matching import WantedKeys, left_pairs, with_null_left
@@ -27,7 +28,6 @@ from drawstring.engine.protocol import BatchFunction, TaskContext, TaskFunction
 from drawstring.engine.ranges import SortedRanges
 from drawstring.engine.spill import SpillingGroups
 from drawstring.engine.streams import stream
-from drawstring.engine.tally import Tally
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -13,8 +13,8 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
+from drawstring.engine.counting import Tally
 from drawstring.engine.key_sets import KeySets
-from drawstring.engine.tally import Tally
 
 T = TypeVar("T")
 R = TypeVar("R")

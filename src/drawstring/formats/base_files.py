@@ -19,7 +19,7 @@ from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.conditions import bound_columns, keep_rows, with_table_types
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records
-from drawstring.formats.orc_read import orc_schema, read_orc
+from drawstring.formats.orc.read import orc_schema, read_orc
 from drawstring.formats.parquet import ParquetQuery, parquet_schema, read_parquet
 from drawstring.model.files import file_extension
 from drawstring.schema.avro import avro_to_arrow

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from drawstring.formats.bloom import BloomFilter
+from drawstring.formats.bloom.filters import BloomFilter
+from drawstring.formats.bloom.key_summary import FILTER, FILTER_TYPE, StoredSummary, reusable_filter
 from drawstring.formats.file_errors import about_file
-from drawstring.formats.key_summary import FILTER, FILTER_TYPE, StoredSummary, reusable_filter
 from drawstring.storage.protocol import Storage
 
 

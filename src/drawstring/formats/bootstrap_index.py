@@ -16,9 +16,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from drawstring.formats import schemas
-from drawstring.formats.avro_container import encode_container
+from drawstring.formats.avro.container import encode_container
 from drawstring.formats.hfile import HFileReader, encode_hfile
-from drawstring.formats.records import one_record, read_as
+from drawstring.formats.metadata.records import one_record, read_as
 
 _FOLDER: Final = ".hoodie/.aux/.bootstrap"
 _NAME: Final = "00000000-0000-0000-0000-000000000000-0_1-0-1_00000000000001.hfile"

@@ -30,8 +30,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from drawstring.base.javahash import java_min_max
-from drawstring.formats.bloom import BloomFilter
-from drawstring.formats.key_summary import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY, StoredSummary
+from drawstring.formats.bloom.filters import BloomFilter
+from drawstring.formats.bloom.key_summary import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY, StoredSummary
 from drawstring.storage.protocol import Storage
 
 ENTRY: Final = "drawstring.log.index"

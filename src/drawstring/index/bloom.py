@@ -29,15 +29,15 @@ import pyarrow.compute as pc
 from drawstring.base.javahash import sorts_like_java
 from drawstring.engine.grouping import GroupKey
 from drawstring.engine.key_sets import KeyEnds, KeySet, KeySets
-from drawstring.filegroups.cliques import logs_to_read
-from drawstring.filegroups.keys import ReadKeys
-from drawstring.filegroups.reader import SliceMerge
-from drawstring.filegroups.settings import FileSettings
-from drawstring.filegroups.tasks import InstantRange, ReadTask
+from drawstring.filegroups.read.keys import ReadKeys
+from drawstring.filegroups.read.slice_reader import SliceMerge
+from drawstring.filegroups.read.tasks import InstantRange, ReadTask
+from drawstring.filegroups.write.cliques import logs_to_read
+from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.base_files import is_parquet
-from drawstring.formats.key_summary import StoredSummary
+from drawstring.formats.bloom.key_summary import StoredSummary
 from drawstring.formats.parquet import stored_summary
-from drawstring.index.look import TableLook
+from drawstring.index.tagging import TableLook
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage import open_spec
@@ -96,7 +96,7 @@ class BloomPruning:
     Attributes:
         by_ranges: whether the smallest and largest key of a file are looked at.
         is_global: whether a key may be in any partition.
-        by_log_index: whether log files tell of their keys (`filegroups.cliques`).
+        by_log_index: whether log files tell of their keys (`filegroups.write.cliques`).
     """
 
     by_ranges: bool = True

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.index_keys import EXPRESSIONS
-from drawstring.config.log_index_keys import check_log_index, log_index_cliques
-from drawstring.config.options import DEFAULT_BUCKET_COUNT, WriteOptions
-from drawstring.config.table import TableConfig
+from drawstring.config.keys.index import EXPRESSIONS
+from drawstring.config.keys.log_index import check_log_index, log_index_cliques
+from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, WriteOptions
+from drawstring.config.table.config import TableConfig
 from drawstring.index.bloom import BloomPruning
-from drawstring.index.bucket import BucketIndex
-from drawstring.index.bucket_counts import BucketCounts, stored_counts
-from drawstring.index.consistent import ConsistentIndex
-from drawstring.index.everywhere import GlobalIndex
+from drawstring.index.bucket.counts import BucketCounts, stored_counts
+from drawstring.index.bucket.simple_bucket import BucketIndex
+from drawstring.index.consistent.consistent_bucket import ConsistentIndex
+from drawstring.index.global_.global_index import GlobalIndex
 from drawstring.index.protocol import Index
 from drawstring.index.simple import SimpleIndex
 from drawstring.model.instant import Action

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from drawstring.base.clock import Ids
 from drawstring.engine.protocol import Rows
-from drawstring.filegroups.settings import FileSettings
-from drawstring.index.look import TableLook
+from drawstring.filegroups.write.settings import FileSettings
+from drawstring.index.tagging import TableLook
 from drawstring.model.files import FileSlice
 
 KEY: Final = "_hoodie_record_key"

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from drawstring.engine.grouping import row_codes
 from drawstring.engine.protocol import Rows
-from drawstring.filegroups.settings import FileSettings
-from drawstring.index.families import Joining
-from drawstring.index.look import TableLook
+from drawstring.filegroups.write.settings import FileSettings
+from drawstring.index.base import Joining
 from drawstring.index.protocol import IS_DELETED, KEY, LOCATION_SCHEMA, PARTITION, ROUTE
+from drawstring.index.tagging import TableLook
 
 
 @dataclass(frozen=True, slots=True)

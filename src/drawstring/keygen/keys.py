@@ -8,7 +8,7 @@
 | GLOBAL_DELETE | as COMPLEX | empty |
 | TIMESTAMP | `value` | the value as a date |
 | CUSTOM | `value`; several fields as COMPLEX | values and dates joined by `/` |
-| AUTO | made when rows are written (`filegroups.generated_keys`) | as the others |
+| AUTO | made when rows are written (`filegroups.write.generated_keys`) | as the others |
 | USER_PROVIDED | what a registered function returns | likewise |
 """
 
@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
-from drawstring.config.key_generators import KeyFunction
-from drawstring.config.key_settings import BARE_SINGLE_KEY, timestamp_settings
-from drawstring.config.table import KeyGeneratorType, TableConfig
+from drawstring.config.table.config import KeyGeneratorType, TableConfig
+from drawstring.config.table.key_generators import KeyFunction
+from drawstring.config.table.key_settings import BARE_SINGLE_KEY, timestamp_settings
 from drawstring.keygen.path_parts import PathPart, SimplePart, TimestampPart, check_paths
 from drawstring.keygen.texts import java_text
 from drawstring.keygen.timestamps import TimestampTexts

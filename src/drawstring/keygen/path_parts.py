@@ -8,8 +8,8 @@ from typing import Final, Protocol
 import pyarrow as pa
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.key_settings import SLASHED_DATES
-from drawstring.config.table import KeyGeneratorType, TableConfig
+from drawstring.config.table.config import KeyGeneratorType, TableConfig
+from drawstring.config.table.key_settings import SLASHED_DATES
 from drawstring.keygen.paths import DEFAULT_PARTITION, escape
 from drawstring.keygen.texts import is_moment, java_text, map_distinct, sql_text
 from drawstring.keygen.timestamps import TimestampTexts

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import types as pt
 
-from drawstring.config.table import KeyGeneratorType, TableConfig
+from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.keygen.paths import split_path
 
 _TELLING: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.key_settings import TimestampSettings, TimestampType
+from drawstring.config.table.key_settings import TimestampSettings, TimestampType
 from drawstring.keygen.date_parsing import parse_dates
 from drawstring.keygen.date_patterns import READ, WRITTEN, Token, parse_pattern
 from drawstring.keygen.date_texts import date_texts

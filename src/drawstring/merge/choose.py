@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.config.merging import UNAVAILABLE_VALUE
-from drawstring.config.table import MergeMode, PayloadRule, TableConfig
+from drawstring.config.table.config import MergeMode, PayloadRule, TableConfig
+from drawstring.config.table.merging import UNAVAILABLE_VALUE
 from drawstring.merge.custom import CustomMerger
 from drawstring.merge.fields import FieldMerger
 from drawstring.merge.order import Array, winning_rows

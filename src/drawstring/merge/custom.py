@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from drawstring.base.errors import DrawstringError, InvalidError
-from drawstring.config.mergers import RecordMerger
+from drawstring.config.table.mergers import RecordMerger
 from drawstring.merge.order import Array
 from drawstring.merge.versions import Versions
 from drawstring.schema.meta import IS_DELETED_COLUMN

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.config.merging import MYSQL_SEQUENCE
-from drawstring.config.table import MergeMode, TableConfig
+from drawstring.config.table.config import MergeMode, TableConfig
+from drawstring.config.table.merging import MYSQL_SEQUENCE
 from drawstring.merge.order import Array
 
 _SEQUENCE = r"^(?P<file>[0-9]+)\.(?P<position>[0-9]+)$"

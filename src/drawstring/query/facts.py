@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, DrawstringError, MissingFileError, UnavailableError
-from drawstring.config.table import TableConfig
-from drawstring.filegroups.listing import StorageListing
-from drawstring.filegroups.view import FileGroupView
+from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.view.file_groups import FileGroupView
+from drawstring.filegroups.view.listing import StorageListing
 from drawstring.schema.meta import with_meta
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.looks import LOOKS_MAX
+from drawstring.timeline.change_detection import LOOKS_MAX
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema

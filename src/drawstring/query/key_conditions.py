@@ -1,9 +1,9 @@
 """Which record keys a condition can be true for.
 
 A condition that holds for few keys only, `id = 'a'` or `id IN (...)` whatever else it says, leads to the
-buckets of these keys (`query.buckets`), and past the base files whose bloom filter lacks them all. Arrow does
-not tell what an expression is made of, but it tells whether one can be true where something is known: so the
-keys are those literals between which it cannot.
+buckets of these keys (`query.bucket_pruning`), and past the base files whose bloom filter lacks them all.
+Arrow does not tell what an expression is made of, but it tells whether one can be true where something is
+known: so the keys are those literals between which it cannot.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.config.table import KeyGeneratorType, TableConfig
+from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.formats.partition_match import ranges_that_match
 from drawstring.schema.meta import RECORD_KEY
 

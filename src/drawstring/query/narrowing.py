@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pyarrow.compute as pc
 
-from drawstring.filegroups.tasks import ReadTask
+from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.formats.partition_match import partitions_that_match
-from drawstring.query.buckets import BucketFacts, bucket_pruning
+from drawstring.query.bucket_pruning import BucketFacts, bucket_pruning
 from drawstring.query.key_conditions import stored_keys
 from drawstring.query.replanning import Task
 from drawstring.storage import open_spec

@@ -5,8 +5,8 @@
          └── a file of the plan is missing, or something that it needs was deleted in between
 
 A plan that a second look finds whole is handed out with a digest of that look in its tasks: whoever misses a
-file later can tell whether it was deleted since (`timeline.looks`). As long as nobody has seen a row, the
-query is planned again then.
+file later can tell whether it was deleted since (`timeline.change_detection`). As long as nobody has seen a
+row, the query is planned again then.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Generic, TypeAlias, TypeVar
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import ConflictError, MissingFileError, OutrunError
-from drawstring.filegroups.cdc import ChangeTask
-from drawstring.filegroups.tasks import ReadTask
+from drawstring.filegroups.read.cdc import ChangeTask
+from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
-from drawstring.query.deleted import Deleted, deleted_since
+from drawstring.query.cleaned_files import Deleted, deleted_since
 from drawstring.query.facts import TableFacts, load_facts
-from drawstring.timeline.looks import LOOKS_MAX, digest, outrun
+from drawstring.timeline.change_detection import LOOKS_MAX, digest, outrun
 from drawstring.timeline.timeline import Timeline
 
 Task: TypeAlias = ReadTask | ChangeTask

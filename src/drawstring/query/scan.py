@@ -16,11 +16,11 @@ import pyarrow as pa
 from drawstring.base.bounds import LITTLE_BYTES, worker_threads
 from drawstring.base.errors import DrawstringError, InvalidError, OutrunError
 from drawstring.engine.streams import stream
-from drawstring.filegroups.cdc import read_task, task_bytes
+from drawstring.filegroups.read.cdc import read_task, task_bytes
 from drawstring.query.facts import TableFacts
 from drawstring.query.replanning import Draft, Replanning, Task
 from drawstring.storage import is_object_store
-from drawstring.timeline.looks import LOOKS_MAX, since
+from drawstring.timeline.change_detection import LOOKS_MAX, since
 
 if TYPE_CHECKING:
     import pandas

@@ -11,23 +11,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError, OutrunError
-from drawstring.filegroups.tasks import InstantRange, ReadTask, nullable
+from drawstring.expressions.column_names import check_columns
+from drawstring.expressions.predicate import Where, parse_where
+from drawstring.filegroups.read.tasks import InstantRange, ReadTask, nullable
 from drawstring.merge.choose import check_mergeable
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
-from drawstring.query.buckets import BucketFacts, bucket_pruning
-from drawstring.query.deleted import Deleted, cleans_of, is_needed
+from drawstring.query.bucket_pruning import BucketFacts, bucket_pruning
+from drawstring.query.cleaned_files import Deleted, cleans_of, is_needed
 from drawstring.query.facts import TableFacts
 from drawstring.query.key_conditions import stored_keys
-from drawstring.query.names import check_columns
-from drawstring.query.predicate import Where, parse_where
-from drawstring.query.pruning import Partition, partitions_to_read
+from drawstring.query.partition_pruning import Partition, partitions_to_read
 from drawstring.query.replanning import Draft, Task, settled
-from drawstring.query.savepointed import facts_of_savepoint
+from drawstring.query.savepoint_view import facts_of_savepoint
 from drawstring.query.scan import Scan, scan_of_plan
 from drawstring.query.support import check_readable, schema_history, visible_schema
 from drawstring.schema.history import SchemaHistory
-from drawstring.timeline.archived import open_archive
+from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.instants import as_instant_time
 
 

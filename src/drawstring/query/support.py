@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError, DrawstringError, MissingFileError, UnsupportedError
-from drawstring.config.table import KeyGeneratorType, TableConfig
+from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.query.facts import TableFacts
 from drawstring.schema.history import SchemaColumn, SchemaHistory, decode_history
 

@@ -13,20 +13,20 @@ import pyarrow.compute as pc
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import DrawstringError, InvalidError
-from drawstring.config.table import TableConfig
-from drawstring.filegroups.lookup import SliceLookup
+from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.model.files import FileSlice
 from drawstring.model.hold import Hold
-from drawstring.query.batch_ends import Limits
-from drawstring.query.cdc import changes_scan
-from drawstring.query.deleted import is_needed
+from drawstring.query.cleaned_files import is_needed
 from drawstring.query.facts import TableFacts, load_facts
-from drawstring.query.follow import Batch, FollowSpec, OnCleaned, follow
-from drawstring.query.holding import HOLD_HOURS, Keeper, hold_for_scan
-from drawstring.query.holding import hold as place_hold
-from drawstring.query.incremental import incremental_scan
-from drawstring.query.positions import position_of, stored_position
-from drawstring.query.ranges import Holes, RangeSpec
+from drawstring.query.incremental.batch_ends import Limits
+from drawstring.query.incremental.cdc_query import changes_scan
+from drawstring.query.incremental.commit_ranges import Holes, RangeSpec
+from drawstring.query.incremental.follow import Batch, FollowSpec, OnCleaned, follow
+from drawstring.query.incremental.holds import HOLD_HOURS, Keeper, hold_for_scan
+from drawstring.query.incremental.holds import hold as place_hold
+from drawstring.query.incremental.incremental_query import incremental_scan
+from drawstring.query.incremental.positions import position_of, stored_position
 from drawstring.query.replanning import Draft, planned
 from drawstring.query.scan import Scan
 from drawstring.query.snapshot import snapshot_scan
@@ -35,7 +35,7 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.holds import Holds
-from drawstring.txn.state import TableState
+from drawstring.txn.table_context import TableState
 
 
 class TableQueries:

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from drawstring.base.errors import DrawstringError
-from drawstring.config.options import WriteOptions
-from drawstring.txn.state import TableState
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.txn.table_context import TableState
 
 RunPending: TypeAlias = Callable[[TableState, WriteOptions], object]
 """Runs what is pending of a service."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.errors import DrawstringError
-from drawstring.config.options import WriteOptions
-from drawstring.config.table import TableConfig
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.table.config import TableConfig
 from drawstring.model.commit import WriteStat
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.state import TableState
+from drawstring.txn.table_context import TableState
 
 _log: Final = logging.getLogger("drawstring")
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from drawstring.config.options import WriteOptions
-from drawstring.config.table import TableConfig
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.table.config import TableConfig
 from drawstring.model.commit import WriteOperation
 from drawstring.model.instant import Action
 from drawstring.services.background import run_in_background
-from drawstring.services.clustering import cluster_at_once, run_pending, schedule_clustering
+from drawstring.services.clustering.run import cluster_at_once, run_pending, schedule_clustering
 from drawstring.services.committed import write_stands
-from drawstring.timeline.looks import read_settled
+from drawstring.timeline.change_detection import read_settled
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.state import TableState
+from drawstring.txn.table_context import TableState
 
 
 def cluster_when_due(state: TableState, config: TableConfig, options: WriteOptions) -> None:

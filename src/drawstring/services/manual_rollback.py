@@ -17,27 +17,27 @@ from dataclasses import replace
 
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import ConflictError, InvalidError
-from drawstring.config.failed_writes_keys import FailedWrites, FailedWritesPolicy
-from drawstring.config.options import WriteOptions
+from drawstring.config.keys.failed_writes import FailedWrites, FailedWritesPolicy
+from drawstring.config.options.write_options import WriteOptions
 from drawstring.model.files import LogFile
 from drawstring.model.instant import COMPACTION_ACTIONS, FILE_ACTIONS, PLANNED_ACTIONS, Action, Instant
 from drawstring.model.result import PlannedRollback, RollbackResult
-from drawstring.services.built_on import refuse_built_on
-from drawstring.services.heartbeats import refuse_live_writers
-from drawstring.services.plan_inputs import refuse_inputs_gone
-from drawstring.services.rollback import RollbackContext, rollback_instant
-from drawstring.services.transaction import Session, cleared, exclusive
-from drawstring.services.whose_files import data_files
-from drawstring.services.withdrawal import (
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.heartbeats import refuse_live_writers
+from drawstring.txn.locks.service_lease import is_leased, service_lease
+from drawstring.txn.rollback.dependents import refuse_built_on
+from drawstring.txn.rollback.file_owners import data_files
+from drawstring.txn.rollback.plan_inputs import refuse_inputs_gone
+from drawstring.txn.rollback.rollback import RollbackContext, rollback_instant
+from drawstring.txn.rollback.withdrawal import (
     cancel_clustering,
     files_of,
     remove_compaction,
 )
-from drawstring.timeline.properties_store import load_config
-from drawstring.timeline.store import TimelineStore
-from drawstring.timeline.timeline import Timeline
-from drawstring.txn.service_lease import is_leased, service_lease
-from drawstring.txn.state import TableState
+from drawstring.txn.table_context import TableState
+from drawstring.txn.transaction import Session, cleared, exclusive
 
 
 def roll_back(state: TableState, options: WriteOptions, instant: str | None) -> RollbackResult | None:

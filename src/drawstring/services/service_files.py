@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.options import WriteOptions
-from drawstring.filegroups.settings import FileSettings
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.filegroups.write.settings import FileSettings
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.meta import with_meta_fields, without_meta
-from drawstring.services.transaction import Session
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.transaction import Session
 
 
 def file_settings(

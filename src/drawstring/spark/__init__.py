@@ -20,21 +20,21 @@ except ModuleNotFoundError as error:
     ) from None
 
 if TYPE_CHECKING:
-    from drawstring.spark.engine import SparkEngine
+    from drawstring.spark.engine.spark_engine import SparkEngine
+    from drawstring.spark.format_hook import register
     from drawstring.spark.functions import changes, compact, read, write
-    from drawstring.spark.handle import SparkTable, table
-    from drawstring.spark.takeover import register
+    from drawstring.spark.spark_table import SparkTable, table
 
 __all__ = ["SparkEngine", "SparkTable", "changes", "compact", "read", "register", "table", "write"]
 
 _ROOMS = {
-    "SparkEngine": "engine",
-    "SparkTable": "handle",
+    "SparkEngine": "engine.spark_engine",
+    "SparkTable": "spark_table",
     "changes": "functions",
     "compact": "functions",
     "read": "functions",
-    "register": "takeover",
-    "table": "handle",
+    "register": "format_hook",
+    "table": "spark_table",
     "write": "functions",
 }
 

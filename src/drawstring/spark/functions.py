@@ -10,17 +10,17 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.options import ReadOptions, WriteOptions
+from drawstring.config.options.write_options import ReadOptions, WriteOptions
 from drawstring.entry import open as open_table
 from drawstring.model.result import CommitResult
 from drawstring.query.scan import Scan
-from drawstring.spark.asking import scan_at
-from drawstring.spark.engine import SparkEngine, SparkRows, classic
-from drawstring.spark.failures import naming
-from drawstring.spark.handle import table
+from drawstring.spark.engine.failures import naming
+from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows, classic
 from drawstring.spark.locations import storage_options as options_of_storage
-from drawstring.spark.marks import Reread
-from drawstring.spark.target import Target
+from drawstring.spark.read.plan_marks import Reread
+from drawstring.spark.read.read_options import scan_at
+from drawstring.spark.spark_table import table
+from drawstring.spark.write.target import Target
 from drawstring.storage import open_storage
 
 _OPERATION: Final = "hoodie.datasource.write.operation"

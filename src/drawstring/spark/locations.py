@@ -8,7 +8,7 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.config.storage_keys import is_storage_key
+from drawstring.config.keys.storage import is_storage_key
 
 _HADOOP_KEYS: Final = (
     "fs.s3a.endpoint",

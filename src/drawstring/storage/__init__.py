@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.storage_keys import is_storage_key, is_synced
+from drawstring.config.keys.storage import is_storage_key, is_synced
 from drawstring.storage.faults import SCHEME as FAULTY_SCHEME
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.file_system import FileSystem

@@ -29,7 +29,7 @@ import pyarrow as pa
 from drawstring.base.clock import Ids, SystemIds
 from drawstring.base.disk_errors import TABLE_DISK, disk_error
 from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableError
-from drawstring.config.storage_keys import SYNC
+from drawstring.config.keys.storage import SYNC
 from drawstring.model.files import FileStatus
 from drawstring.storage.file_system import FileSystem
 from drawstring.storage.paths import checked, checked_folder, is_hidden, joined

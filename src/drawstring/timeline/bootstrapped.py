@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from drawstring.base.errors import CorruptTableError, DrawstringError
-from drawstring.config.table import TableConfig
+from drawstring.config.table.config import TableConfig
 from drawstring.formats.bootstrap_index import BY_PARTITION, read_bootstrap_index, source_files
 from drawstring.model.files import METADATA_BOOTSTRAP, BaseFile, FileSlice, FileStatus, join_path
 from drawstring.storage.protocol import Storage

@@ -15,10 +15,10 @@ from typing import Final, Protocol
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, DrawstringError
-from drawstring.config.table import TableConfig
+from drawstring.config.table.config import TableConfig
 from drawstring.model.instant import Action, Instant, State, time_of
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.archived import open_archive
+from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.claims import Claim, Claims, Fence
 from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, file_name, parse_instant
 from drawstring.timeline.timeline import Timeline

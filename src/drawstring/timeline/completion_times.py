@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Final
 
 from drawstring.model.instant import Action, State
-from drawstring.timeline.archive_writer import StateFile
+from drawstring.timeline.archive.writer import StateFile
 from drawstring.timeline.instants import epoch_ms_of, instant_time, time_before
 
 InstantKey = tuple[str, Action]

@@ -22,10 +22,10 @@ from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
-from drawstring.config.key_generators import registered_key_generator
-from drawstring.config.mergers import registered_merger
-from drawstring.config.properties import decode_properties, encode_properties, table_checksum
-from drawstring.config.table import KeyGeneratorType, MergeMode, TableConfig, table_config
+from drawstring.config.table.config import KeyGeneratorType, MergeMode, TableConfig, table_config
+from drawstring.config.table.key_generators import registered_key_generator
+from drawstring.config.table.mergers import registered_merger
+from drawstring.config.table.properties import decode_properties, encode_properties, table_checksum
 from drawstring.storage.paths import folders_above, joined
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.layout import parse_instant

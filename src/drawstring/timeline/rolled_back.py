@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from drawstring.config.table import TableConfig
+from drawstring.config.table.config import TableConfig
 from drawstring.model.files import join_path
 from drawstring.storage.protocol import Storage
 

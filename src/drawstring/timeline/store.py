@@ -16,8 +16,8 @@ from collections.abc import Callable
 
 from drawstring.base.clock import Clock, Ids, SystemIds
 from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError, MissingFileError
-from drawstring.config.table import TableConfig
-from drawstring.formats.metadata import decode_commit, is_clustering
+from drawstring.config.table.config import TableConfig
+from drawstring.formats.metadata.commit import decode_commit, is_clustering
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import join_path
 from drawstring.model.instant import Action, Instant, State

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError, DrawstringError
-from drawstring.config.table import TableConfig
+from drawstring.config.table.config import TableConfig
 from drawstring.formats.base_files import base_schema
 from drawstring.model.files import BaseFile, FileStatus
 from drawstring.model.instant import Instant

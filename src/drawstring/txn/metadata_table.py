@@ -24,8 +24,8 @@ from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import DrawstringError
-from drawstring.config.table import TableConfig
-from drawstring.formats.rollback_metadata import decode_rollback
+from drawstring.config.table.config import TableConfig
+from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config, save_properties

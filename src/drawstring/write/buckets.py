@@ -12,14 +12,14 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.options import WriteOptions
-from drawstring.filegroups.lookup import SliceLookup
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.formats.parquet import parquet_footer
-from drawstring.index.bucket import bucket_of
-from drawstring.index.consistent import ConsistentIndex
+from drawstring.index.bucket.detection import refuse_untold_buckets
+from drawstring.index.bucket.simple_bucket import bucket_of
+from drawstring.index.consistent.consistent_bucket import ConsistentIndex
+from drawstring.index.consistent.rings import has_rings
 from drawstring.index.protocol import Index
-from drawstring.index.rings import has_rings
-from drawstring.index.untold import refuse_untold_buckets
 from drawstring.model.commit import WriteStat
 from drawstring.storage.protocol import Storage
 from drawstring.write.facts import WriteFacts

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError
 from drawstring.engine.protocol import Rows
-from drawstring.filegroups.keys import ReadKeys
-from drawstring.index.look import TableLook
+from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.index.protocol import IS_DELETED, KEY, PARTITION, Index
+from drawstring.index.tagging import TableLook
 from drawstring.model.files import FileSlice
 
 _KNOWN: Final = "_drawstring_known"

@@ -1,4 +1,4 @@
-"""The registry of what a process does for a table that it looks after (`services.duties`)."""
+"""The registry of what a process does for a table that it looks after (`services.maintenance_tasks`)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from drawstring.model.result import CommitResult
-from drawstring.services.duties import MAKING, TAKING_AWAY, Duty, Upkeep
-from drawstring.write.expire import expire_partitions
+from drawstring.services.maintenance_tasks import MAKING, TAKING_AWAY, Duty, Upkeep
+from drawstring.services.partition_ttl import expire_partitions
 
 
 def _expire(upkeep: Upkeep) -> CommitResult | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from drawstring.services.transaction import Session
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.transaction import Session
 
 
 @dataclass(frozen=True, slots=True)

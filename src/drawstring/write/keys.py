@@ -9,10 +9,10 @@ from typing import Final
 import pyarrow as pa
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.key_settings import BARE_SINGLE_KEY
-from drawstring.config.kinds import typed_columns
-from drawstring.config.options import WriteOptions
-from drawstring.config.table import KeyGeneratorType, TableConfig
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.table.config import KeyGeneratorType, TableConfig
+from drawstring.config.table.key_settings import BARE_SINGLE_KEY
+from drawstring.config.table.kinds import typed_columns
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.write.buckets import known_keys
 from drawstring.write.facts import WriteFacts

@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.log_index_keys import log_index_cliques
-from drawstring.config.merging import MergeMode
-from drawstring.config.options import WriteOptions, check_against
-from drawstring.config.table import TableConfig
-from drawstring.filegroups.settings import FileSettings
+from drawstring.config.keys.log_index import log_index_cliques
+from drawstring.config.options.write_options import WriteOptions, check_against
+from drawstring.config.table.config import TableConfig
+from drawstring.config.table.merging import MergeMode
+from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.choose import choose_index
-from drawstring.index.consistent import ConsistentIndex
+from drawstring.index.consistent.consistent_bucket import ConsistentIndex
 from drawstring.index.protocol import Index
 from drawstring.merge.choose import takes_partial_blocks
 from drawstring.model.commit import WriteOperation
@@ -24,11 +24,11 @@ from drawstring.schema.meta import IS_DELETED_COLUMN, RECORD_KEY, with_meta_fiel
 from drawstring.schema.names import record_name
 from drawstring.schema.normal import normalise
 from drawstring.timeline.table_schema import table_schema_json
-from drawstring.write.arrange import Arrangement, arrangement
 from drawstring.write.facts import WriteFacts
 from drawstring.write.keys import key_config
+from drawstring.write.placement.arrangement import Arrangement, arrangement
+from drawstring.write.placement.dual_write import WriteTwice
 from drawstring.write.prepare import Prepare
-from drawstring.write.twice import WriteTwice
 from drawstring.write.verbs import Verb
 
 

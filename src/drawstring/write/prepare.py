@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from drawstring.config.table import TableConfig
+from drawstring.config.table.config import TableConfig
 from drawstring.index.protocol import KEY, PARTITION, ROUTE, Index
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.schema.evolve import conform

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from drawstring.index.rings import confirm_ring, renew_rings, sweep_rings
-from drawstring.services.transaction import Session
+from drawstring.index.consistent.rings import confirm_ring, renew_rings, sweep_rings
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.transaction import Session
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from drawstring.filegroups.lookup import SliceLookup
+from drawstring.filegroups.view.lookup import SliceLookup
 
 
 def replaced_groups(partitions: Iterable[str], lookup: SliceLookup) -> dict[str, tuple[str, ...]]:

@@ -13,42 +13,42 @@ from dataclasses import replace
 import pyarrow as pa
 
 from drawstring.base.clock import Stopwatch
-from drawstring.config.options import WriteOptions
+from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine.protocol import Rows
-from drawstring.filegroups.actions import ACTION
-from drawstring.filegroups.lookup import SliceLookup
-from drawstring.filegroups.tasks import InstantRange
-from drawstring.formats.metadata import encode_requested_replace
-from drawstring.index.consistent import ConsistentIndex
-from drawstring.index.look import TableLook
+from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.view.lookup import SliceLookup
+from drawstring.filegroups.write.actions import ACTION
+from drawstring.formats.metadata.commit import encode_requested_replace
+from drawstring.index.consistent.consistent_bucket import ConsistentIndex
 from drawstring.index.protocol import PARTITION, ROUTE
+from drawstring.index.tagging import TableLook
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
-from drawstring.services.after_write import look_after
-from drawstring.services.append_merge import merge_when_due
-from drawstring.services.clustering_conflicts import lookup_of, make_way
+from drawstring.services.after_commit import look_after
+from drawstring.services.clean_and_archive import tidy
+from drawstring.services.clustering.append_merge import merge_when_due
 from drawstring.services.committed import Committed
-from drawstring.services.events import told_commit
-from drawstring.services.transaction import Session, begin, clear, exclusive
-from drawstring.services.upkeep import tidy
+from drawstring.services.partition_ttl import expire_inline
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.state import TableState
-from drawstring.write.arrange import Arrangement
+from drawstring.txn.clustering_conflicts import lookup_of, make_way
+from drawstring.txn.events import told_commit
+from drawstring.txn.table_context import TableState
+from drawstring.txn.transaction import Session, begin, clear, exclusive
 from drawstring.write.buckets import check_buckets
-from drawstring.write.drop import DELETE_PARTITION, delete_partitions
+from drawstring.write.delete_partition import DELETE_PARTITION, delete_partitions
 from drawstring.write.duplicates import without_known
-from drawstring.write.expire import expire_inline
 from drawstring.write.facts import WriteFacts
-from drawstring.write.feed import Arriving, BoundFeed, Feed
-from drawstring.write.merge_batches import HOME, AtHome
-from drawstring.write.partial import PartialRows
-from drawstring.write.place import PlaceGroups, PlaceNew
+from drawstring.write.merge.batches import HOME, AtHome
+from drawstring.write.merge.partial import PartialRows
+from drawstring.write.placement.arrangement import Arrangement
+from drawstring.write.placement.dual_write import write_twice
+from drawstring.write.placement.place import PlaceGroups, PlaceNew
+from drawstring.write.placement.sizing import Sizer
 from drawstring.write.plan import WritePlan, plan_write, setting_only
 from drawstring.write.renewed_rings import renewed_rings
 from drawstring.write.replaced import replaced_groups
-from drawstring.write.sizing import Sizer
-from drawstring.write.twice import write_twice
 from drawstring.write.verbs import Verb, verb_of
+from drawstring.write.write_source import Arriving, BoundFeed, Feed
 
 
 def write(

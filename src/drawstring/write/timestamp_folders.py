@@ -24,10 +24,10 @@ import pyarrow.compute as pc
 from drawstring.base.bounds import worker_threads
 from drawstring.base.errors import UnsupportedError
 from drawstring.base.threads import at_once
-from drawstring.config.table import KeyGeneratorType, TableConfig
-from drawstring.filegroups.lookup import SliceLookup
-from drawstring.filegroups.reader import read_slice
-from drawstring.filegroups.tasks import InstantRange, ReadTask
+from drawstring.config.table.config import KeyGeneratorType, TableConfig
+from drawstring.filegroups.read.slice_reader import read_slice
+from drawstring.filegroups.read.tasks import InstantRange, ReadTask
+from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.paths import split_path
 from drawstring.keygen.texts import is_moment

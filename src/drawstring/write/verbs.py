@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.table import TableConfig
+from drawstring.config.table.config import TableConfig
 from drawstring.model.commit import WriteOperation
 from drawstring.model.instant import Action
 from drawstring.schema.meta import RECORD_KEY

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.formats.avro_datums import Array, Datums
+from drawstring.formats.avro.datums import Array, Datums
 from drawstring.formats.hfile.trailer import vint
 
 _LENGTHS = struct.Struct(">ii")

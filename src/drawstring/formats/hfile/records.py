@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import REPAIR, CorruptTableError
-from drawstring.formats.avro_decode import DAMAGE, Spans, decode_rows
+from drawstring.formats.avro.decode import DAMAGE, Spans, decode_rows
 from drawstring.formats.hfile.entries import HFileEntries
 from drawstring.schema.avro import avro_to_arrow
 

@@ -25,8 +25,8 @@ from pyarrow import types as pt
 
 from drawstring.base.errors import REPAIR, CorruptTableError, InvalidError, UnsupportedError
 from drawstring.formats import schemas
-from drawstring.formats.avro_container import DAMAGE, encode_long
-from drawstring.formats.avro_encode import (
+from drawstring.formats.avro.container import DAMAGE, encode_long
+from drawstring.formats.avro.encode import (
     Part,
     binary_parts,
     encode_booleans,

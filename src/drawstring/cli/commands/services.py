@@ -1,0 +1,121 @@
+"""`drawstring services`: do what is due on many tables, once or for ever."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from drawstring.base.clock import SystemClock
+from drawstring.base.errors import DrawstringError, InvalidError, UnavailableError
+from drawstring.cli import output
+from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, named_values, open_table
+from drawstring.cli.bar import progress_bar
+from drawstring.model.result import ArchiveResult, CleanResult, CommitResult
+from drawstring.services.maintenance_tasks import Done
+
+_log: Final = logging.getLogger("drawstring")
+
+Paths = Annotated[str, Parameter(help="Roots of the tables.")]
+Watch = Annotated[bool, Parameter(negative="", help="Go on, round after round, until interrupted.")]
+Every = Annotated[
+    float, Parameter(validator=Number(gte=1), help="Seconds between the rounds of --watch, at least 1.")
+]
+
+
+def services(
+    *paths: Paths,
+    watch: Watch = False,
+    every: Every = 60.0,
+    hoodie: HudiOptions = (),
+    as_json: AsJson = False,
+    option: StorageOptions = (),
+) -> None:
+    """Compact, cluster, expire, clean and archive tables as it is due, and run what others planned.
+
+    Partitions expire where hoodie.partition.ttl.inline is given. A table that fails is told of and left to
+    the next round; without --watch exit code 2 says so.
+    """
+    if not paths:
+        raise InvalidError("name the tables to look after: drawstring services PATH...")
+    given = named_values(hoodie)
+
+    def look_after_all() -> int:
+        failures = 0
+        for path in paths:
+            idle = not watch and not as_json
+            for done in _looked_after(path, given, option):
+                idle = False
+                failures += done.error is not None
+                _tell(path, done, as_json)
+            if idle:
+                _say(f"{path}: nothing was due")
+        return failures
+
+    if watch:
+        if not as_json:
+            _say(f"looking after {len(paths)} tables every {every:g} s, until interrupted")
+        _for_ever(look_after_all, every)
+    elif failures := look_after_all():
+        raise UnavailableError(f"{failures} services failed: see what each says")
+
+
+def _for_ever(work: Callable[[], int], every: float) -> None:
+    clock = SystemClock()
+    try:
+        while True:
+            work()
+            clock.sleep(every)
+    except KeyboardInterrupt:
+        return
+
+
+def _looked_after(path: str, given: dict[str, str], option: tuple[str, ...]) -> Iterator[Done]:
+    """Do what is due on one table, while a bar on standard error, if that is a terminal, counts."""
+    with progress_bar(path) as began:
+        try:
+            table = open_table(path, option)
+            yield from table.run_services(lambda duty: began(f"{duty} of {path}"), **given)
+        except (DrawstringError, OSError) as error:
+            yield Done("open", error=error)
+        except Exception as error:  # whatever it was, the other tables are not to wait for it
+            _log.exception("looking after %s failed in a way that nobody expected", path)
+            yield Done("open", error=error)
+
+
+def _tell(path: str, done: Done, as_json: bool) -> None:
+    if as_json:
+        result = asdict(done.result) if done.result else None
+        error = _reason(done.error) if done.error else None
+        output.print_json({"table": path, "service": done.duty, "result": result, "error": error})
+    else:
+        _say(f"{path}: {done.duty}: {_told(done)}")
+
+
+def _say(text: str) -> None:
+    output.print_line(text)
+
+
+def _told(done: Done) -> str:
+    match done.result:
+        case None:
+            return f"failed: {_reason(done.error)}"
+        case CommitResult(operation="delete_partition"):
+            return f"old partitions dropped at instant {done.result.instant}"
+        case CleanResult():
+            return f"{done.result.files} files deleted in {done.result.seconds:.1f} s"
+        case ArchiveResult():
+            return f"{done.result.instants} instants in {done.result.seconds:.1f} s"
+        case result:
+            size = output.size_text(result.bytes_written)
+            return f"{result.records_written} rows in {result.files} files ({size}), {result.seconds:.1f} s"
+
+
+def _reason(error: Exception | None) -> str:
+    """Return what an error says; one that nobody expected says little without its kind."""
+    expected = isinstance(error, DrawstringError | OSError)
+    return str(error) if expected else f"{type(error).__name__}: {error}"

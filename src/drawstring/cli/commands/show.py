@@ -1,0 +1,59 @@
+"""`drawstring show`: what a table is, its columns, and how much there is of it."""
+
+from __future__ import annotations
+
+from drawstring.cli import output
+from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
+from drawstring.cli.commands.holds import hold_fields
+from drawstring.table import Table
+
+
+def show(path: TablePath, *, as_json: AsJson = False, option: StorageOptions = ()) -> None:
+    """Show what a table is: its settings, columns, last write and size."""
+    table = open_table(path, option)
+    settings, content = _settings(table), _content(table)
+    columns = {field.name: str(field.type) for field in table.schema}
+    if as_json:
+        holds = [hold_fields(each) for each in table.holds()]
+        last = _last_write(table)
+        output.print_json({**settings, **content, "last_write": last, "columns": columns, "holds": holds})
+        return
+    people = {**settings, **content, "last_write": output.instant_text(_last_write(table))}
+    people["size"] = output.size_text(content["size_bytes"])
+    del people["size_bytes"]
+    output.print_facts((name.replace("_", " "), _joined(value)) for name, value in people.items())
+    output.print_grid(("column", "type"), columns.items(), title="\ncolumns")
+
+
+def _settings(table: Table) -> dict[str, object]:
+    config = table.config
+    return {
+        "name": config.name,
+        "type": str(config.table_type),
+        "version": config.version,
+        "record_key": list(config.record_key_fields),
+        "partition_by": list(config.partition_fields),
+        "ordering": list(config.ordering_fields),
+        "merge_mode": str(config.merge_mode),
+    }
+
+
+def _content(table: Table) -> dict[str, int]:
+    slices = table.file_slices()
+    return {
+        "writes": len(table.timeline.writes()),
+        "partitions": len({part.partition for part in slices}),
+        "file_groups": len(slices),
+        "base_files": sum(part.base is not None for part in slices),
+        "log_files": sum(len(part.logs) for part in slices),
+        "size_bytes": sum(part.size_bytes for part in slices),
+    }
+
+
+def _last_write(table: Table) -> str | None:
+    latest = table.timeline.latest_write()
+    return latest.requested if latest else None
+
+
+def _joined(value: object) -> object:
+    return ", ".join(map(str, value)) or "(none)" if isinstance(value, list) else value

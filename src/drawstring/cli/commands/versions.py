@@ -1,0 +1,90 @@
+"""`drawstring upgrade` and `drawstring downgrade`: change the version of a table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from drawstring.cli import output
+from drawstring.cli.arguments import (
+    AsJson,
+    DryRun,
+    HudiOptions,
+    StorageOptions,
+    TablePath,
+    named_values,
+    open_table,
+)
+from drawstring.cli.bar import progress_bar
+from drawstring.config.table.version_changes import NEWEST_VERSION
+from drawstring.model.result import VersionPlan, VersionResult
+
+Higher = Annotated[int, Parameter(name="--to", help="Table version to upgrade to: 8 or 9.")]
+Lower = Annotated[int, Parameter(name="--to", help="Table version to downgrade to: 6 or 8.")]
+
+
+def upgrade(
+    path: TablePath,
+    *,
+    to: Higher = NEWEST_VERSION,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    hoodie: HudiOptions = (),
+    option: StorageOptions = (),
+) -> None:
+    """Make a table one of a higher version; by default the newest. Stop writers that do not know it first."""
+    table = open_table(path, option)
+    if dry_run:
+        _show_plan(table.plan_version(to), as_json)
+        return
+    with progress_bar(table.config.name) as began:
+        result = table.upgrade(to, began(f"upgrading {table.config.name}"), **named_values(hoodie))
+    _show(result, as_json)
+
+
+def downgrade(
+    path: TablePath,
+    *,
+    to: Lower,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    hoodie: HudiOptions = (),
+    option: StorageOptions = (),
+) -> None:
+    """Make a table one of a lower version, for older readers and writers."""
+    table = open_table(path, option)
+    if dry_run:
+        _show_plan(table.plan_version(to), as_json)
+        return
+    with progress_bar(table.config.name) as began:
+        result = table.downgrade(to, began(f"downgrading {table.config.name}"), **named_values(hoodie))
+    _show(result, as_json)
+
+
+def _show_plan(plan: VersionPlan, as_json: bool) -> None:
+    if as_json:
+        output.print_json(asdict(plan))
+        return
+    if plan.properties:
+        rows = [(key, before, after) for key, (before, after) in plan.properties.items()]
+        output.print_grid(("table property", "now", "then"), rows)
+    timeline = "; its timeline moves to another layout" if plan.moves_timeline else ""
+    text = f"version {plan.old} to {plan.new}{timeline}; nothing was changed"
+    output.print_line(text)
+
+
+def _show(result: VersionResult, as_json: bool) -> None:
+    if as_json:
+        output.print_json(asdict(result))
+        return
+    if result.old == result.new:
+        text = f"the table has version {result.new} already"
+        if result.instants:
+            text += f"; cleared away {result.instants} files that an interrupted change left"
+    else:
+        moved = f", {result.instants + result.archived} instants moved" if result.instants else ""
+        folded = f", compacted at {result.compacted}" if result.compacted else ""
+        text = f"version {result.old} is {result.new} now{folded}{moved}, in {result.seconds:.1f} s"
+    output.print_line(text)

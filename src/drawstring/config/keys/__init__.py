@@ -1,0 +1,1 @@
+"""Options by subject: keys, types, defaults and texts."""

@@ -1,0 +1,94 @@
+"""Hudi's options that change what a table holds or what a query returns, and that drawstring lacks.
+
+They are accepted with the value that stands for what drawstring does, and refused with any other one:
+to leave them aside would give another result than the user asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from drawstring.config.keys.bootstrap import CHECKED_BOOTSTRAP_OPTIONS
+from drawstring.config.options.option import NOTHING, Kind, Option, Scope
+
+
+def _only(value: str, key: str, doc: str, *alternatives: str, scope: Scope = Scope.WRITE) -> Option:
+    kind = Kind.FLAG if value in ("TRUE", "FALSE") else Kind.TEXT
+    return Option(key, doc, scope, kind, alternatives=alternatives, only=(value,))
+
+
+def _never(key: str, doc: str, *alternatives: str, scope: Scope = Scope.WRITE) -> Option:
+    return Option(key, doc, scope, alternatives=alternatives, only=(NOTHING,))
+
+
+_WRITE: Final = "hoodie.datasource.write."
+_READ: Final = "hoodie.datasource.read."
+
+CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
+    _only(
+        "FALSE",
+        _WRITE + "keygenerator.consistent.logical.timestamp.enabled",
+        "Whether timestamps in keys are written as dates and times.",
+    ),
+    _only(
+        "ORG.APACHE.HUDI.KEYGEN.PARSER.HOODIEDATETIMEPARSER",
+        "hoodie.keygen.datetime.parser.class",
+        "What reads date patterns.",
+    ),
+    _only("FALSE", _WRITE + "schema.allow.auto.evolution.column.drop", "Whether absent columns are dropped."),
+    _only("FALSE", "hoodie.schema.on.read.enable", "Whether columns may be renamed and dropped."),
+    _only("FALSE", "hoodie.allow.operation.metadata.field", "Whether records keep their operation."),
+    _only("SINGLE_WRITER", "hoodie.write.concurrency.mode", "How several writers at once get along."),
+    _never("hoodie.partition.ttl.strategy.class", "Class that says which partitions are old."),
+    _only("FALSE", "hoodie.datasource.hive_sync.enable", "Whether a write registers the table in Hive."),
+    _only("FALSE", "hoodie.datasource.meta.sync.enable", "Whether a write registers the table in catalogs."),
+    _only("FALSE", "hoodie.errortable.enable", "Whether bad records go to another table."),
+    _only("FALSE", "hoodie.metaserver.enabled", "Whether a server keeps the timeline."),
+    _only("FALSE", "hoodie.write.commit.callback.on", "Whether a commit calls a web address."),
+    _only("PARQUET", "hoodie.table.base.file.format", "Format of base files.", "hoodie.base.file.format"),
+    _only("DYNAMIC", "hoodie.datasource.overwrite.mode", "Whether an overwrite replaces the whole table."),
+    _never(_WRITE + "record.merger.impls", "Classes that merge records."),
+    _never("hoodie.write.record.merge.custom.implementation.classes", "Classes that merge records."),
+    _never(
+        "hoodie.write.record.merge.strategy.id", "Id of a merge strategy.", "hoodie.record.merge.strategy.id"
+    ),
+    _never(_WRITE + "record.merger.strategy", "Id of a merge strategy."),
+    _never("hoodie.payload.delete.field", "Column whose value marks deletes."),
+    _never("hoodie.payload.delete.marker", "Value that marks deletes."),
+    _never("hoodie.static.overwrite.partition.paths", "Partitions that an overwrite replaces."),
+    _never(_WRITE + "commitmeta.key.prefix", "Options with this prefix become commit metadata."),
+    _never(_WRITE + "secondarykey.column", "Columns of a secondary index."),
+    _never("hoodie.write.partial.update.schema", "Schema of partial updates."),
+    _never("hoodie.table.partial.update.mode", "How partial updates are patched."),
+    _never("hoodie.write.schema", "Schema of the incoming rows."),
+    _never("hoodie.avro.schema", "Schema of the incoming rows."),
+    _never("hoodie.precommit.validators", "Classes that check a commit."),
+    _never("hoodie.prewrite.validators", "Classes that check a write."),
+    *CHECKED_BOOTSTRAP_OPTIONS,
+    _only("PAYLOAD_COMBINE", "hoodie.datasource.merge.type", "Whether logs are merged.", scope=Scope.READ),
+    _only(
+        "FALSE",
+        _READ + "extract.partition.values.from.path",
+        "Whether partition columns come from paths.",
+        scope=Scope.READ,
+    ),
+    _only(
+        "FALSE", _READ + "schema.use.end.instanttime", "Whether the schema is an older one.", scope=Scope.READ
+    ),
+    _only("FALSE", _READ + "create.filesystem.relation", "Whether files are listed.", scope=Scope.READ),
+    _only(
+        "FALSE",
+        _READ + "table.valued.function.timeline.relation",
+        "Whether the timeline is listed.",
+        scope=Scope.READ,
+    ),
+    _only("FALSE", "hoodie.query.as.ro.table", "Whether only base files are read.", scope=Scope.READ),
+    _never("hoodie.datasource.view.type", "What to read; query.type is the name now.", scope=Scope.READ),
+    _never(_READ + "paths", "Paths to read.", scope=Scope.READ),
+    _never(_READ + "incr.filters", "Filters of an incremental query.", scope=Scope.READ),
+    _never(_READ + "incr.path.glob", "Paths of an incremental query.", scope=Scope.READ),
+)
+
+LOCK_PROVIDER: Final = "hoodie.write.lock.provider"
+KNOWN_LOCK_PROVIDERS: Final = frozenset({"StorageBasedLockProvider", "InProcessLockProvider"})
+"""Lock providers (simple class names) that drawstring's own lock stands in for."""

@@ -1,0 +1,280 @@
+"""Options of writes that drawstring carries out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from drawstring.config.keys.append import APPEND_OPTIONS
+from drawstring.config.keys.archive import ARCHIVE_OPTIONS
+from drawstring.config.keys.bootstrap import BOOTSTRAP_OPTIONS
+from drawstring.config.keys.bulk import BULK_OPTIONS
+from drawstring.config.keys.clean import CLEAN_OPTIONS
+from drawstring.config.keys.clustering import CLUSTERING_OPTIONS
+from drawstring.config.keys.compaction import COMPACTION_OPTIONS
+from drawstring.config.keys.failed_writes import FAILED_WRITES_OPTIONS
+from drawstring.config.keys.index import INDEX_OPTIONS
+from drawstring.config.keys.log_index import LOG_INDEX_OPTIONS
+from drawstring.config.keys.sizing import SIZING_OPTIONS
+from drawstring.config.keys.ttl import TTL_OPTIONS
+from drawstring.config.options.option import Kind, Option
+from drawstring.config.table.key_settings import KEY_SETTINGS
+from drawstring.config.table.virtual_keys import LEANER_OPTIONS
+
+_OPERATIONS: Final = (
+    "upsert", "insert", "bulk_insert", "append", "delete", "insert_overwrite", "insert_overwrite_table",
+    "delete_partition", "bootstrap", "compact", "cluster", "insert_prepped", "upsert_prepped",
+    "bulk_insert_prepped", "delete_prepped",
+)  # fmt: skip
+SUPPORTED_OPERATIONS: Final = _OPERATIONS[:9]
+_CODECS: Final = ("snappy", "gzip", "zstd", "lz4", "brotli", "uncompressed", "lzo")
+_GENERATORS: Final = (
+    "SIMPLE", "COMPLEX", "NON_PARTITION", "TIMESTAMP", "CUSTOM", "GLOBAL_DELETE", "USER_PROVIDED",
+    "SIMPLE_AVRO", "COMPLEX_AVRO", "NON_PARTITION_AVRO", "TIMESTAMP_AVRO", "CUSTOM_AVRO",
+    "GLOBAL_DELETE_AVRO",
+)  # fmt: skip
+_MERGE_MODES: Final = ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING", "CUSTOM")
+
+IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
+    Option(
+        "hoodie.table.name",
+        "Name of the table.",
+        alternatives=("hoodie.datasource.write.table.name",),
+        field="table_name",
+    ),
+    Option(
+        "hoodie.datasource.write.table.type",
+        "Type of a new table: whether updates rewrite base files or append to log files.",
+        alternatives=("hoodie.table.type", "hoodie.datasource.write.storage.type"),
+        choices=("COPY_ON_WRITE", "MERGE_ON_READ"),
+        field="table_type",
+    ),
+    Option(
+        "hoodie.write.table.version",
+        "Version of a new table; 9 when not given.",
+        kind=Kind.NUMBER,
+        alternatives=("hoodie.table.version",),
+        only=("6", "8", "9"),
+        field="table_version",
+    ),
+    Option(
+        "hoodie.database.name",
+        "Database that the table belongs to.",
+        stored_as="hoodie.database.name",
+    ),
+    Option(
+        "hoodie.datasource.write.recordkey.field",
+        "Columns of the record key.",
+        kind=Kind.LIST,
+        default=(),
+        alternatives=("hoodie.table.recordkey.fields",),
+        field="record_key",
+    ),
+    Option(
+        "hoodie.datasource.write.partitionpath.field",
+        "Columns of the partition path, for a CUSTOM key generator as `column:SIMPLE` or `column:TIMESTAMP`;"
+        " none for a table without partitions.",
+        kind=Kind.LIST,
+        default=(),
+        alternatives=("hoodie.table.partition.fields",),
+        field="partition_path",
+    ),
+    Option(
+        "hoodie.table.ordering.fields",
+        "Columns that say which version of a record is newer (event time).",
+        kind=Kind.LIST,
+        default=(),
+        alternatives=(
+            "hoodie.datasource.write.precombine.field",
+            "hoodie.table.precombine.field",
+            "hoodie.payload.ordering.field",
+        ),
+        field="ordering",
+    ),
+    Option(
+        "hoodie.datasource.write.hive_style_partitioning",
+        "Whether partition folders of a new table are named column=value.",
+        kind=Kind.FLAG,
+        field="hive_style",
+        stored_as="hoodie.datasource.write.hive_style_partitioning",
+    ),
+    Option(
+        "hoodie.datasource.write.partitionpath.urlencode",
+        "Whether partition values of a new table are URL-encoded in paths.",
+        kind=Kind.FLAG,
+        field="url_encode",
+        stored_as="hoodie.datasource.write.partitionpath.urlencode",
+    ),
+    Option(
+        "hoodie.datasource.write.keygenerator.type",
+        "How columns become keys; by the number of columns, and whether they have types, when not given.",
+        choices=_GENERATORS,
+        alternatives=("hoodie.table.keygenerator.type",),
+        stored_as="hoodie.table.keygenerator.type",
+    ),
+    Option(
+        "hoodie.datasource.write.keygenerator.class",
+        "The same as the name of a class of Hudi's, or the name of a registered function.",
+        alternatives=("hoodie.table.keygenerator.class",),
+        stored_as="hoodie.table.keygenerator.class",
+    ),
+    Option(
+        "hoodie.record.merge.mode",
+        "Which version of a record wins; by event time when there are ordering columns, else by commit time.",
+        alternatives=("hoodie.write.record.merge.mode",),
+        choices=_MERGE_MODES,
+        only=_MERGE_MODES[:2],
+        stored_as="hoodie.record.merge.mode",
+    ),
+    Option(
+        "hoodie.datasource.write.payload.class",
+        "The merge mode as the name of a payload class of Hudi's.",
+        alternatives=("hoodie.compaction.payload.class",),
+        field="payload_class",
+        stored_as="hoodie.compaction.payload.class",
+    ),
+    Option(
+        "hoodie.table.timeline.timezone",
+        "Zone of instant times of a new table; UTC when not given.",
+        choices=("UTC", "LOCAL"),
+        stored_as="hoodie.table.timeline.timezone",
+    ),
+    Option(
+        "hoodie.table.cdc.enabled",
+        "Whether writes to a new table log changes for CDC queries.",
+        kind=Kind.FLAG,
+        field="cdc_enabled",
+        stored_as="hoodie.table.cdc.enabled",
+    ),
+    Option(
+        "hoodie.table.cdc.supplemental.logging.mode",
+        "What is logged of a change: operation and key, with the record before it, or with both records;"
+        " both when not given.",
+        choices=("OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER"),
+        field="cdc_mode",
+        stored_as="hoodie.table.cdc.supplemental.logging.mode",
+    ),
+    *LEANER_OPTIONS,
+    *KEY_SETTINGS,
+)
+
+WRITE_OPTIONS: Final[tuple[Option, ...]] = (
+    *IDENTITY_OPTIONS,
+    Option(
+        "hoodie.datasource.write.operation",
+        "What to do with the rows.",
+        default="upsert",
+        choices=_OPERATIONS,
+        only=tuple(name.upper() for name in SUPPORTED_OPERATIONS),
+        field="operation",
+    ),
+    Option(
+        "hoodie.datasource.write.partitions.to.delete",
+        "Partition paths that delete_partition drops, * for any text; those of the rows when not given.",
+        kind=Kind.LIST,
+        default=(),
+        field="partitions_to_delete",
+    ),
+    *INDEX_OPTIONS,
+    *LOG_INDEX_OPTIONS,
+    Option(
+        "hoodie.logfile.data.block.format",
+        "Format of the records in log files.",
+        default="parquet",
+        choices=("parquet", "avro", "hfile", "lance"),
+        only=("PARQUET", "AVRO"),
+        field="log_block_format",
+    ),
+    Option(
+        "hoodie.parquet.compression.codec",
+        "Compression of base files and Parquet log blocks.",
+        default="zstd",
+        choices=_CODECS,
+        only=tuple(codec.upper() for codec in _CODECS[:-1]),
+        field="compression",
+    ),
+    Option(
+        "hoodie.parquet.bloom.filter.enabled",
+        "Whether base files carry a bloom filter of their keys.",
+        kind=Kind.FLAG,
+        default=True,
+        field="bloom_enabled",
+    ),
+    *SIZING_OPTIONS,
+    *BULK_OPTIONS,
+    *APPEND_OPTIONS,
+    *CLUSTERING_OPTIONS,
+    *BOOTSTRAP_OPTIONS,
+    Option(
+        "drawstring.write.partial_update",
+        "Whether upsert sets only the columns that the rows have, and leaves the others as they are.",
+        kind=Kind.FLAG,
+        default=False,
+        field="partial_update",
+    ),
+    Option(
+        "hoodie.write.set.null.for.missing.columns",
+        "Whether rows may lack columns of the table, which are null in them then; such rows are refused"
+        " otherwise, as an upsert would write the nulls over values.",
+        kind=Kind.FLAG,
+        default=False,
+        alternatives=("hoodie.datasource.write.reconcile.schema",),
+        field="null_for_missing",
+    ),
+    Option(
+        "hoodie.spark.sql.merge.into.partial.updates",
+        "Whether updates and merges write log blocks with the columns that they set alone, in MERGE_ON_READ"
+        " tables of version 8 and later that go by event time. Off by default, unlike in Hudi, for over a"
+        " late row that lies in a log file such a block would bring the other values of that row back.",
+        kind=Kind.FLAG,
+        default=False,
+        field="partial_merges",
+    ),
+    Option(
+        "hoodie.combine.before.insert",
+        "Whether insert and bulk_insert keep one record of a key.",
+        kind=Kind.FLAG,
+        default=False,
+        field="combine_before_insert",
+    ),
+    Option(
+        "hoodie.datasource.insert.dup.policy",
+        "What insert does with rows whose key the table has: keep both, drop the new one, or fail.",
+        default="none",
+        choices=("none", "drop", "fail"),
+        field="insert_duplicates",
+    ),
+    Option(
+        "hoodie.datasource.write.insert.drop.duplicates",
+        "Whether insert drops rows whose key the table has, and keeps one of a key that comes twice.",
+        kind=Kind.FLAG,
+        default=False,
+        field="drop_duplicates",
+    ),
+    Option(
+        "hoodie.allow.empty.commit",
+        "Whether a write that changes nothing is a commit all the same, which says so and carries metadata.",
+        kind=Kind.FLAG,
+        default=True,
+        field="allow_empty_commit",
+    ),
+    Option(
+        "hoodie.combine.before.upsert",
+        "Whether upsert keeps one record of a key in the batch; it has to.",
+        kind=Kind.FLAG,
+        default=True,
+        field="combine_before_upsert",
+    ),
+    *COMPACTION_OPTIONS,
+    *CLEAN_OPTIONS,
+    *FAILED_WRITES_OPTIONS,
+    *ARCHIVE_OPTIONS,
+    *TTL_OPTIONS,
+    Option(
+        "hoodie.write.lock.wait_time_ms",
+        "How long a write waits for another one to end, milliseconds.",
+        kind=Kind.NUMBER,
+        default=60_000,
+        minimum=0,
+        field="lock_wait_ms",
+    ),
+)

@@ -1,0 +1,160 @@
+"""One option: its key, what values it takes, and how a text becomes a value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.table.kinds import split_list
+
+Value: TypeAlias = str | bool | int | float | tuple[str, ...] | None
+"""What an option's text becomes; None when it was not given and has no default."""
+
+Given: TypeAlias = Mapping[str, object]
+"""Options as a user gives them: texts, or Python values that stand for them."""
+
+
+class Scope(StrEnum):
+    """What an option is about."""
+
+    WRITE = "write"
+    READ = "read"
+    STORAGE = "storage"
+
+
+class Kind(StrEnum):
+    """How the text of an option reads."""
+
+    TEXT = "text"
+    FLAG = "true or false"
+    NUMBER = "whole number"
+    FRACTION = "number"
+    LIST = "comma list"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A key that drawstring acts on, or whose value it checks.
+
+    Attributes:
+        key: the key in lower case.
+        doc: what it does, one line.
+        scope: whether it is about writes, reads, or the storage that both go to.
+        kind: how its text reads.
+        default: the value when it is not given.
+        alternatives: other keys for the same thing, of older releases or of the table's properties.
+        choices: allowed values, compared without case; empty for any.
+        only: values that this release carries out, when there are further choices in the format.
+        field: the attribute in `WriteOptions` or `ReadOptions`, empty when the value is just checked.
+        stored_as: the key under which a new table stores the value, empty when it does not.
+        minimum: smallest number.
+    """
+
+    key: str
+    doc: str
+    scope: Scope = Scope.WRITE
+    kind: Kind = Kind.TEXT
+    default: Value = None
+    alternatives: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    field: str = ""
+    stored_as: str = ""
+    minimum: int = 1
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The key and its alternatives."""
+        return (self.key, *self.alternatives)
+
+    def parse(self, key: str, text: str) -> Value:
+        """Return the value of a text that was given under `key`.
+
+        Raises:
+            InvalidError: the text is no value of the option.
+            UnsupportedError: it is one, but this release does not carry it out.
+        """
+        value = _PARSERS[self.kind](self, key, text.strip())
+        if self.only and text.strip() and _spelled(value).upper() not in self.only:
+            raise UnsupportedError(
+                f"{key}={text} is not supported by this release: "
+                + (f"use {' or '.join(self.only)}" if self.only != (NOTHING,) else "leave it out")
+            )
+        return value
+
+
+NOTHING: Final = "\0"
+"""In `Option.only`: no value is carried out."""
+
+
+def text_of(value: object) -> str | None:
+    """Return the text that a given Python value stands for, None for None."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return ",".join(str(part) for part in value)
+    return str(value)
+
+
+def _spelled(value: Value) -> str:
+    return text_of(value) or ""
+
+
+def _text(option: Option, key: str, text: str) -> str:
+    if not option.choices:
+        return text
+    for choice in option.choices:
+        if choice.upper() == text.upper():
+            return choice
+    possible = [choice for choice in option.choices if choice.upper() in option.only] or option.choices
+    raise InvalidError(f"{key} is {text!r}: choose {', '.join(possible)}")
+
+
+def _flag(option: Option, key: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise InvalidError(f"{key} is {text!r}: give true or false")
+    return text.lower() == "true"
+
+
+def _number(option: Option, key: str, text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise InvalidError(f"{key} is {text!r}: give a whole number") from None
+    if number < option.minimum:
+        raise InvalidError(f"{key} is {number}: give a number of at least {option.minimum}")
+    if option.choices and text not in option.choices:
+        raise InvalidError(f"{key} is {number}: choose {', '.join(option.choices)}")
+    return number
+
+
+def _fraction(option: Option, key: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise InvalidError(f"{key} is {text!r}: give a number") from None
+    if not 0 <= number < math.inf:
+        raise InvalidError(f"{key} is {text}: give a number of at least 0")
+    return number
+
+
+def _list(option: Option, key: str, text: str) -> tuple[str, ...]:
+    parts = split_list(text)
+    if len(set(parts)) != len(parts):
+        raise InvalidError(f"{key} is {text!r}: it names a column twice")
+    return parts
+
+
+_PARSERS: Final[Mapping[Kind, Callable[[Option, str, str], Value]]] = {
+    Kind.TEXT: _text,
+    Kind.FLAG: _flag,
+    Kind.NUMBER: _number,
+    Kind.FRACTION: _fraction,
+    Kind.LIST: _list,
+}

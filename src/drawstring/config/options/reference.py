@@ -1,0 +1,83 @@
+"""The reference page of all options, generated: `python -m drawstring.config.options.reference`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from drawstring.config.keys.ignored import IGNORED_FAMILIES, IGNORED_KEYS
+from drawstring.config.keys.read import READ_OPTIONS
+from drawstring.config.keys.storage import STORAGE_OPTIONS
+from drawstring.config.keys.unsupported import CHECKED_OPTIONS
+from drawstring.config.keys.write import IDENTITY_OPTIONS, WRITE_OPTIONS
+from drawstring.config.options.option import NOTHING, Kind, Option, text_of
+
+_HEAD = """# Options
+
+Keys are Hudi's own, so that scripts written for the Hudi bundle keep theirs. An unknown `hoodie.` key is
+an error that suggests the nearest one. Options of reads may be given to writes, and the other way
+round, so that a script can keep them in one place: they are passed over there, as in Hudi, with a note in
+the log (level DEBUG). This page is generated: `python -m drawstring.config.options.reference`.
+"""
+
+
+def reference_page() -> str:
+    """Return the page, in Markdown."""
+    writes = [option for option in WRITE_OPTIONS if option not in IDENTITY_OPTIONS]
+    return "\n".join(
+        [
+            _HEAD,
+            "## What a new table is\n",
+            "An existing table keeps what it is; an option that says otherwise is an error.\n",
+            *_table(IDENTITY_OPTIONS),
+            "\n## Writes\n",
+            *_table(writes),
+            "\n## Reads\n",
+            *_table(READ_OPTIONS),
+            "\n## Storage\n",
+            "For all that is done with a table: among `storage_options` in Python, as `--option` on the"
+            " command line, and as an option of reads and writes in Spark.\n",
+            *_table(STORAGE_OPTIONS),
+            "\n## Accepted with one value only\n",
+            "Any other value would change the result in a way that this release does not carry out.\n",
+            "| key | accepted | about |",
+            "|---|---|---|",
+            *(_checked_row(option) for option in CHECKED_OPTIONS),
+            "\n## Accepted and left aside\n",
+            "These do not change results; the log says which were given.\n",
+            "| keys | why |",
+            "|---|---|",
+            *(f"| `{prefix}*` | {why} |" for prefix, why in IGNORED_FAMILIES.items()),
+            *(f"| `{key}` | {why} |" for key, why in IGNORED_KEYS.items()),
+            "",
+        ]
+    )
+
+
+def _table(options: Iterable[Option]) -> list[str]:
+    head = ["| key | value | default | what it does |", "|---|---|---|---|"]
+    return [*head, *(_row(option) for option in options)]
+
+
+def _row(option: Option) -> str:
+    also = ", ".join(f"`{key}`" for key in option.alternatives)
+    doc = option.doc + (f" Also: {also}." if also else "")
+    default = text_of(option.default)
+    return f"| `{option.key}` | {_values(option)} | {f'`{default}`' if default else ''} | {doc} |"
+
+
+def _values(option: Option) -> str:
+    allowed = [choice for choice in option.choices if not option.only or choice.upper() in option.only]
+    if not allowed and option.kind is Kind.NUMBER:
+        allowed = list(option.only)
+    return ", ".join(f"`{value}`" for value in allowed) or option.kind.value
+
+
+def _checked_row(option: Option) -> str:
+    accepted = "nothing" if option.only == (NOTHING,) else f"`{option.only[0].lower()}`"
+    also = "".join(f", `{key}`" for key in option.alternatives)
+    return f"| `{option.key}`{also} | {accepted} | {option.doc} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference_page())

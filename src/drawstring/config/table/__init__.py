@@ -1,0 +1,1 @@
+"""The configuration of a table: its properties file, typed, and the properties of a new table."""

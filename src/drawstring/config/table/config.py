@@ -1,0 +1,347 @@
+"""The table's own configuration, `hoodie.properties`, as typed fields.
+
+`table_config` reads the properties of tables of versions 2 to 6, 8 and 9, written by any release that
+writes them; `new_table_properties` makes those of a new table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from drawstring.base.bounds import BUCKETS_MAX
+from drawstring.base.errors import CorruptTableError, UnsupportedError
+from drawstring.config.table.creation import CDC_MODE, new_table_properties
+from drawstring.config.table.key_generators import KeyFunction
+from drawstring.config.table.kinds import (
+    LAYOUT_OF_OLD_VERSION,
+    LAYOUT_OF_VERSION,
+    KeyGeneratorType,
+    TableType,
+    default_generator,
+    generator_of_class,
+    generator_of_type,
+    split_list,
+    typed_columns,
+)
+from drawstring.config.table.mergers import RecordMerger
+from drawstring.config.table.merging import PAYLOAD_STRATEGY, MergeMode, PayloadRule, merge_rule
+from drawstring.config.table.properties import table_checksum
+
+__all__ = [
+    "KeyGeneratorType",
+    "MergeMode",
+    "PayloadRule",
+    "TableConfig",
+    "TableType",
+    "new_table_properties",
+    "table_config",
+]
+
+_BUCKETS: Final = "hoodie.bucket.index.num.buckets"
+
+
+@dataclass(frozen=True, slots=True)
+class TableConfig:
+    """The properties of a table; picklable.
+
+    Attributes:
+        name, database: of the table; database is empty when it has none.
+        table_type: COPY_ON_WRITE or MERGE_ON_READ.
+        version: table version, 6, 8 or 9; 2 to 5 in tables that are only read.
+        layout: timeline layout version, 1 or 2.
+        record_key_fields: columns of the record key, empty when keys are generated.
+        partition_fields: columns of the partition path, without the types of CUSTOM generators.
+        partition_types: type by partition column (`SIMPLE`, `TIMESTAMP`) for CUSTOM, else empty.
+        ordering_fields: columns that say which version of a record is newer.
+        merge_mode, partial_update_mode, merge_properties: how versions of a record merge.
+        payload_class: the payload class as stored, None when there is none.
+        payload_rule: what its code does otherwise than the three above say, None where it does not run.
+        merger: the registered merger of merge mode CUSTOM, None when there is none.
+        key_generator: kind of key generator.
+        key_function: the registered function of a USER_PROVIDED one, None when there is none.
+        timestamps_as_text: whether partition folders of timestamps are named by date and time, as Hudi's SQL
+            writes do; a write finds it in the folders, for no property says it.
+        hive_style: whether partition folders are named `column=value`.
+        url_encode: whether partition values are URL-encoded in paths.
+        drop_partition_columns: whether base files lack the partition columns.
+        populate_meta_fields: whether records carry the `_hoodie_` columns.
+        cdc_enabled, cdc_mode: whether writers log changes for CDC queries, and what of them.
+        timeline_path: folder of the active timeline below `.hoodie`, empty in layout 1.
+        history_path: folder of the archive, below `.hoodie` in layout 1, below the timeline in 2.
+        timezone: zone of instant times, `UTC` or `LOCAL`.
+        base_file_format, log_file_format: of the files, upper case.
+        metadata_partitions: partitions of the metadata table that are ready.
+        create_schema: Avro schema (JSON) that the table was made with.
+        index_type, bucket_count, bucket_hash_fields: of the index, where the table stores them.
+        properties: all keys and values as stored.
+    """
+
+    name: str
+    table_type: TableType
+    version: int
+    layout: int
+    database: str = ""
+    record_key_fields: tuple[str, ...] = ()
+    partition_fields: tuple[str, ...] = ()
+    partition_types: tuple[str, ...] = ()
+    ordering_fields: tuple[str, ...] = ()
+    merge_mode: MergeMode = MergeMode.COMMIT_TIME_ORDERING
+    payload_class: str | None = None
+    payload_rule: PayloadRule | None = None
+    merger: RecordMerger | None = field(default=None, hash=False, compare=False, repr=False)
+    partial_update_mode: str | None = None
+    merge_properties: Mapping[str, str] = field(default_factory=dict, hash=False)
+    key_generator: KeyGeneratorType = KeyGeneratorType.SIMPLE
+    key_function: KeyFunction | None = field(default=None, hash=False, compare=False, repr=False)
+    timestamps_as_text: bool = False
+    hive_style: bool = False
+    url_encode: bool = False
+    drop_partition_columns: bool = False
+    populate_meta_fields: bool = True
+    cdc_enabled: bool = False
+    cdc_mode: str = "DATA_BEFORE_AFTER"
+    timeline_path: str = "timeline"
+    history_path: str = "history"
+    timezone: str = "UTC"
+    base_file_format: str = "PARQUET"
+    log_file_format: str = "HOODIE_LOG"
+    metadata_partitions: tuple[str, ...] = ()
+    create_schema: str | None = None
+    index_type: str | None = None
+    bucket_count: int | None = None
+    bucket_hash_fields: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+
+    @property
+    def timeline_folder(self) -> str:
+        """Folder of the active timeline, relative to the table."""
+        return ".hoodie" if self.layout == 1 else f".hoodie/{self.timeline_path}"
+
+    @property
+    def history_folder(self) -> str:
+        """Folder of the archived timeline, relative to the table."""
+        return f"{self.timeline_folder}/{self.history_path}"
+
+    @property
+    def bucket_engine(self) -> str:
+        """Whether the bucket index has a fixed number of buckets (SIMPLE), or rings (CONSISTENT_HASHING)."""
+        return (self.properties.get("hoodie.index.bucket.engine") or "SIMPLE").upper()
+
+    @property
+    def merger_names(self) -> tuple[str, ...]:
+        """What a merger for the table may be registered by: strategy id, payload class in full and short."""
+        strategy = self.properties.get("hoodie.record.merge.strategy.id") or self.properties.get(
+            "hoodie.compaction.record.merger.strategy"
+        )
+        payload = self.payload_class or ""
+        names = (None if strategy == PAYLOAD_STRATEGY else strategy, payload, payload.rpartition(".")[2])
+        return tuple(dict.fromkeys(name for name in names if name))
+
+    @property
+    def path_generator(self) -> KeyGeneratorType:
+        """Kind of key generator that makes the partition paths; AUTO tables have one too."""
+        if self.key_generator is not KeyGeneratorType.AUTO:
+            return self.key_generator
+        return _stored_generator(self.properties, self.record_key_fields, self.partition_fields)
+
+    @property
+    def key_generator_class(self) -> str:
+        """Name of the key generator's class, empty where the table has none."""
+        return self.properties.get("hoodie.table.keygenerator.class", "")
+
+    @property
+    def is_merge_on_read(self) -> bool:
+        """Whether updates may go to log files."""
+        return self.table_type is TableType.MERGE_ON_READ
+
+    @property
+    def is_bootstrapped(self) -> bool:
+        """Whether base files may stand for files of another folder."""
+        has_index = self.properties.get("hoodie.bootstrap.index.enable", "true").lower() == "true"
+        return has_index and bool(self.properties.get("hoodie.bootstrap.base.path"))
+
+    @property
+    def shares_log_files(self) -> bool:
+        """Whether log files may bear the name of their slice and hold several writes, as in version 6."""
+        return self.layout == 1 or self.properties.get("hoodie.table.initial.version") == "6"
+
+    @property
+    def has_several_base_formats(self) -> bool:
+        """Whether base files may have other formats than `base_file_format`."""
+        return _flag(self.properties, "hoodie.table.multiple.base.file.formats.enable")
+
+
+def table_config(properties: Mapping[str, str]) -> TableConfig:
+    """Return the configuration that the properties of a table say.
+
+    Args:
+        properties: keys and values of `hoodie.properties`.
+
+    Raises:
+        CorruptTableError: a mandatory key is missing, or values contradict each other.
+        UnsupportedError: a table version other than 2 to 6, 8 and 9.
+    """
+    version, layout = _version(properties)
+    partition_fields, partition_types = _partition_fields(properties)
+    record_key_fields = split_list(properties.get("hoodie.table.recordkey.fields"))
+    stored_ordering = _stored_ordering(properties)
+    rule = merge_rule(properties, version, stored_ordering)
+    return TableConfig(
+        name=_required(properties, "hoodie.table.name"),
+        database=_checked_database(properties),
+        table_type=_table_type(properties),
+        version=version,
+        layout=layout,
+        record_key_fields=record_key_fields,
+        partition_fields=partition_fields,
+        partition_types=partition_types,
+        ordering_fields=rule.ordering_fields or stored_ordering,
+        merge_mode=rule.mode,
+        partial_update_mode=rule.partial_update_mode,
+        merge_properties=rule.properties,
+        payload_rule=rule.payload,
+        payload_class=_payload_class(properties),
+        key_generator=_key_generator(properties, record_key_fields, partition_fields),
+        hive_style=_flag(properties, "hoodie.datasource.write.hive_style_partitioning"),
+        url_encode=_flag(properties, "hoodie.datasource.write.partitionpath.urlencode"),
+        drop_partition_columns=_flag(properties, "hoodie.datasource.write.drop.partition.columns"),
+        populate_meta_fields=_flag(properties, "hoodie.populate.meta.fields", default=True),
+        cdc_enabled=_flag(properties, "hoodie.table.cdc.enabled"),
+        cdc_mode=(properties.get(CDC_MODE) or "DATA_BEFORE_AFTER").upper(),
+        timeline_path="" if layout == 1 else _folder(properties, "hoodie.timeline.path", "timeline"),
+        history_path=_history_path(properties, layout),
+        timezone=(properties.get("hoodie.table.timeline.timezone") or "LOCAL").upper(),
+        base_file_format=(properties.get("hoodie.table.base.file.format") or "PARQUET").upper(),
+        log_file_format=(properties.get("hoodie.table.log.file.format") or "HOODIE_LOG").upper(),
+        metadata_partitions=split_list(properties.get("hoodie.table.metadata.partitions")),
+        create_schema=properties.get("hoodie.table.create.schema") or None,
+        index_type=(properties.get("hoodie.index.type") or "").upper() or None,
+        bucket_count=_bucket_count(properties),
+        bucket_hash_fields=split_list(properties.get("hoodie.bucket.index.hash.field")) or record_key_fields,
+        properties=dict(properties),
+    )
+
+
+def _folder(properties: Mapping[str, str], key: str, default: str) -> str:
+    """Return a folder below `.hoodie`."""
+    value = properties.get(key) or default
+    if any(part in ("", ".", "..") for part in value.split("/")):
+        raise _wrong(key, value, "a folder in .hoodie")
+    return value
+
+
+def _stored_ordering(properties: Mapping[str, str]) -> tuple[str, ...]:
+    current = properties.get("hoodie.table.ordering.fields")
+    return split_list(current or properties.get("hoodie.table.precombine.field"))
+
+
+def _payload_class(properties: Mapping[str, str]) -> str | None:
+    current = properties.get("hoodie.compaction.payload.class")
+    return current or properties.get("hoodie.table.legacy.payload.class")
+
+
+def _required(properties: Mapping[str, str], key: str) -> str:
+    value = properties.get(key)
+    if not value:
+        raise CorruptTableError(
+            f"hoodie.properties has no {key}: restore the file from its backup, or add the key",
+            path=".hoodie/hoodie.properties",
+        )
+    return value
+
+
+def _whole_number(properties: Mapping[str, str], key: str) -> int | None:
+    text = properties.get(key)
+    if not text:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise _wrong(key, text, "a whole number") from None
+
+
+def _bucket_count(properties: Mapping[str, str]) -> int | None:
+    count = _whole_number(properties, _BUCKETS)
+    if count is not None and not 0 <= count <= BUCKETS_MAX:
+        raise UnsupportedError(f"{_BUCKETS} is {count}: tables with up to {BUCKETS_MAX} buckets can be read.")
+    return count
+
+
+def _flag(properties: Mapping[str, str], key: str, *, default: bool = False) -> bool:
+    text = properties.get(key)
+    return default if not text else text.strip().lower() == "true"
+
+
+def _version(properties: Mapping[str, str]) -> tuple[int, int]:
+    """Return table version and timeline layout."""
+    _required(properties, "hoodie.table.version")
+    version = _whole_number(properties, "hoodie.table.version") or 0
+    expected = LAYOUT_OF_VERSION.get(version) or LAYOUT_OF_OLD_VERSION.get(version)
+    if expected is None:
+        raise UnsupportedError(
+            f"the table has version {version}; this release reads versions 2 to 6, 8 and 9, and writes 6, 8"
+            " and 9: " + ("upgrade the table with Apache Hudi" if version < 9 else "upgrade drawstring")
+        )
+    layout = _whole_number(properties, "hoodie.timeline.layout.version")
+    if layout is not None and layout != expected:
+        raise CorruptTableError(
+            f"timeline layout {layout} does not go with table version {version} "
+            f"(which has layout {expected}): an upgrade was interrupted, "
+            "or hoodie.properties was edited; restore it",
+            path=".hoodie/hoodie.properties",
+        )
+    return version, expected
+
+
+def _table_type(properties: Mapping[str, str]) -> TableType:
+    text = _required(properties, "hoodie.table.type")
+    try:
+        return TableType(text.upper())
+    except ValueError:
+        raise _wrong("hoodie.table.type", text, "COPY_ON_WRITE or MERGE_ON_READ") from None
+
+
+def _checked_database(properties: Mapping[str, str]) -> str:
+    """Return the database, having compared the checksum, where there is one."""
+    name, database = _required(properties, "hoodie.table.name"), properties.get("hoodie.database.name") or ""
+    stored = properties.get("hoodie.table.checksum")
+    if stored and stored != str(table_checksum(name, database)):
+        raise _wrong("hoodie.table.checksum", stored, f"{table_checksum(name, database)} for {name!r}")
+    return database
+
+
+def _partition_fields(properties: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return typed_columns(split_list(properties.get("hoodie.table.partition.fields")))
+
+
+def _key_generator(
+    properties: Mapping[str, str], record_key: tuple[str, ...], partition_by: tuple[str, ...]
+) -> KeyGeneratorType:
+    if not record_key:
+        return KeyGeneratorType.AUTO
+    return _stored_generator(properties, record_key, partition_by)
+
+
+def _stored_generator(
+    properties: Mapping[str, str], record_key: tuple[str, ...], partition_by: tuple[str, ...]
+) -> KeyGeneratorType:
+    if name := properties.get("hoodie.table.keygenerator.type"):
+        return generator_of_type(name)
+    if name := properties.get("hoodie.table.keygenerator.class"):
+        return generator_of_class(name)
+    return default_generator(record_key, partition_by)
+
+
+def _history_path(properties: Mapping[str, str], layout: int) -> str:
+    if layout == 1:
+        return _folder(properties, "hoodie.archivelog.folder", "archived")
+    return _folder(properties, "hoodie.timeline.history.path", "history")
+
+
+def _wrong(key: str, value: str, expected: str) -> CorruptTableError:
+    return CorruptTableError(
+        f"{key} is {value!r} but should be {expected}: restore hoodie.properties from its backup",
+        path=".hoodie/hoodie.properties",
+    )

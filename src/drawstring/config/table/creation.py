@@ -1,0 +1,181 @@
+"""The properties of a new table: every key that readers of versions 6, 8 and 9 ask for.
+
+| | 6 | 8 | 9 |
+|---|---|---|---|
+| merge mode | - | yes | yes |
+| strategy id, payload class | yes | yes | - |
+| ordering columns also as `precombine.field` | yes | yes | - |
+| initial version, several base formats | - | yes | yes |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.table.kinds import (
+    LAYOUT_OF_VERSION,
+    TableType,
+    typed_columns,
+)
+from drawstring.config.table.merging import (
+    COMMIT_TIME_STRATEGY,
+    EVENT_TIME_PAYLOAD,
+    EVENT_TIME_STRATEGY,
+    OVERWRITE_PAYLOAD,
+    MergeMode,
+    asked_mode,
+)
+from drawstring.config.table.new_index import check_index
+from drawstring.config.table.new_keys import KEY_PROPERTIES, key_properties
+from drawstring.config.table.properties import table_checksum
+from drawstring.config.table.virtual_keys import check_leaner_files
+
+_EXTRACTORS: Final = "org.apache.hudi.hive."
+_PAYLOAD_KEYS: Final = ("hoodie.compaction.payload.class", "hoodie.datasource.write.payload.class")
+CDC_MODE: Final = "hoodie.table.cdc.supplemental.logging.mode"
+_CONSUMED: Final = frozenset(
+    {
+        "hoodie.record.merge.mode",
+        "hoodie.record.merge.strategy.id",
+        "hoodie.table.checksum",
+        "hoodie.table.initial.version",
+        *KEY_PROPERTIES,
+        "hoodie.timeline.layout.version",
+        *_PAYLOAD_KEYS,
+    }
+)
+"""Keys of `extra` that went into other keys, or that nobody may set."""
+
+
+def new_table_properties(
+    *,
+    name: str,
+    table_type: TableType,
+    version: int,
+    record_key: Sequence[str],
+    partition_by: Sequence[str],
+    ordering: Sequence[str],
+    schema_json: str | None,
+    extra: Mapping[str, str],
+) -> dict[str, str]:
+    """Return the properties of a new table, checksum included.
+
+    Args:
+        name: of the table.
+        table_type: COPY_ON_WRITE or MERGE_ON_READ.
+        version: table version, 6, 8 or 9.
+        record_key, partition_by, ordering: column names, partition columns with their types where the
+            key generator is CUSTOM.
+        schema_json: Avro schema of the table without meta columns.
+        extra: further keys that a table stores (`options.table_scope` picks them out).
+
+    Raises:
+        InvalidError: a name or a combination that cannot be a table.
+        UnsupportedError: a version or a merge mode that drawstring does not write.
+    """
+    _check_name(name)
+    if not isinstance(version, int):
+        raise InvalidError(f"the version of a table is a number, not {version!r}: choose 6, 8 or 9")
+    if version not in LAYOUT_OF_VERSION:
+        raise UnsupportedError(f"cannot create a table of version {version}: choose 6, 8 or 9")
+    mode = _merge_mode(extra, bool(ordering))
+    check_index(extra, record_key)
+    keys = key_properties(tuple(record_key), tuple(partition_by), version, extra)
+    properties = _identity(name, TableType(table_type), version, extra)
+    properties |= _columns(tuple(record_key), tuple(ordering), version)
+    properties |= _merging(mode, version)
+    properties |= keys | _layout(len(partition_by), extra)
+    if schema_json:
+        properties["hoodie.table.create.schema"] = schema_json
+    properties |= {key: value for key, value in extra.items() if key not in _CONSUMED} | _change_logs(extra)
+    columns, _ = typed_columns(partition_by)
+    check_leaner_files(properties, record_key, columns, ordering)
+    properties["hoodie.table.checksum"] = str(table_checksum(name, extra.get("hoodie.database.name", "")))
+    return properties
+
+
+def _check_name(name: str) -> None:
+    if not name or name != name.strip() or "/" in name:
+        raise InvalidError(f"{name!r} cannot name a table: give a name without slashes and outer blanks")
+
+
+def _merge_mode(extra: Mapping[str, str], has_ordering: bool) -> MergeMode:
+    """Return the mode asked for by name or by payload class, else what the ordering implies."""
+    payloads = {extra[key] for key in _PAYLOAD_KEYS if extra.get(key)}
+    mode = asked_mode(extra.get("hoodie.record.merge.mode"), payloads.pop() if payloads else None)
+    if mode is MergeMode.EVENT_TIME_ORDERING and not has_ordering:
+        raise InvalidError("EVENT_TIME_ORDERING needs an ordering column: set hoodie.table.ordering.fields")
+    return mode or (MergeMode.EVENT_TIME_ORDERING if has_ordering else MergeMode.COMMIT_TIME_ORDERING)
+
+
+def _identity(name: str, table_type: TableType, version: int, extra: Mapping[str, str]) -> dict[str, str]:
+    properties = {
+        "hoodie.table.name": name,
+        "hoodie.table.type": table_type.value,
+        "hoodie.table.version": str(version),
+        "hoodie.timeline.layout.version": str(LAYOUT_OF_VERSION[version]),
+        "hoodie.table.format": "native",
+        "hoodie.table.base.file.format": "PARQUET",
+        "hoodie.table.timeline.timezone": "UTC",
+        "hoodie.timeline.path": "timeline",
+        "hoodie.timeline.history.path": "history",
+        "hoodie.archivelog.folder": "archived" if version == 6 else "history",
+        "hoodie.populate.meta.fields": "true",
+        "hoodie.partition.metafile.use.base.format": "false",
+        "hoodie.datasource.write.drop.partition.columns": "false",
+        "hoodie.table.cdc.enabled": "false",
+    }
+    if version >= 8:
+        properties["hoodie.table.initial.version"] = str(version)
+        properties["hoodie.table.multiple.base.file.formats.enable"] = "false"
+    return properties
+
+
+def _columns(record_key: tuple[str, ...], ordering: tuple[str, ...], version: int) -> dict[str, str]:
+    properties = {}
+    if record_key:
+        properties["hoodie.table.recordkey.fields"] = ",".join(record_key)
+    if ordering:
+        properties["hoodie.table.ordering.fields"] = ",".join(ordering)
+        if version < 9:
+            # Releases before 1.1 know the ordering column by this key only.
+            properties["hoodie.table.precombine.field"] = ",".join(ordering)
+    return properties
+
+
+def _merging(mode: MergeMode, version: int) -> dict[str, str]:
+    by_event_time = mode is MergeMode.EVENT_TIME_ORDERING
+    properties = {"hoodie.record.merge.mode": mode.value} if version >= 8 else {}
+    if version < 9:
+        properties["hoodie.compaction.payload.class"] = (
+            EVENT_TIME_PAYLOAD if by_event_time else OVERWRITE_PAYLOAD
+        )
+        properties["hoodie.record.merge.strategy.id"] = (
+            EVENT_TIME_STRATEGY if by_event_time else COMMIT_TIME_STRATEGY
+        )
+    return properties
+
+
+def _change_logs(extra: Mapping[str, str]) -> dict[str, str]:
+    is_on = extra.get("hoodie.table.cdc.enabled", "").lower() == "true"
+    mode = extra.get(CDC_MODE)
+    if mode and not is_on:
+        raise InvalidError(f"{CDC_MODE} needs hoodie.table.cdc.enabled=true: set it, or leave out the mode")
+    return {CDC_MODE: mode or "DATA_BEFORE_AFTER"} if is_on else {}
+
+
+def _layout(partition_columns: int, extra: Mapping[str, str]) -> dict[str, str]:
+    hive_style = extra.get("hoodie.datasource.write.hive_style_partitioning", "false").lower()
+    if partition_columns != 1:
+        extractor = "MultiPartKeysValueExtractor"
+    elif hive_style == "true":
+        extractor = "HiveStylePartitionValueExtractor"
+    else:
+        extractor = "SinglePartPartitionValueExtractor"
+    return {
+        "hoodie.table.partition_extractor_class": _EXTRACTORS + extractor,
+        "hoodie.datasource.write.hive_style_partitioning": hive_style,
+        "hoodie.datasource.write.partitionpath.urlencode": "false",
+    }

@@ -1,0 +1,150 @@
+"""What a key generator has to know beyond the columns: keys of Hudi's, typed.
+
+Tables store them with TIMESTAMP generators. Apache Hudi leaves them out with CUSTOM ones, and every write
+has to say them again; drawstring stores them there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.java_patterns import linear_pattern, split_by
+from drawstring.config.options.option import Kind, Option
+
+TIMEBASED: Final = "hoodie.keygen.timebased."
+BARE_SINGLE_KEY: Final = "hoodie.write.complex.keygen.new.encoding"
+SLASHED_DATES: Final = "hoodie.datasource.write.slash.separated.date.partitioning"
+
+_TYPE: Final = TIMEBASED + "timestamp.type"
+_UNIT: Final = TIMEBASED + "timestamp.scalar.time.unit"
+_INPUT: Final = TIMEBASED + "input.dateformat"
+_DELIMITER: Final = TIMEBASED + "input.dateformat.list.delimiter.regex"
+_INPUT_ZONE: Final = TIMEBASED + "input.timezone"
+_OUTPUT: Final = TIMEBASED + "output.dateformat"
+_OUTPUT_ZONE: Final = TIMEBASED + "output.timezone"
+_ZONE: Final = TIMEBASED + "timezone"
+
+
+class TimestampType(StrEnum):
+    """What the values of a partition column are."""
+
+    UNIX_TIMESTAMP = "UNIX_TIMESTAMP"
+    DATE_STRING = "DATE_STRING"
+    MIXED = "MIXED"
+    EPOCHMILLISECONDS = "EPOCHMILLISECONDS"
+    EPOCHMICROSECONDS = "EPOCHMICROSECONDS"
+    SCALAR = "SCALAR"
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the values are texts."""
+        return self in (TimestampType.DATE_STRING, TimestampType.MIXED)
+
+
+_UNITS: Final = ("NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS")
+_UNIT_OF_TYPE: Final = {
+    TimestampType.UNIX_TIMESTAMP: "SECONDS",
+    TimestampType.EPOCHMILLISECONDS: "MILLISECONDS",
+    TimestampType.EPOCHMICROSECONDS: "MICROSECONDS",
+}
+
+
+def _timebased(key: str, doc: str, choices: tuple[str, ...] = ()) -> Option:
+    old = key.replace("hoodie.keygen.", "hoodie.deltastreamer.keygen.")
+    return Option(key, doc, alternatives=(old,), choices=choices, stored_as=key)
+
+
+KEY_SETTINGS: Final[tuple[Option, ...]] = (
+    _timebased(_TYPE, "What the values of a timestamp-based partition column are.", tuple(TimestampType)),
+    _timebased(_UNIT, "Unit of `SCALAR` numbers; seconds when not given.", _UNITS),
+    _timebased(_INPUT, "Java date patterns that texts are in, a list."),
+    _timebased(_DELIMITER, "Regular expression between the patterns of that list; a comma when not given."),
+    _timebased(_INPUT_ZONE, "Time zone of texts that name none."),
+    _timebased(_OUTPUT, "Java date pattern of the partition path."),
+    _timebased(_OUTPUT_ZONE, "Time zone of the partition path."),
+    _timebased(_ZONE, "Time zone of both."),
+    Option(
+        SLASHED_DATES,
+        "Whether dates of the only partition column become yyyy/mm/dd folders.",
+        kind=Kind.FLAG,
+        stored_as=SLASHED_DATES,
+    ),
+    Option(
+        BARE_SINGLE_KEY,
+        "Whether the key of one column under a COMPLEX generator is its bare value; below version 9.",
+        kind=Kind.FLAG,
+        stored_as=BARE_SINGLE_KEY,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampSettings:
+    """How a timestamp-based partition column becomes a path.
+
+    Attributes:
+        kind: what the values are.
+        unit: of numbers, empty for texts.
+        inputs: date patterns of texts, in the order of trying.
+        output: date pattern of the path.
+        input_zone, output_zone: names of time zones, empty for none.
+    """
+
+    kind: TimestampType
+    unit: str
+    inputs: tuple[str, ...]
+    output: str
+    input_zone: str
+    output_zone: str
+
+
+def timestamp_settings(properties: Mapping[str, str]) -> TimestampSettings:
+    """Return the settings that properties say.
+
+    Raises:
+        InvalidError: one is missing, or makes no sense.
+        UnsupportedError: the delimiter needs what RE2 lacks.
+    """
+    kind = _kind(properties)
+    output = properties.get(_OUTPUT, "")
+    inputs = _patterns(properties) if kind.is_text else ()
+    if not output or (kind.is_text and not inputs):
+        missing = _INPUT if output else _OUTPUT
+        raise InvalidError(f"a timestamp-based partition column of type {kind} needs {missing}: set it")
+    zone = properties.get(_ZONE)
+    return TimestampSettings(
+        kind=kind,
+        unit="" if kind.is_text else _UNIT_OF_TYPE.get(kind) or _unit(properties),
+        inputs=inputs,
+        output=output,
+        input_zone=(properties.get(_INPUT_ZONE, "") if zone is None else zone).strip(),
+        output_zone=(properties.get(_OUTPUT_ZONE, "") if zone is None else zone).strip(),
+    )
+
+
+def _kind(properties: Mapping[str, str]) -> TimestampType:
+    text = properties.get(_TYPE, "")
+    if text not in tuple(TimestampType):
+        said = f"{_TYPE} is {text!r}" if text else f"a timestamp-based partition column needs {_TYPE}"
+        raise InvalidError(f"{said}: set it to one of {', '.join(TimestampType)}")
+    return TimestampType(text)
+
+
+def _unit(properties: Mapping[str, str]) -> str:
+    unit = properties.get(_UNIT, "SECONDS").upper()
+    if unit not in _UNITS:
+        raise InvalidError(f"{_UNIT} is {unit!r}: choose {', '.join(_UNITS)}")
+    return unit
+
+
+def _patterns(properties: Mapping[str, str]) -> tuple[str, ...]:
+    delimiter = properties.get(_DELIMITER) or ","
+    try:
+        parts = split_by(linear_pattern(delimiter), properties.get(_INPUT, ""))
+    except (InvalidError, UnsupportedError) as error:
+        raise type(error)(f"{_DELIMITER} is {delimiter[:100]!r}: {error.message}") from error
+    return tuple(part.strip() for part in parts if part.strip())

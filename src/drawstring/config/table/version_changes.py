@@ -1,0 +1,237 @@
+"""The properties of a table once it is of another version. Pure.
+
+    6 <-> 8 <-> 9, step by step, as the handlers of Hudi 1.2.0 change them:
+
+    6 -> 8   timeline folder, initial version, merge mode and strategy id by payload class, the names of
+             key generator and bootstrap index by class and by type
+    8 -> 9   a well-known payload class becomes merge mode, partial update mode and merge properties;
+             it stays on as the legacy payload class
+    9 -> 8   the other way round
+    8 -> 6   merge mode and strategy id go: a payload class says how records merge
+
+What a lower version has no words for is refused, see `obstacles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Final
+
+from drawstring.config.table.key_settings import BARE_SINGLE_KEY
+from drawstring.config.table.kinds import LAYOUT_OF_VERSION, TableType, class_of_type, type_name_of_class
+from drawstring.config.table.merging import (
+    COMMIT_TIME_STRATEGY,
+    EVENT_TIME_PAYLOAD,
+    EVENT_TIME_STRATEGY,
+    MERGE_PROPERTY_PREFIX,
+    MYSQL_SEQUENCE,
+    OVERWRITE_PAYLOAD,
+    PAYLOAD_PACKAGE,
+    PAYLOAD_STRATEGY,
+    STRATEGY_MODES,
+    MergeMode,
+    MergeRule,
+    payload_rule,
+)
+from drawstring.config.table.new_keys import CLASS_KEY, TYPE_KEY
+
+_VERSION: Final = "hoodie.table.version"
+_LAYOUT: Final = "hoodie.timeline.layout.version"
+_INITIAL: Final = "hoodie.table.initial.version"
+_MODE: Final = "hoodie.record.merge.mode"
+_STRATEGY: Final = "hoodie.record.merge.strategy.id"
+_PAYLOAD: Final = "hoodie.compaction.payload.class"
+_LEGACY_PAYLOAD: Final = "hoodie.table.legacy.payload.class"
+_PARTIAL_MODE: Final = "hoodie.table.partial.update.mode"
+_ORDERING: Final = "hoodie.table.ordering.fields"
+_PRECOMBINE: Final = "hoodie.table.precombine.field"
+_INDEX_CLASS: Final = "hoodie.bootstrap.index.class"
+_INDEX_TYPE: Final = "hoodie.bootstrap.index.type"
+_HFILE_INDEX: Final = "org.apache.hudi.common.bootstrap.index.hfile.HFileBootstrapIndex"
+_NO_INDEX: Final = "org.apache.hudi.common.bootstrap.index.NoOpBootstrapIndex"
+_EVENT_TIME_PAYLOADS: Final = (EVENT_TIME_PAYLOAD, f"{PAYLOAD_PACKAGE}EventTimeAvroPayload")
+_PLAIN_PAYLOADS: Final = ("", OVERWRITE_PAYLOAD, *_EVENT_TIME_PAYLOADS)
+_MYSQL_PAYLOAD: Final = "MySqlDebeziumAvroPayload"
+_STRATEGY_OF_MODE: Final[Mapping[str, str]] = {mode: strategy for strategy, mode in STRATEGY_MODES.items()}
+
+VERSIONS: Final = tuple(sorted(LAYOUT_OF_VERSION))
+"""The versions that a table can have, lowest first."""
+
+NEWEST_VERSION: Final = VERSIONS[-1]
+
+_Properties = dict[str, str]
+
+
+def properties_of_version(properties: Mapping[str, str], version: int) -> dict[str, str]:
+    """Return the properties that a table has once it is of another version.
+
+    Args:
+        properties: as they are.
+        version: 6, 8 or 9.
+    """
+    changed = dict(properties)
+    for step in _steps(int(properties[_VERSION]), version):
+        _STEPS[step](changed)
+        changed[_VERSION] = str(step[1])
+        changed[_LAYOUT] = str(LAYOUT_OF_VERSION[step[1]])
+    return changed
+
+
+def obstacles(properties: Mapping[str, str], version: int) -> list[str]:
+    """Say what of a table another version cannot hold, empty when it can hold all.
+
+    Args:
+        properties: of the table.
+        version: that it is to have.
+    """
+    steps = _steps(int(properties[_VERSION]), version)
+    found: list[str] = []
+    if (9, 8) in steps:
+        found += _without_legacy_payload(properties)
+    if (8, 6) in steps and not _payload_of(properties) and properties.get(_MODE) == MergeMode.CUSTOM:
+        found.append(
+            f"a merger of its own without a payload class ({_MODE}=CUSTOM), which version 6 asks for"
+        )
+    if (8, 9) in steps and properties.get(BARE_SINGLE_KEY, "").lower() == "true":
+        found.append(
+            f"keys without the name of their column ({BARE_SINGLE_KEY}), which version 9 writes with it"
+        )
+    return found
+
+
+def _steps(old: int, new: int) -> list[tuple[int, int]]:
+    """Return the neighbouring versions on the way from one to another."""
+    way = [version for version in VERSIONS if min(old, new) <= version <= max(old, new)]
+    if new < old:
+        way.reverse()
+    return list(pairwise(way))
+
+
+def _payload_of(properties: Mapping[str, str]) -> str:
+    return properties.get(_PAYLOAD) or properties.get(_LEGACY_PAYLOAD) or ""
+
+
+def _known(payload: str) -> MergeRule | None:
+    """Return the rule of a payload class that version 9 does without."""
+    return payload_rule(payload) if payload.startswith(PAYLOAD_PACKAGE) else None
+
+
+def _without_legacy_payload(properties: Mapping[str, str]) -> Iterator[str]:
+    """Yield how records merge in version 9 that no payload class says in version 8."""
+    rule = _known(properties.get(_LEGACY_PAYLOAD) or "")
+    implied = (
+        {} if rule is None else {MERGE_PROPERTY_PREFIX + key: value for key, value in rule.properties.items()}
+    )
+    partial = properties.get(_PARTIAL_MODE)
+    if (
+        partial
+        and partial.upper() != "NONE"
+        and (rule is None or rule.partial_update_mode != partial.upper())
+    ):
+        yield f"partial updates ({_PARTIAL_MODE}={partial}), for which version 8 takes a payload class"
+    more = [key for key in properties if key.startswith(MERGE_PROPERTY_PREFIX) and key not in implied]
+    if more:
+        yield f"merge properties ({', '.join(sorted(more))}), for which version 8 takes a payload class"
+
+
+def _six_to_eight(properties: _Properties) -> None:
+    properties[_INITIAL] = "6"
+    properties["hoodie.timeline.path"] = "timeline"
+    _say_merging_by_mode(properties)
+    name = properties.get(CLASS_KEY) or class_of_type(properties.get(TYPE_KEY, ""))
+    if name:
+        properties[CLASS_KEY] = name
+        properties[TYPE_KEY] = type_name_of_class(name)
+    if index := _bootstrap_index(properties):
+        properties[_INDEX_CLASS] = index
+        properties[_INDEX_TYPE] = "NO_OP" if index == _NO_INDEX else "HFILE"
+
+
+def _say_merging_by_mode(properties: _Properties) -> None:
+    payload = properties.get(_PAYLOAD) or EVENT_TIME_PAYLOAD
+    is_merge_on_read = properties.get("hoodie.table.type", "").upper() == TableType.MERGE_ON_READ
+    ordering = properties.get(_ORDERING) or properties.get(_PRECOMBINE)
+    if payload not in _PLAIN_PAYLOADS:
+        said = (payload, MergeMode.CUSTOM, PAYLOAD_STRATEGY)
+    elif payload == EVENT_TIME_PAYLOAD or (is_merge_on_read and ordering):
+        # Records of log files merge by the ordering columns in version 6, whatever the class is.
+        said = (EVENT_TIME_PAYLOAD, MergeMode.EVENT_TIME_ORDERING, EVENT_TIME_STRATEGY)
+    else:
+        said = (OVERWRITE_PAYLOAD, MergeMode.COMMIT_TIME_ORDERING, COMMIT_TIME_STRATEGY)
+    properties |= dict(zip((_PAYLOAD, _MODE, _STRATEGY), said, strict=True))
+
+
+def _eight_to_nine(properties: _Properties) -> None:
+    payload = properties.get(_PAYLOAD, "")
+    rule = _known(payload)
+    if properties.get(_MODE) != MergeMode.CUSTOM:
+        properties.pop(_STRATEGY, None)
+    if rule is not None:
+        _say_merging_without_payload(properties, rule, payload)
+    ordering = properties.get(_ORDERING) or properties.get(_PRECOMBINE)
+    if rule is not None and rule.ordering_fields:
+        ordering = ",".join(rule.ordering_fields)
+    properties.pop(_PRECOMBINE, None)
+    if ordering:
+        properties[_ORDERING] = ordering
+
+
+def _say_merging_without_payload(properties: _Properties, rule: MergeRule, payload: str) -> None:
+    if payload not in (OVERWRITE_PAYLOAD, EVENT_TIME_PAYLOAD):
+        properties |= {_MODE: rule.mode, _STRATEGY: _STRATEGY_OF_MODE[rule.mode]}
+    if rule.partial_update_mode:
+        properties[_PARTIAL_MODE] = rule.partial_update_mode
+    properties |= {MERGE_PROPERTY_PREFIX + key: value for key, value in rule.properties.items()}
+    properties[_LEGACY_PAYLOAD] = properties.pop(_PAYLOAD)
+
+
+def _nine_to_eight(properties: _Properties) -> None:
+    properties.pop(_PARTIAL_MODE, None)
+    if strategy := _STRATEGY_OF_MODE.get(properties.get(_MODE, "")):
+        properties[_STRATEGY] = strategy
+    payload = properties.get(_LEGACY_PAYLOAD, "")
+    rule = _known(payload)
+    if rule is not None:
+        properties[_PAYLOAD] = properties.pop(_LEGACY_PAYLOAD)
+        if payload not in _PLAIN_PAYLOADS:
+            properties |= {_STRATEGY: PAYLOAD_STRATEGY, _MODE: MergeMode.CUSTOM}
+        for key in rule.properties:
+            properties.pop(MERGE_PROPERTY_PREFIX + key, None)
+    ordering = properties.pop(_ORDERING, None)
+    if payload.endswith(_MYSQL_PAYLOAD):
+        ordering = MYSQL_SEQUENCE
+    if ordering:
+        properties[_PRECOMBINE] = ordering
+
+
+def _eight_to_six(properties: _Properties) -> None:
+    mode = properties.pop(_MODE, None)
+    properties.pop(_STRATEGY, None)
+    if not properties.get(_PAYLOAD):
+        by_event_time = mode == MergeMode.EVENT_TIME_ORDERING
+        properties[_PAYLOAD] = EVENT_TIME_PAYLOAD if by_event_time else OVERWRITE_PAYLOAD
+    name = class_of_type(properties.get(TYPE_KEY, "")) or properties.get(CLASS_KEY)
+    if name:
+        properties[CLASS_KEY] = name
+    if index := _bootstrap_index(properties):
+        properties[_INDEX_CLASS] = index
+    properties.pop(_INDEX_TYPE, None)
+
+
+def _bootstrap_index(properties: Mapping[str, str]) -> str | None:
+    """Return the class of the bootstrap index, None for a table that names none."""
+    if not (properties.get(_INDEX_CLASS) or properties.get(_INDEX_TYPE)):
+        return None
+    if properties.get("hoodie.bootstrap.index.enable", "true").lower() != "true":
+        return _NO_INDEX
+    kind = properties.get(_INDEX_TYPE, "").upper()
+    return _NO_INDEX if kind == "NO_OP" else properties.get(_INDEX_CLASS) or _HFILE_INDEX
+
+
+_STEPS: Final[Mapping[tuple[int, int], Callable[[_Properties], None]]] = {
+    (6, 8): _six_to_eight,
+    (8, 9): _eight_to_nine,
+    (9, 8): _nine_to_eight,
+    (8, 6): _eight_to_six,
+}

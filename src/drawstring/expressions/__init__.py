@@ -1,0 +1,1 @@
+"""Row expressions: SQL conditions and values as Arrow expressions."""

@@ -1,0 +1,171 @@
+"""Functions of SQL as Arrow expressions, with Spark's meaning: null in, null out, except where said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import expressions as sql
+
+from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.base.java_patterns import linear_pattern
+from drawstring.expressions.comparisons import remainder
+
+
+class Translator(Protocol):
+    """Turns the parts of a function call into expressions."""
+
+    def of(self, node: Any) -> pc.Expression:
+        """Translate a condition or a value."""
+        ...
+
+    def value(self, node: Any, kind: pa.DataType | None) -> pc.Expression:
+        """Translate a value; a literal takes a type."""
+        ...
+
+    def column_type(self, node: Any) -> pa.DataType | None:
+        """Return the type of a column that the node is, None for anything else."""
+        ...
+
+    def plain_value(self, node: Any) -> Any:
+        """Return the value of a literal; anything else is refused."""
+        ...
+
+    def type_of(self, expression: pc.Expression) -> pa.DataType:
+        """Return the type of an expression's values."""
+        ...
+
+
+FunctionTranslator = Callable[[Translator, Any, "pa.DataType | None"], pc.Expression]
+
+
+def _coalesce(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
+    parts = [node.this, *node.expressions]
+    kind = kind or _first_type(translator, parts)
+    return pc.coalesce(*(translator.value(part, kind) for part in parts))
+
+
+def _case(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
+    """CASE, with or without a value to compare; IF has the same parts."""
+    whens = node.args["ifs"] if isinstance(node, sql.Case) else [node]
+    last = node.args.get("default" if isinstance(node, sql.Case) else "false")
+    results = [when.args["true"] for when in whens] + ([last] if last is not None else [])
+    kind = kind or _first_type(translator, results)
+    result = pc.scalar(pa.scalar(None, kind)) if last is None else translator.value(last, kind)
+    for when in reversed(whens):
+        test = (
+            when.this if node is when or node.this is None else sql.EQ(this=node.this, expression=when.this)
+        )
+        holds = pc.coalesce(translator.of(test), pc.scalar(False))
+        result = pc.if_else(holds, translator.value(when.args["true"], kind), result)
+    return result
+
+
+def _nullif(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
+    kind = translator.column_type(node.this) or kind
+    same = pc.coalesce(translator.of(sql.EQ(this=node.this, expression=node.expression)), pc.scalar(False))
+    return pc.if_else(same, pc.scalar(pa.scalar(None, kind)), translator.value(node.this, kind))
+
+
+def _concat(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
+    parts = node.expressions if isinstance(node, sql.Concat) else [node.this, node.expression]
+    texts = [translator.value(part, pa.string()).cast(pa.string()) for part in parts]
+    return pc.binary_join_element_wise(*texts, pc.scalar(""))
+
+
+def _cast(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
+    target = CASTS.get(node.to.this)
+    if target is None and node.to.this is sql.DataType.Type.DECIMAL:
+        digits = [int(each.name) for each in node.to.expressions] or [10, 0]
+        target = pa.decimal128(*digits) if len(digits) > 1 else pa.decimal128(digits[0], 0)
+    if target is None:
+        raise InvalidError(f"no value can be cast to {node.to.sql(dialect='spark')} here")
+    return translator.value(node.this, None).cast(target)
+
+
+def _remainder(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
+    nothing = pc.scalar(pa.scalar(None, pa.int64()))
+    left, right = (
+        nothing if isinstance(each, sql.Null) else translator.of(each)
+        for each in (node.this, node.expression)
+    )
+    for found in (translator.type_of(left), translator.type_of(right)):
+        if not pa.types.is_integer(found):
+            raise InvalidError(f"the SQL has a remainder (%) of {found}: only whole numbers have one here")
+    return remainder(left, right)
+
+
+def _matches(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
+    """RLIKE, as Java reads it; RE2 does the work."""
+    pattern = translator.plain_value(node.expression)
+    if not isinstance(pattern, str):
+        raise InvalidError(f"the SQL has rlike with {pattern!r}, which is no regular expression")
+    try:
+        expression = linear_pattern(pattern)
+    except DrawstringError as error:
+        raise InvalidError(f"the SQL has the regular expression {pattern!r}: {error.message}") from error
+    return pc.match_substring_regex(translator.value(node.this, pa.string()), expression)
+
+
+def _of_text(function: Callable[[pc.Expression], pc.Expression]) -> FunctionTranslator:
+    return lambda translator, node, kind: function(translator.value(node.this, pa.string()))
+
+
+def _of_number(function: Callable[[pc.Expression], pc.Expression]) -> FunctionTranslator:
+    return lambda translator, node, kind: function(translator.value(node.this, kind))
+
+
+def _first_type(translator: Translator, nodes: list[Any]) -> pa.DataType | None:
+    return next((kind for node in nodes if (kind := translator.column_type(node)) is not None), None)
+
+
+CASTS: Final[dict[Any, pa.DataType]] = {
+    sql.DataType.Type.DATE: pa.date32(),
+    sql.DataType.Type.TIMESTAMP: pa.timestamp("us", "UTC"),
+    sql.DataType.Type.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
+    sql.DataType.Type.TIMESTAMPLTZ: pa.timestamp("us", "UTC"),
+    sql.DataType.Type.TIMESTAMPNTZ: pa.timestamp("us"),
+    sql.DataType.Type.BOOLEAN: pa.bool_(),
+    sql.DataType.Type.INT: pa.int32(),
+    sql.DataType.Type.BIGINT: pa.int64(),
+    sql.DataType.Type.FLOAT: pa.float32(),
+    sql.DataType.Type.DOUBLE: pa.float64(),
+    sql.DataType.Type.TEXT: pa.string(),
+    sql.DataType.Type.VARCHAR: pa.string(),
+}
+
+FUNCTIONS: Final[dict[type[Any], FunctionTranslator]] = {
+    sql.Coalesce: _coalesce,
+    sql.Case: _case,
+    sql.If: _case,
+    sql.Nullif: _nullif,
+    sql.Concat: _concat,
+    sql.DPipe: _concat,
+    sql.Cast: _cast,
+    sql.TryCast: _cast,
+    sql.Upper: _of_text(pc.utf8_upper),
+    sql.Lower: _of_text(pc.utf8_lower),
+    sql.Trim: _of_text(lambda text: pc.utf8_trim(text, " ")),
+    sql.Length: _of_text(pc.utf8_length),
+    sql.Abs: _of_number(pc.abs_checked),
+    sql.Neg: _of_number(pc.negate_checked),
+    sql.Mod: _remainder,
+    sql.RegexpLike: _matches,
+}
+"""By kind of node: what it becomes."""
+
+KNOWN: Final[dict[type[Any], frozenset[str]]] = {
+    sql.Coalesce: frozenset({"this", "expressions", "is_nvl"}),
+    sql.Case: frozenset({"this", "ifs", "default"}),
+    sql.If: frozenset({"this", "true", "false"}),
+    sql.Concat: frozenset({"expressions", "safe", "coalesce"}),
+    sql.DPipe: frozenset({"this", "expression", "safe"}),
+    sql.Trim: frozenset({"this"}),
+    sql.Length: frozenset({"this"}),
+    sql.Cast: frozenset({"this", "to"}),
+    sql.TryCast: frozenset({"this", "to", "safe"}),
+    sql.DataType: frozenset({"this", "expressions", "nested"}),
+}
+"""What the parser may say about each; `sql_condition` refuses the rest."""

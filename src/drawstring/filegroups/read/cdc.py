@@ -1,0 +1,299 @@
+"""What one write changed in one file group: operation, and images of each record before and after.
+
+    change log with both images   they are taken as they are
+    change log with keys, or      the missing images are looked up by key
+    keys and before images        in the slice before the write and the slice after it
+    no change log                 the two slices are compared:
+        in the slice after, written by the commit    insert, or update if its key was there before
+        in the slice before, its key not after       delete
+
+Of a write to log files only its own keys are compared and looked up (`LogHistory`).
+
+A write that replaces a file group leaves no slice after, one that begins a file group had none before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as pt
+
+from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError, MissingFileError
+from drawstring.filegroups.read.json_images import COMPACT, SPACED, json_images, json_values
+from drawstring.filegroups.read.log_history import LogHistory
+from drawstring.filegroups.read.slice_reader import read_slice
+from drawstring.filegroups.read.tasks import ReadTask
+from drawstring.formats.avro.blocks import decode_datums
+from drawstring.formats.log_inline import BlockType, read_content, scan_blocks
+from drawstring.merge.versions import flat
+from drawstring.model.files import LogFile
+from drawstring.schema.meta import COMMIT_TIME, RECORD_KEY
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import Storage, StorageSpec
+from drawstring.timeline.change_detection import since
+
+CHANGE_SCHEMA: Final = pa.schema([(name, pa.string()) for name in ("op", "ts_ms", "before", "after")])
+"""Columns of change queries: `i`, `u` or `d`; requested time of the commit; the images as JSON."""
+
+INSERT, UPDATE, DELETE = "i", "u", "d"
+_OPERATIONS: Final = pa.array([INSERT, UPDATE, DELETE])
+_FORMS: Final = frozenset(
+    {
+        frozenset({"op", "record_key"}),
+        frozenset({"op", "record_key", "before"}),
+        frozenset({"op", "ts_ms", "before", "after"}),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTask:
+    """One write to one file group.
+
+    Attributes:
+        storage: opens the table.
+        instant: requested time of the write.
+        before: reads the slice before it, all columns; None when there was none, or it is not needed.
+        after: reads the slice after it, all columns; None when there is none, or it is not needed.
+        logs: change logs of the write.
+        slice_of_logs: partition, file id and base instant of the slice, when it wrote to its log files only.
+        history: the records around it, then.
+        operations: which changes are wanted; None for all.
+        look: digest of the timeline when the slices were found, as of `ReadTask`.
+    """
+
+    storage: StorageSpec
+    instant: str
+    before: ReadTask | None
+    after: ReadTask | None
+    logs: tuple[LogFile, ...] = ()
+    slice_of_logs: tuple[str, str, str] | None = None
+    history: LogHistory | None = None
+    operations: tuple[str, ...] | None = None
+    look: str | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the files that are read."""
+        slices = [task.file_slice.size_bytes for task in (self.before, self.after) if task is not None]
+        return sum(slices) + sum(log.status.size_bytes for log in self.logs)
+
+
+def read_task(task: ReadTask | ChangeTask) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task of any query.
+
+    Raises:
+        CorruptTableError: a file is lost or damaged.
+        OutrunError: a file was deleted since the task was planned.
+    """
+    with since(task.storage, task.look):
+        yield from read_changes(task) if isinstance(task, ChangeTask) else read_slice(task)
+
+
+def task_bytes(task: ReadTask | ChangeTask) -> int:
+    """Return the bytes of the files that a task of any query reads."""
+    return task.size_bytes if isinstance(task, ChangeTask) else task.file_slice.size_bytes
+
+
+def read_changes(task: ChangeTask) -> Iterator[pa.RecordBatch]:
+    """Yield what a write changed in a file group, with the columns of `CHANGE_SCHEMA`.
+
+    Raises:
+        CorruptTableError: a file is missing or damaged.
+        UnsupportedError: a file of a kind that this release cannot read.
+    """
+    try:
+        for changes in _changes_of(task):
+            if task.operations is None:
+                yield changes
+                continue
+            wanted = pa.array(task.operations)
+            if (kept := changes.filter(pc.is_in(changes.column("op"), value_set=wanted))).num_rows:
+                yield kept
+    except DrawstringError as error:
+        raise error.at(table=task.storage.uri, instant=task.instant) from error.__cause__
+
+
+def _changes_of(task: ChangeTask) -> Iterator[pa.RecordBatch]:
+    if task.logs:
+        return _logged(task)
+    if task.history is not None:
+        return _around_logs(task, task.history)
+    if task.after is None:
+        return _all_of(task, task.before, DELETE)
+    if task.before is None:
+        return _all_of(task, task.after, INSERT)
+    return _compared(task, task.before, task.after)
+
+
+def _all_of(task: ChangeTask, rows: ReadTask | None, operation: str) -> Iterator[pa.RecordBatch]:
+    if rows is None:
+        return
+    for batch in read_slice(rows):
+        images, nothing = json_images(batch, COMPACT), pa.nulls(batch.num_rows, pa.string())
+        is_insert = operation == INSERT
+        yield _changes(
+            task,
+            pa.repeat(operation, batch.num_rows),
+            nothing if is_insert else images,
+            images if is_insert else nothing,
+        )
+
+
+def _compared(task: ChangeTask, before: ReadTask, after: ReadTask) -> Iterator[pa.RecordBatch]:
+    """Compare two slices: the rows of the write and all keys of both are held in memory."""
+    written = _table(replace(after, where=pc.field(COMMIT_TIME) == task.instant))
+    old, new = _keys(before), _keys(after)
+    gone = old.filter(pc.invert(pc.is_in(old, value_set=new)))
+    touched = _lookup(before, pa.concat_arrays([flat(written.column(RECORD_KEY)), gone]))
+    return _told(task, written, gone, touched)
+
+
+def _around_logs(task: ChangeTask, history: LogHistory) -> Iterator[pa.RecordBatch]:
+    """Compare the records that a write to log files touched."""
+    before, after = _touched(task, history)
+    gone = before.keys.filter(pc.invert(pc.is_in(before.keys, value_set=flat(after.column(RECORD_KEY)))))
+    written = after.filter(pc.equal(after.column(COMMIT_TIME), task.instant))
+    return _told(task, written, gone, before)
+
+
+def _touched(task: ChangeTask, history: LogHistory) -> tuple[_Images, pa.Table]:
+    """Return the images of the records that a write touched before it, and the records after it."""
+    before, after = history.around(task.instant, task.before, task.after)
+    nothing = pa.array([], pa.string())
+    assert after is not None
+    return _Images(nothing, nothing) if before is None else _images(before), after
+
+
+def _told(task: ChangeTask, written: pa.Table, gone: pa.Array, before: _Images) -> Iterator[pa.RecordBatch]:
+    """Yield the changes that records written and keys deleted come to."""
+    if len(gone):
+        nothing = pa.nulls(len(gone), pa.string())
+        yield _changes(task, pa.repeat(DELETE, len(gone)), before.images(gone), nothing)
+    if written.num_rows:
+        images = before.images(flat(written.column(RECORD_KEY)))
+        operations = pc.if_else(images.is_valid(), UPDATE, INSERT)
+        yield _changes(task, operations, images, json_images(written, COMPACT))
+
+
+def _logged(task: ChangeTask) -> Iterator[pa.RecordBatch]:
+    storage = open_spec(task.storage)
+    around = None if task.history is None else _images_around(task, task.history)
+    for log in task.logs:
+        for rows in _log_rows(storage, log):
+            yield from _with_images(task, rows, around)
+
+
+def _images_around(task: ChangeTask, history: LogHistory) -> tuple[_Images, _Images]:
+    before, after = _touched(task, history)
+    return before, _images(after)
+
+
+def _with_images(
+    task: ChangeTask, rows: pa.RecordBatch, around: tuple[_Images, _Images] | None
+) -> Iterator[pa.RecordBatch]:
+    """Turn the rows of a change log into changes, looking up the images that it lacks."""
+    known_before, known_after = (None, None) if around is None else around
+    names, operations = rows.schema.names, rows.column("op")
+    if "after" in names:
+        before, after = (json_values(rows.column(name), SPACED) for name in ("before", "after"))
+    else:
+        keys = rows.column("record_key")
+        new_keys = keys.filter(pc.not_equal(operations, DELETE))
+        after = _known(task, known_after or task.after, new_keys).images(keys)
+        after = pc.if_else(pc.equal(operations, DELETE), pa.scalar(None, pa.string()), after)
+        if "before" in names:
+            before = json_values(rows.column("before"), SPACED)
+        else:
+            old_keys = keys.filter(pc.not_equal(operations, INSERT))
+            before = _known(task, known_before or task.before, old_keys).images(keys)
+            before = pc.if_else(pc.equal(operations, INSERT), pa.scalar(None, pa.string()), before)
+    yield _changes(task, operations, before, after)
+
+
+@dataclass(frozen=True, slots=True)
+class _Images:
+    """JSON images of some records of a slice, by key."""
+
+    keys: pa.Array
+    texts: pa.Array
+
+    def images(self, keys: pa.Array) -> pa.Array:
+        """Return the image of each key, null for those that are not there."""
+        return self.texts.take(pc.index_in(keys, value_set=self.keys))
+
+
+def _known(task: ChangeTask, rows: _Images | ReadTask | None, keys: pa.Array) -> _Images:
+    """Look up records that a change log names, all of which must be there."""
+    if isinstance(rows, _Images):
+        found = rows
+    else:
+        found = _Images(keys.slice(0, 0), keys.slice(0, 0)) if rows is None else _lookup(rows, keys)
+    if pc.any(pc.invert(pc.is_in(keys, value_set=found.keys))).as_py():
+        raise CorruptTableError(
+            "a change log names records that the file slices around it do not have",
+            path=task.logs[0].status.path,
+        )
+    return found
+
+
+def _lookup(rows: ReadTask, keys: pa.Array) -> _Images:
+    """Return the images of the records with some keys."""
+    if not len(keys):
+        return _Images(keys, keys)
+    among = pc.field(RECORD_KEY).isin(keys)
+    return _images(_table(replace(rows, where=among)))
+
+
+def _images(rows: pa.Table) -> _Images:
+    return _Images(flat(rows.column(RECORD_KEY)), json_images(rows, COMPACT))
+
+
+def _keys(rows: ReadTask) -> pa.Array:
+    return flat(_table(replace(rows, columns=(RECORD_KEY,))).column(RECORD_KEY))
+
+
+def _table(rows: ReadTask) -> pa.Table:
+    return pa.Table.from_batches(read_slice(rows), rows.output_schema)
+
+
+def _changes(task: ChangeTask, operations: pa.Array, before: pa.Array, after: pa.Array) -> pa.RecordBatch:
+    times = pa.repeat(task.instant, len(operations))
+    return pa.RecordBatch.from_arrays([operations, times, before, after], schema=CHANGE_SCHEMA)
+
+
+def _log_rows(storage: Storage, log: LogFile) -> Iterator[pa.RecordBatch]:
+    path = log.status.path
+    try:
+        with storage.open(path) as file:
+            if file.size() < max(log.status.size_bytes, 1):
+                raise CorruptTableError("a change log is cut off: restore it from a backup")
+            for block in scan_blocks(file, file.size()):
+                if block.kind is BlockType.CORRUPT or block.schema_json is None:
+                    raise CorruptTableError(
+                        f"a change log is cut off or damaged at byte {block.offset}: restore it from a backup"
+                    )
+                batches = decode_datums(read_content(file, block), block.schema_json)
+                yield from (_checked(batch) for batch in batches)
+    except FileNotFoundError:
+        raise MissingFileError(f"A change log that a commit names is missing: {REPAIR}.", path=path) from None
+    except DrawstringError as error:
+        raise error.at(path=path) from error.__cause__
+
+
+def _checked(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Check that the records of a change log have one of the three forms."""
+    kinds = {field.name: field.type for field in rows.schema}
+    texts = all(pt.is_string(kinds[name]) for name in ("op", "record_key") if name in kinds)
+    images = all(pt.is_struct(kinds[name]) for name in ("before", "after") if name in kinds)
+    if frozenset(kinds) not in _FORMS or not texts or not images:
+        raise CorruptTableError(
+            f"a change log has columns {', '.join(kinds)}, none of its forms: restore it from a backup"
+        )
+    if not pc.all(pc.is_in(rows.column("op"), value_set=_OPERATIONS)).as_py():
+        raise CorruptTableError("a change log names an unknown operation: restore it from a backup")
+    return rows

@@ -1,0 +1,65 @@
+"""Reading the record keys of a file slice, and nothing else, for indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.read.log_records import record_keys
+from drawstring.filegroups.read.slice_reader import SliceMerge, read_slice
+from drawstring.filegroups.read.tasks import InstantRange, ReadTask
+from drawstring.model.files import FileSlice
+from drawstring.schema.meta import RECORD_KEY
+from drawstring.storage.protocol import StorageSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ReadKeys:
+    """Yields record key, partition path, file id of every record of a slice, and whether it is deleted.
+
+    Deleted are those keys that the slice's log files say so of; a base file has none.
+
+    Attributes:
+        storage: opens the table.
+        config: the table.
+        schema: the table's columns with meta columns.
+        instants: which log blocks count.
+        output: names of the four columns and their types, then those of `more`.
+        more: further columns of the table to yield; null for keys that are deleted.
+    """
+
+    storage: StorageSpec
+    config: TableConfig
+    schema: pa.Schema
+    instants: InstantRange
+    output: pa.Schema
+    more: tuple[str, ...] = ()
+
+    def __call__(self, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
+        """Read one slice."""
+        config = self.config
+        known_by = (RECORD_KEY,) if config.populate_meta_fields else config.record_key_fields
+        columns = tuple(dict.fromkeys((*known_by, *self.more)))
+        task = ReadTask(self.storage, config, file_slice, self.schema, columns, instants=self.instants)
+        if not file_slice.logs:
+            yield from (self._located(file_slice, each) for each in read_slice(task))
+            return
+        merge = SliceMerge(task)
+        yield from (self._located(file_slice, each) for each in merge.batches())
+        keys = merge.deleted_keys()
+        gone = [pa.nulls(len(keys), self.schema.field(name).type) for name in self.more]
+        yield self._placed(file_slice, keys, gone, is_deleted=True)
+
+    def _located(self, file_slice: FileSlice, rows: pa.RecordBatch) -> pa.RecordBatch:
+        more = [rows.column(name) for name in self.more]
+        return self._placed(file_slice, record_keys(rows, self.config), more)
+
+    def _placed(
+        self, file_slice: FileSlice, keys: pa.Array, more: list[pa.Array], *, is_deleted: bool = False
+    ) -> pa.RecordBatch:
+        constants = (file_slice.partition, file_slice.file_id, is_deleted)
+        columns = [keys, *(pa.repeat(value, len(keys)) for value in constants), *more]
+        return pa.RecordBatch.from_arrays(columns, schema=self.output)

@@ -1,0 +1,396 @@
+"""The log side of a slice: what its log files say about each key, merged among themselves.
+
+blocks in merge order ── read the columns needed ──> rows, oldest first ── winners ──> one a key
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.bounds import BATCH_ROWS
+from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError, MissingFileError
+from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.read.deletions import block_deletes_always_win, row_deletes
+from drawstring.filegroups.read.log_blocks import PlacedBlock, blocks_to_merge, torn_blocks
+from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.formats.avro.blocks import iter_datums
+from drawstring.formats.hfile import HFileReader, read_hfile_records
+from drawstring.formats.log_inline import BlockType, LogBlock, decode_deletes, read_content, scan_blocks
+from drawstring.formats.parquet import read_parquet_part
+from drawstring.keygen.keys import KeyGenerator
+from drawstring.merge.choose import merger_of
+from drawstring.merge.order import Array, number_keys, repeated_deletes, wins_over
+from drawstring.merge.versions import Merger, Versions, flat, ordering_fields, ordering_of
+from drawstring.model.files import FileSlice, LogFile
+from drawstring.schema.evolve import conform
+from drawstring.schema.history import SchemaHistory
+from drawstring.schema.meta import RECORD_KEY
+from drawstring.storage.protocol import Storage
+
+KEY_COLUMN = RECORD_KEY
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecords:
+    """The surviving log record of each key.
+
+    Attributes:
+        versions: one for each key.
+        merger: what merged them, and lays them over the base records.
+        partial_keys: the keys that blocks with some of the columns touch, maybe repeated; None without
+            such blocks.
+    """
+
+    versions: Versions
+    merger: Merger
+    partial_keys: pa.Array | None
+
+    def rows(self, alive: Array, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield some of the records.
+
+        Args:
+            alive: for each, whether it is wanted.
+            names: which columns.
+        """
+        rows = self.versions.rows.select(names).filter(pa.array(alive))
+        yield from rows.to_batches(max_chunksize=BATCH_ROWS)
+
+    def beats(self, base_ordering: Sequence[pa.Array], numbers: Array) -> Array:
+        """Tell whether log records win over base records of the same keys, whole.
+
+        Args:
+            base_ordering: what the base records are ordered by.
+            numbers: the row here that goes with each.
+        """
+        if not self.versions.ordering:
+            return np.ones(len(numbers), dtype=bool)
+        taken = pa.array(numbers)
+        newer = [column.take(taken) for column in self.versions.ordering]
+        return np.asarray(wins_over(newer, base_ordering) | self.versions.is_commit_delete[numbers])
+
+
+@dataclass(frozen=True, slots=True)
+class LogReading:
+    """How to read log files.
+
+    Attributes:
+        storage: the table's files.
+        config: the table.
+        schema: columns to read, all nullable: those asked for, key, ordering and delete columns.
+        instants: which blocks count.
+        history: versions of the schema, for a table that evolved it on read.
+        keys: the only record keys wanted; None for all.
+    """
+
+    storage: Storage
+    config: TableConfig
+    schema: pa.Schema
+    instants: InstantRange
+    history: SchemaHistory | None = None
+    keys: pa.Array | None = None
+
+    @property
+    def ordering_fields(self) -> tuple[str, ...]:
+        """The columns that decide which version wins; none for commit-time ordering."""
+        return tuple(name for name in ordering_fields(self.config) if name in self.schema.names)
+
+
+def read_log_records(reading: LogReading, file_slice: FileSlice) -> LogRecords:
+    """Read and merge the log files of a slice.
+
+    Raises:
+        CorruptTableError: a log file is missing or a whole block in it is damaged.
+        UnsupportedError: a block that this release cannot read.
+    """
+    with open_logs(reading, file_slice) as logs:
+        blocks = logs.blocks_to_merge(reading.instants)
+        pieces = [_of_keys(logs.read(each), reading.keys) for each in blocks]
+    return merged_records(reading, pieces)
+
+
+def _of_keys(piece: LogPiece, keys: pa.Array | None) -> LogPiece:
+    if keys is None:
+        return piece
+    return piece.take(np.flatnonzero(pc.is_in(piece.keys, value_set=keys).to_numpy()))
+
+
+def merged_records(
+    reading: LogReading, pieces: Sequence[LogPiece], among: Sequence[LogPiece] | None = None
+) -> LogRecords:
+    """Merge the records of blocks.
+
+    Args:
+        reading: how they were read.
+        pieces: the records, in the order of merging.
+        among: the blocks that say how to merge, where `pieces` are only some of their records.
+    """
+    rows = pa.concat_tables([piece.rows for piece in pieces] or [reading.schema.empty_table()])
+    keys = flat(pa.chunked_array([key for piece in pieces for key in piece.keys.chunks], pa.string()))
+    codes, distinct = number_keys(keys)
+    is_commit_delete = _joined([piece.is_commit_delete for piece in pieces])
+    is_of_block = _joined([np.full(piece.rows.num_rows, piece.is_delete_block) for piece in pieces])
+    versions = Versions(
+        rows,
+        keys,
+        ordering_of(rows, reading.config),
+        _joined([piece.is_delete for piece in pieces]),
+        is_commit_delete | repeated_deletes(codes, is_of_block, is_commit_delete),
+        _silent(pieces),
+    )
+    among = pieces if among is None else among
+    schemas = [piece.schema_json for piece in among if piece.schema_json]
+    merger = merger_of(
+        reading.config,
+        is_partial=any(piece.is_partial for piece in among),
+        schema_json=schemas[-1] if schemas else None,
+    )
+    partial_keys = [key for piece in pieces if piece.is_partial for key in piece.keys.chunks]
+    merged = merger.merge(versions, codes, distinct)
+    return LogRecords(merged, merger, pa.concat_arrays(partial_keys) if partial_keys else None)
+
+
+def _silent(pieces: Sequence[LogPiece]) -> dict[str, Array]:
+    """Return which rows say nothing about columns that only some blocks have."""
+    names = {name for piece in pieces for name in piece.silent}
+    return {
+        name: _joined([np.full(piece.rows.num_rows, name in piece.silent) for piece in pieces])
+        for name in sorted(names)
+    }
+
+
+def record_keys(rows: pa.Table | pa.RecordBatch, config: TableConfig) -> pa.ChunkedArray | pa.Array:
+    """Return the record keys of rows: the meta column, or made from the key columns."""
+    if config.populate_meta_fields:
+        return rows.column(KEY_COLUMN)
+    generator = KeyGenerator(config)
+    if isinstance(rows, pa.RecordBatch):
+        return generator.record_keys(rows)
+    return pa.chunked_array([generator.record_keys(batch) for batch in rows.to_batches()], pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class LogPiece:
+    """The records of one block.
+
+    Attributes:
+        silent: columns that a partial block does not have.
+        schema_json: Avro schema of a data block.
+    """
+
+    rows: pa.Table
+    keys: pa.ChunkedArray
+    is_delete: Array
+    is_commit_delete: Array
+    is_delete_block: bool = False
+    is_partial: bool = False
+    silent: frozenset[str] = frozenset()
+    schema_json: str | None = None
+
+    def take(self, numbers: Array) -> LogPiece:
+        """Return some of the records, by number of the row."""
+        taken = pa.array(numbers)
+        return replace(
+            self,
+            rows=self.rows.take(taken),
+            keys=self.keys.take(taken),
+            is_delete=self.is_delete[numbers],
+            is_commit_delete=self.is_commit_delete[numbers],
+        )
+
+
+def _joined(parts: list[Array]) -> Array:
+    return np.concatenate([np.zeros(0, dtype=bool), *parts])
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLogs:
+    """The open log files of a slice.
+
+    Attributes:
+        placed: all their blocks, file by file.
+    """
+
+    reading: LogReading
+    placed: Sequence[PlacedBlock]
+    files: Mapping[LogFile, pa.NativeFile]
+
+    def blocks_to_merge(self, instants: InstantRange) -> list[PlacedBlock]:
+        """Return the blocks that count, in the order of merging."""
+        return blocks_to_merge(self.placed, instants)
+
+    def read(self, placed: PlacedBlock) -> LogPiece:
+        """Read the records of a block."""
+        with about_log(placed.file, placed.instant):
+            return _piece(self.reading, placed, self.files[placed.file])
+
+    def rows(self, placed: PlacedBlock) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a data block, batch by batch."""
+        with about_log(placed.file, placed.instant):
+            for batch in _stored_rows(self.reading, placed, self.files[placed.file]):
+                yield conform(batch, self.reading.schema)
+
+
+@contextmanager
+def open_logs(reading: LogReading, file_slice: FileSlice) -> Iterator[OpenLogs]:
+    """Open the log files of a slice and find their blocks.
+
+    Raises:
+        CorruptTableError: a log file is missing or a whole block in it is damaged.
+    """
+    with ExitStack() as files:
+        opened = {log: files.enter_context(open_log(reading.storage, log)) for log in file_slice.logs}
+        placed = [PlacedBlock(log, block) for log, file in opened.items() for block in scan_log(log, file)]
+        _check_whole(reading, placed)
+        yield OpenLogs(reading, placed, opened)
+
+
+def _check_whole(reading: LogReading, placed: Sequence[PlacedBlock]) -> None:
+    """Refuse log files that lost records of committed writes.
+
+    In layout 1 the blocks of a write that died stand in the slice's log files until the next write
+    takes them back; in layout 2 a visible file is whole, for its one write was committed.
+
+    Raises:
+        CorruptTableError: a torn stretch that no dead write explains.
+    """
+    torn = torn_blocks(placed)
+    if torn and not (reading.config.layout == 1 and reading.instants.is_written):
+        raise CorruptTableError(
+            f"a log file of a committed write is cut off or damaged at byte {torn[0].block.offset}: {REPAIR}",
+            instant=torn[0].file.instant,
+            path=torn[0].file.status.path,
+        )
+
+
+@contextmanager
+def about_log(log: LogFile, instant: str | None = None) -> Iterator[None]:
+    """Say which file an error is about, and which instant: the one in its name by default."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise MissingFileError(
+            f"a log file that the table refers to is missing: {REPAIR}",
+            instant=log.instant,
+            path=log.status.path,
+        ) from error
+    except DrawstringError as error:
+        raise error.at(instant=instant or log.instant, path=log.status.path) from error
+
+
+def open_log(storage: Storage, log: LogFile) -> pa.NativeFile:
+    """Open a log file.
+
+    Raises:
+        CorruptTableError: it is missing.
+    """
+    with about_log(log):
+        return storage.open(log.status.path)
+
+
+def scan_log(log: LogFile, file: pa.NativeFile) -> list[LogBlock]:
+    """Return the blocks of an open log file.
+
+    Raises:
+        CorruptTableError: it is empty, or a block makes no sense.
+    """
+    with about_log(log):
+        size = file.size()
+        if size == 0:
+            raise CorruptTableError(f"a log file is empty: {REPAIR}")
+        return scan_blocks(file, size)
+
+
+def _piece(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) -> LogPiece:
+    block = placed.block
+    if block.kind is BlockType.DELETE:
+        return _delete_piece(reading, read_content(file, block))
+    batches = list(_stored_rows(reading, placed, file))
+    rows = pa.Table.from_batches([conform(batch, reading.schema) for batch in batches], reading.schema)
+    piece = replace(_data_piece(reading, rows), schema_json=block.schema_json)
+    if not block.is_partial:
+        return piece
+    given = {name for batch in batches for name in batch.schema.names}
+    return replace(piece, is_partial=True, silent=frozenset(reading.schema.names) - given)
+
+
+def _stored_rows(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a data block with the columns that it has, under the names that they have now."""
+    renames = reading.history.renames(placed.instant) if reading.history else None
+    names = reading.schema.names
+    if renames is None:
+        yield from block_rows(file, placed.block, names)
+        return
+    for batch in block_rows(file, placed.block, renames.stored_names(names)):
+        yield renames.applied(batch)
+
+
+def block_rows(file: pa.NativeFile, block: LogBlock, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a data block with some columns, as far as it has them.
+
+    Args:
+        file: the log file, open.
+        block: one of its data blocks.
+        names: columns, as they are named in the file.
+
+    Raises:
+        CorruptTableError: the block is damaged.
+    """
+    if block.kind is BlockType.PARQUET_DATA:
+        yield from read_parquet_part(file, block.content_offset, block.content_bytes, names)
+        return
+    if block.schema_json is None:
+        raise CorruptTableError(f"the log block at byte {block.offset} has no schema: restore the file")
+    content = read_content(file, block)
+    if block.kind is BlockType.AVRO_DATA:
+        yield from iter_datums(content, block.schema_json, columns=names)
+        return
+    entries = HFileReader(pa.BufferReader(content), len(content)).scan()
+    yield from read_hfile_records(entries, block.schema_json, names)
+
+
+def _data_piece(reading: LogReading, rows: pa.Table) -> LogPiece:
+    keys = record_keys(rows, reading.config)
+    if keys.null_count:
+        raise CorruptTableError(
+            f"{keys.null_count} records of a log block have no record key: restore the file, or roll the"
+            " write back"
+        )
+    return LogPiece(rows, keys, *row_deletes(rows, reading.config))
+
+
+def _delete_piece(reading: LogReading, content: bytes) -> LogPiece:
+    deletes = decode_deletes(content)
+    count = len(deletes.keys)
+    columns = {KEY_COLUMN: deletes.keys}
+    is_commit_delete = deletes.is_commit_time.to_numpy(zero_copy_only=False)
+    if block_deletes_always_win(reading.config):
+        is_commit_delete = np.ones(count, dtype=bool)
+    elif deletes.ordering is not None and reading.ordering_fields:
+        columns |= zip(reading.ordering_fields, _delete_ordering(reading, deletes.ordering), strict=True)
+    rows = pa.table(
+        [
+            columns[field.name] if field.name in columns else pa.nulls(count, field.type)
+            for field in reading.schema
+        ],
+        schema=reading.schema,
+    )
+    keys, is_delete = pa.chunked_array([deletes.keys]), np.ones(count, dtype=bool)
+    return LogPiece(rows, keys, is_delete, is_commit_delete, is_delete_block=True)
+
+
+def _delete_ordering(reading: LogReading, ordering: pa.Array) -> list[pa.Array]:
+    """Return the ordering values of deletes with the types of the table's columns."""
+    is_several = pa.types.is_struct(ordering.type)
+    columns = ordering.flatten() if is_several else [ordering]
+    types = [reading.schema.field(name).type for name in reading.ordering_fields]
+    if len(columns) != len(types):
+        raise CorruptTableError(
+            f"its deletes have {len(columns)} ordering values, the table has {len(types)} ordering columns"
+        )
+    return [column.cast(kind, safe=False) for column, kind in zip(columns, types, strict=True)]

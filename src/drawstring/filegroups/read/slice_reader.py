@@ -1,0 +1,274 @@
+r"""Read one file slice: the base file streamed, the log records laid over it.
+
+    log files ──> one record a key, in memory (of large ones the key alone, see `log_stream`)
+    base file ──> batch ── rows whose log record wins out ──> yield
+                                                   at the end: the log records that won ──> yield
+
+A slice without log files is a plain read of its base file, with `where` handed down to it.
+
+Of the files that a range of commits wrote, those with partial log blocks do not make whole rows. The records
+that such blocks touch are read in the whole slice instead, which only then is opened:
+
+    log files of the range ──> records ── touched by a partial block? ── no ──> yield, if of the range
+                                                                       \─ yes: the key
+    base file, log files up to the range's end ── of these keys ── merged ──> yield
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.errors import DrawstringError
+from drawstring.config.table.config import MergeMode
+from drawstring.filegroups.read.bootstrap_reader import base_rows_of, with_values
+from drawstring.filegroups.read.deletions import delete_columns
+from drawstring.filegroups.read.log_records import LogReading, LogRecords, read_log_records, record_keys
+from drawstring.filegroups.read.log_stream import stream_log_records, streams
+from drawstring.filegroups.read.tasks import ReadTask, nullable
+from drawstring.formats.base_files import Selection
+from drawstring.formats.conditions import matching_rows, where_columns
+from drawstring.formats.partition_match import typed
+from drawstring.merge.choose import WholeMerger, check_mergeable
+from drawstring.merge.order import Array
+from drawstring.merge.versions import Versions, ordering_fields, ordering_of
+from drawstring.schema.evolve import conform
+from drawstring.schema.meta import RECORD_KEY
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import Storage
+
+__all__ = ["ReadTask", "read_slice"]
+
+
+def read_slice(task: ReadTask) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file slice as of the task's instants.
+
+    Args:
+        task: what to read.
+
+    Raises:
+        CorruptTableError: a file is missing or damaged.
+        InvalidError: the task's condition fails on a row.
+        UnsupportedError: a file of a kind that this release cannot read.
+    """
+    try:
+        yield from _read(task)
+    except DrawstringError as error:
+        raise error.at(table=task.storage.uri) from error.__cause__
+
+
+def _read(task: ReadTask) -> Iterator[pa.RecordBatch]:
+    if task.file_slice.logs:
+        yield from _read_merged(task)
+        return
+    if task.base_renames is None:
+        yield from _read_base(open_spec(task.storage), task)
+        return
+    for batch in base_rows(task, task.in_range):
+        yield from _finish(batch, task)
+
+
+def _read_merged(task: ReadTask) -> Iterator[pa.RecordBatch]:
+    """Read a slice with log files; what partial blocks of a range touch is read in the whole slice."""
+    merge = SliceMerge(task)
+    touched = None if task.beneath is None else merge.partial_keys
+    for batch in merge.batches():
+        if touched is not None:
+            batch = batch.filter(pc.invert(pc.is_in(batch.column(RECORD_KEY), value_set=touched)))
+        yield from _finish(batch, task)
+    if task.beneath is not None and touched is not None:
+        yield from _rows_of_keys(task.beneath, touched)
+
+
+def _rows_of_keys(task: ReadTask, keys: pa.Array) -> Iterator[pa.RecordBatch]:
+    """Read the rows of a slice that have some record keys."""
+    log = read_log_records(replace(log_reading(task), keys=keys), task.file_slice)
+    yield from laid_over(log, base_rows(task, pc.field(RECORD_KEY).isin(keys)), task)
+
+
+def _read_base(storage: Storage, task: ReadTask) -> Iterator[pa.RecordBatch]:
+    """Read a slice that is only a base file."""
+    base = task.file_slice.base
+    if base is None:
+        return
+    output = task.output_schema
+    selection = Selection(
+        [name for name in task.columns if name not in task.partition_values],
+        task.condition,
+        task.schema,
+        typed(task.partition_values, task.schema),
+        task.keys,
+    )
+    for batch in base_rows_of(storage, base, selection, task.schema, task.config):
+        yield conform(with_values(batch, task.partition_values, output), output)
+
+
+def _base_rows(
+    storage: Storage, task: ReadTask, schema: pa.Schema, among: pc.Expression | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield some columns of rows of the base file, none when there is no base file."""
+    base, renames = task.file_slice.base, task.base_renames
+    if base is None:
+        return
+    names = schema.names if renames is None else renames.stored_names(schema.names)
+    selection = Selection(names, among, keys=None if among is None else task.keys)
+    for batch in base_rows_of(storage, base, selection, task.schema, task.config):
+        yield conform(batch if renames is None else renames.applied(batch), schema)
+
+
+def _needed(task: ReadTask) -> list[str]:
+    """Return the columns that merging, filtering and the result need."""
+    config = task.config
+    condition = task.condition
+    if config.merge_mode is MergeMode.CUSTOM and task.file_slice.logs:
+        return list(task.schema.names)
+    names = [
+        *task.columns,
+        *([] if condition is None else where_columns(condition, task.schema)),
+        *([RECORD_KEY] if config.populate_meta_fields else config.record_key_fields),
+        *ordering_fields(config),
+    ]
+    return [name for name in dict.fromkeys(names) if name in task.schema.names]
+
+
+def log_reading(task: ReadTask) -> LogReading:
+    """Return how the log files of a task's slice are read.
+
+    Raises:
+        UnsupportedError: the table's records merge in a way that is not known.
+    """
+    check_mergeable(task.config)
+    needed = _needed(task)
+    more = [name for name in delete_columns(task.config, task.schema) if name not in needed]
+    schema = nullable(task.schema, (*needed, *more))
+    keys = None if task.keys is None else pa.array(task.keys, pa.string())
+    return LogReading(open_spec(task.storage), task.config, schema, task.instants, task.history, keys)
+
+
+def base_schema(task: ReadTask) -> pa.Schema:
+    """Return the columns that merging and the result need, as they are read of the base file."""
+    return nullable(task.schema, tuple(_needed(task)))
+
+
+def base_rows(task: ReadTask, among: pc.Expression | None) -> Iterator[pa.RecordBatch]:
+    """Yield rows of the base file of a task's slice, with the columns that merging and the result need.
+
+    Args:
+        task: what to read.
+        among: a condition on meta columns that rows have to meet; None for all.
+    """
+    return _base_rows(open_spec(task.storage), task, base_schema(task), among)
+
+
+def laid_over(log: LogRecords, base: Iterable[pa.RecordBatch], task: ReadTask) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task: log records laid over the base rows of the same slice."""
+    for batch in SliceMerge(task, log, base).batches():
+        yield from _finish(batch, task)
+
+
+class SliceMerge:
+    """A slice with log files, merged: the base rows stream past the log records.
+
+    Args:
+        task: what to read.
+        log: its log records; None to read them.
+        base: its base rows; None to read them.
+
+    Raises:
+        UnsupportedError: the table's records merge in a way that is not known.
+    """
+
+    def __init__(
+        self, task: ReadTask, log: LogRecords | None = None, base: Iterable[pa.RecordBatch] | None = None
+    ) -> None:
+        self._task = task
+        self._base = base
+        self._log = _records(task) if log is None else log
+        self._won = np.ones(len(self._log.versions.keys), dtype=bool)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the merged rows, with the columns that merging and the result need."""
+        versions, names = self._log.versions, _needed(self._task)
+        lay_over = _choose if isinstance(self._log.merger, WholeMerger) else _patch
+        for batch in base_rows(self._task, self._task.merged_among) if self._base is None else self._base:
+            merged, done = lay_over(batch, self._log, self._task)
+            self._won[done] = False
+            yield from merged
+        alive = self._won & ~versions.is_delete
+        yield from self._log.rows(alive, names)
+
+    @property
+    def log_keys(self) -> pa.Array:
+        """The record keys that the log files write or delete, each once."""
+        return self._log.versions.keys
+
+    @property
+    def partial_keys(self) -> pa.Array | None:
+        """The record keys that partial blocks touch, maybe repeated; None without such blocks."""
+        return self._log.partial_keys
+
+    def deleted_keys(self) -> pa.Array:
+        """Return the record keys that a log file deleted; ask once the batches are through."""
+        versions = self._log.versions
+        return versions.keys.filter(pa.array(self._won & versions.is_delete))
+
+
+def _records(task: ReadTask) -> LogRecords:
+    """Read the log files of a task's slice, keys alone where all of them would be too much to hold."""
+    reading = log_reading(task)
+    if streams(reading, task.file_slice):
+        return stream_log_records(reading, task.file_slice)
+    return read_log_records(reading, task.file_slice)
+
+
+def _choose(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[list[pa.RecordBatch], Any]:
+    """Return the base rows that stay, and the numbers of the log records that lost to them."""
+    rows, numbers = _matches(batch, log, task)
+    if not len(rows):
+        return [batch], []
+    wins = log.beats(ordering_of(batch, task.config, rows), numbers)
+    keep = np.ones(batch.num_rows, dtype=bool)
+    keep[rows[wins]] = False
+    return [batch.filter(pa.array(keep))], numbers[~wins]
+
+
+def _patch(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[list[pa.RecordBatch], Any]:
+    """Return the base rows with the log records merged in, and the numbers of those that are done with."""
+    rows, numbers = _matches(batch, log, task)
+    count = len(rows)
+    if not count:
+        return [batch], []
+    matched = pa.Table.from_batches([batch.take(pa.array(rows))])
+    nothing = np.zeros(count, dtype=bool)
+    newer = log.versions.take(numbers)
+    older = Versions(matched, newer.keys, ordering_of(matched, task.config), nothing, nothing)
+    codes = np.tile(np.arange(count, dtype=np.int64), 2)
+    merged = log.merger.merge(older.followed_by(newer), codes, count)
+    keep = np.ones(batch.num_rows, dtype=bool)
+    keep[rows] = False
+    patched = merged.rows.filter(pa.array(~merged.is_delete)).combine_chunks()
+    done = numbers[~(merged.is_delete & newer.is_delete)]
+    return [batch.filter(pa.array(keep)), *patched.to_batches()], done
+
+
+def _matches(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[Array, Array]:
+    """Return the base rows that have a log record, and the numbers of these."""
+    places = pc.index_in(record_keys(batch, task.config), value_set=log.versions.keys)
+    rows = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
+    return rows, places.drop_null().to_numpy(zero_copy_only=False)
+
+
+def _finish(batch: pa.RecordBatch, task: ReadTask) -> Iterator[pa.RecordBatch]:
+    """Put partition values in, drop the rows that the condition drops, keep the columns asked for."""
+    batch = with_values(batch, task.partition_values, batch.schema)
+    condition = task.condition
+    if condition is None:
+        kept = [batch]
+    else:
+        kept = matching_rows(pa.Table.from_batches([batch]), condition).to_batches()
+    yield from (each.select(list(task.columns)) for each in kept if each.num_rows)

@@ -1,0 +1,1 @@
+"""File groups and slices at an instant, from timeline and listing."""

@@ -1,0 +1,208 @@
+"""Noticing data files that are gone.
+
+A partition is read as it is listed, so a file that somebody deleted would go unnoticed: its rows
+would be missing, or old ones come back. The newest writes, a bounded number of them, tell:
+
+    newest write first    a file that it made has to be there, unless the file group was replaced or
+                          a later write, already seen, gave the group a new base file
+    a slice of logs only  the write that began it says whether it had a base file
+    a partition           that one of these writes has live files in has to be listed
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from threading import Lock
+from typing import Final, Protocol
+
+from drawstring.base.errors import REPAIR, MissingFileError
+from drawstring.filegroups.view.dual_write_files import needed
+from drawstring.filegroups.view.external_files import refuse_external_file
+from drawstring.model.commit import CommitMetadata, WriteStat
+from drawstring.model.files import BASE_EXTENSIONS, PARTITION_METADATA, FileSlice, FileStatus, join_path
+from drawstring.model.instant import Instant, time_of
+from drawstring.timeline.timeline import Timeline
+
+WRITES_LOOKED_AT: Final = 20
+"""Newest completed writes whose files are looked for."""
+
+
+class CommitReader(Protocol):
+    """Reads what commits say about themselves."""
+
+    def commit_metadata(self, instant: Instant) -> CommitMetadata:
+        """Return the metadata of a completed write."""
+        ...
+
+
+class Presence:
+    """What must be there for all that commits say.
+
+    Args:
+        timeline: the completed writes.
+        reader: their metadata.
+    """
+
+    def __init__(self, timeline: Timeline, reader: CommitReader) -> None:
+        self._timeline = timeline
+        self._reader = reader
+        by_time = sorted(timeline.writes(), key=time_of, reverse=True)
+        self._newest = by_time[:WRITES_LOOKED_AT]
+        self._stats: dict[str, Mapping[str, list[WriteStat]]] = {}
+        self._lock = Lock()  # several threads look at partitions, and one of them reads a commit
+
+    def check(
+        self,
+        partition: str,
+        listed: Iterable[FileStatus],
+        slices: Iterable[FileSlice],
+        *,
+        replaced: Collection[str] = (),
+        as_of: str | None = None,
+    ) -> None:
+        """Compare a partition with what commits say.
+
+        Args:
+            partition: partition path.
+            listed: its files.
+            slices: the latest slice of each of its file groups.
+            replaced: ids of its file groups that were replaced.
+            as_of: the latest requested time that is asked for; None for all.
+
+        Raises:
+            CorruptTableError: naming a file that is gone.
+        """
+        paths = {status.path for status in listed}
+        if self._newest and (as_of is None or self._newest[0].requested <= as_of):
+            for instant, stat in self._needed(partition, paths, replaced):
+                _check(stat.path, paths, instant)
+        for file_slice in slices:
+            begun = None if file_slice.base else self._timeline.write_at(file_slice.base_instant)
+            if begun is not None:
+                for stat in self._stats_of(begun, partition):
+                    if stat.file_id == file_slice.file_id:
+                        _check(_base_of(stat), paths, begun)
+
+    def check_partitions(
+        self,
+        listed: Collection[str],
+        files: Callable[[str], Iterable[FileStatus]],
+        replaced: Iterable[tuple[str, str]],
+    ) -> None:
+        """Compare the partitions that are listed with those that the newest writes name.
+
+        Args:
+            listed: partition paths.
+            files: lists a partition.
+            replaced: file groups that were replaced, as partition and file id.
+
+        Raises:
+            CorruptTableError: naming a file that is gone.
+        """
+        for partition, paths, live in self._unlisted(listed, files, replaced):
+            for instant, stat in live:
+                _check(stat.path, paths, instant)
+            if live:
+                raise _without_metadata(partition)
+
+    def lost_partitions(
+        self,
+        listed: Collection[str],
+        files: Callable[[str], Iterable[FileStatus]],
+        replaced: Iterable[tuple[str, str]],
+    ) -> list[str]:
+        """Return the partitions that the newest writes name, and of whose file groups nothing is left.
+
+        Args:
+            listed: partition paths.
+            files: lists a partition.
+            replaced: file groups that were replaced, as partition and file id.
+
+        Raises:
+            CorruptTableError: one is not listed although files of it are there, old versions perhaps.
+        """
+        lost = []
+        for partition, paths, live in self._unlisted(listed, files, replaced):
+            if any(stat.file_id in path for _, stat in live for path in paths):
+                raise _without_metadata(partition)
+            if live:
+                lost.append(partition)
+        return lost
+
+    def named(self, partition: str, paths: set[str]) -> set[str]:
+        """Return the ids of the file groups that the newest writes name; replaced ones may be among them.
+
+        Args:
+            partition: partition path.
+            paths: its files.
+        """
+        return {stat.file_id for _, stat in self._needed(partition, paths, ())}
+
+    def _unlisted(
+        self,
+        listed: Collection[str],
+        files: Callable[[str], Iterable[FileStatus]],
+        replaced: Iterable[tuple[str, str]],
+    ) -> Iterator[tuple[str, set[str], list[tuple[Instant, WriteStat]]]]:
+        """Yield the partitions that only the newest writes name, with the files there and those needed."""
+        named = {partition for instant in self._newest for partition in self._stats_by_partition(instant)}
+        for partition in sorted(named.difference(listed)):
+            paths = {status.path for status in files(partition)}
+            settled = [file_id for place, file_id in replaced if place == partition]
+            yield partition, paths, list(self._needed(partition, paths, settled))
+
+    def _needed(
+        self, partition: str, paths: set[str], replaced: Iterable[str]
+    ) -> Iterator[tuple[Instant, WriteStat]]:
+        """Yield the files of the newest writes that have to be there, and their writes.
+
+        Args:
+            partition: partition path.
+            paths: its files.
+            replaced: ids of its file groups that were replaced.
+        """
+        settled = set(replaced)
+        for instant in self._newest:
+            stats = self._stats_of(instant, partition)
+            for stat in needed(self._timeline, instant, stats, paths):
+                if stat.file_id not in settled:
+                    yield instant, stat
+            settled.update(stat.file_id for stat in stats if stat.path.endswith(BASE_EXTENSIONS))
+
+    def _stats_of(self, instant: Instant, partition: str) -> list[WriteStat]:
+        return self._stats_by_partition(instant).get(partition, [])
+
+    def _stats_by_partition(self, instant: Instant) -> Mapping[str, list[WriteStat]]:
+        with self._lock:
+            if instant.requested not in self._stats:
+                by_partition: dict[str, list[WriteStat]] = defaultdict(list)
+                for stat in self._reader.commit_metadata(instant).stats:
+                    refuse_external_file(stat.path, instant.requested)
+                    by_partition[stat.partition].append(stat)
+                self._stats[instant.requested] = by_partition
+            return self._stats[instant.requested]
+
+
+def _base_of(stat: WriteStat) -> str:
+    """Return the path of the base file that a statistic tells of, empty for none."""
+    if stat.path.endswith(BASE_EXTENSIONS):
+        return stat.path
+    return join_path(stat.partition, stat.base_file) if stat.base_file else ""
+
+
+def _without_metadata(partition: str) -> MissingFileError:
+    return MissingFileError(
+        "the metadata file of a partition is missing, so readers would pass over its rows:"
+        " restore it from a backup, or put a copy of another partition's there",
+        path=join_path(partition, PARTITION_METADATA),
+    )
+
+
+def _check(path: str, paths: set[str], instant: Instant) -> None:
+    if path and path not in paths:
+        raise MissingFileError(
+            f"a data file of a committed write is missing: {REPAIR}",
+            instant=instant.requested,
+            path=path,
+        )

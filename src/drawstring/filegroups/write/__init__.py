@@ -1,0 +1,1 @@
+"""Writing base files and log files of a file group."""

@@ -1,0 +1,178 @@
+"""Writing base files: one file, or a stream of rows into as many new file groups as it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from drawstring.base.clock import Ids, Stopwatch
+from drawstring.engine.protocol import TaskContext
+from drawstring.filegroups.write.markers import Markers
+from drawstring.filegroups.write.meta_columns import Stamp
+from drawstring.filegroups.write.settings import FileSettings
+from drawstring.formats.base_footer import BaseFooter
+from drawstring.formats.parquet import ParquetSink
+from drawstring.model.commit import WriteStat
+from drawstring.model.files import PARTITION_METADATA, BaseFile, FileSlice, file_id_of, join_path
+from drawstring.storage.protocol import Storage
+
+
+class BaseFileWriter:
+    """Writes one base file; the marker comes first, the statistics last.
+
+    Args:
+        settings: of the write.
+        storage: the table's.
+        partition: partition path.
+        file_id: the file group.
+        write_token: of the task's attempt.
+        previous: the slice that the file takes the place of, None for a new file group.
+        former: footer of the previous base file if the bloom filter goes on from the one there: `write` is
+            then told which rows have keys of that file.
+    """
+
+    def __init__(
+        self,
+        settings: FileSettings,
+        storage: Storage,
+        partition: str,
+        file_id: str,
+        write_token: str,
+        previous: FileSlice | None = None,
+        *,
+        former: BaseFooter | None = None,
+    ) -> None:
+        self._watch = Stopwatch()
+        self._previous = previous
+        self._partition = partition
+        self._file_id = file_id
+        self.name = BaseFile.name_of(file_id, write_token, settings.instant)
+        self.path = join_path(partition, self.name)
+        self.rows = 0
+        ensure_partition(storage, partition, settings.instant)
+        self._markers = Markers(storage, settings.instant)
+        self._io_type = "MERGE" if previous is not None and previous.base else "CREATE"
+        self._markers.create(self.path, self._io_type)
+        bloom = settings.bloom and settings.config.populate_meta_fields
+        inherited = former.reusable_filter() if former is not None and bloom else None
+        self._sink = ParquetSink(
+            storage,
+            self.path,
+            settings.full_schema,
+            table_avro_schema=settings.avro_schema,
+            compression=settings.compression,
+            bloom=inherited or bloom,
+            row_group_rows=settings.row_group_rows,
+        )
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes that the file has so far, roughly."""
+        return self._sink.bytes_written
+
+    def write(self, batch: pa.RecordBatch, *, is_known: bool = False) -> None:
+        """Append rows that carry their meta columns.
+
+        Args:
+            batch: the rows.
+            is_known: whether the base file of the previous slice has all their keys.
+        """
+        self._sink.write(batch, is_known=is_known)
+        self.rows += batch.num_rows
+
+    def close(self, *, inserts: int, updates: int = 0, deletes: int = 0) -> WriteStat:
+        """Finish the file and say what is in it.
+
+        Raises:
+            ConflictError: the write has ended meanwhile; the file is gone.
+        """
+        size_bytes = self._sink.close()
+        self._markers.confirm(self.path, self._io_type)
+        previous = self._previous
+        return WriteStat(
+            partition=self._partition,
+            file_id=self._file_id,
+            path=self.path,
+            prev_commit=previous.base_instant if previous else "null",
+            num_writes=self.rows,
+            num_inserts=inserts,
+            num_updates=updates,
+            num_deletes=deletes,
+            size_bytes=size_bytes,
+            prev_base_file=previous.base.status.name if previous and previous.base else None,
+            seconds=self._watch.seconds(),
+            created=previous is None,
+        )
+
+    def abort(self) -> None:
+        """Let go of the file; what was written stays for the rollback."""
+        self._sink.abort()
+
+
+class NewGroups:
+    """Streams rows into new file groups of one partition, beginning another at the size limit.
+
+    Args:
+        settings: of the write.
+        storage: the table's.
+        partition: partition path.
+        context: the task's attempt.
+        stamp: puts the meta columns on.
+        ids: names file groups.
+    """
+
+    def __init__(
+        self,
+        settings: FileSettings,
+        storage: Storage,
+        partition: str,
+        context: TaskContext,
+        stamp: Stamp,
+        ids: Ids,
+    ) -> None:
+        self._settings = settings
+        self._storage = storage
+        self._partition = partition
+        self._context = context
+        self._stamp = stamp
+        self._ids = ids
+        self._open: BaseFileWriter | None = None
+        self._done: list[WriteStat] = []
+
+    def write(self, batch: pa.RecordBatch, file_id: str | None = None) -> None:
+        """Append prepared rows; `file_id` names the file group when one is begun."""
+        writer = self._open
+        if writer is None:
+            writer = self._open = BaseFileWriter(
+                self._settings,
+                self._storage,
+                self._partition,
+                file_id or file_id_of(self._ids.uuid()),
+                self._context.write_token,
+            )
+        writer.write(self._stamp.apply(batch, writer.name))
+        if file_id is None and writer.bytes_written >= self._settings.base_file_bytes_max:
+            self._finish()
+
+    def close(self) -> Iterator[WriteStat]:
+        """Finish the last file and yield the statistics of all."""
+        self._finish()
+        yield from self._done
+
+    def abort(self) -> None:
+        """Let go of the open file."""
+        if self._open is not None:
+            self._open.abort()
+
+    def _finish(self) -> None:
+        if self._open is not None:
+            self._done.append(self._open.close(inserts=self._open.rows))
+            self._open = None
+
+
+def ensure_partition(storage: Storage, partition: str, instant: str) -> None:
+    """Put the file that marks a folder as a partition, unless it is there (specification 1.3)."""
+    depth = partition.count("/") + 1 if partition else 0
+    text = f"#partition metadata\ncommitTime={instant}\npartitionDepth={depth}\n"
+    storage.put_if_absent(join_path(partition, PARTITION_METADATA), text.encode())

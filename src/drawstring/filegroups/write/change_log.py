@@ -1,0 +1,153 @@
+"""Change logs: what a rewrite of a base file did to each record (Hudi: `.cdc` files beside log files).
+
+| mode | a record of the log |
+|---|---|
+| OP_KEY_ONLY | `op`, `record_key` |
+| DATA_BEFORE | `op`, `record_key`, `before` |
+| DATA_BEFORE_AFTER | `op`, `ts_ms`, `before`, `after` |
+
+A new file group has none, nor has a log file of a MERGE_ON_READ table: readers tell their changes from the
+files themselves.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from drawstring.engine.protocol import TaskContext
+from drawstring.filegroups.write.markers import Markers
+from drawstring.filegroups.write.settings import FileSettings
+from drawstring.formats.avro.blocks import encode_datums
+from drawstring.formats.log_inline.blocks import BlockType, HeaderKey, encode_block
+from drawstring.model.files import FileSlice, LogFile, join_path
+from drawstring.schema.avro import avro_to_arrow
+from drawstring.schema.evolve import conform
+from drawstring.schema.meta import META_COLUMNS, RECORD_KEY
+from drawstring.storage.protocol import Storage
+
+_INSERT: Final = "i"
+_UPDATE: Final = "u"
+_DELETE: Final = "d"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Changes of one kind: keys, and the rows before and after, as far as there are any."""
+
+    operation: str
+    keys: pa.Array
+    before: pa.RecordBatch | None
+    after: pa.RecordBatch | None
+
+
+class ChangeLog:
+    """Collects the changes of one file group; as many rows as the write brought are held in memory.
+
+    Args:
+        settings: of the write.
+    """
+
+    def __init__(self, settings: FileSettings) -> None:
+        self._settings = settings
+        self._schema_json = change_schema(settings.config.cdc_mode, settings.avro_schema)
+        self._parts: list[_Part] = []
+
+    def updated(self, before: pa.RecordBatch, after: pa.RecordBatch) -> None:
+        """Note records that were there; row by row the two belong to the same key."""
+        self._note(_UPDATE, before.column(RECORD_KEY), before, after)
+
+    def deleted(self, before: pa.RecordBatch) -> None:
+        """Note records that are gone."""
+        self._note(_DELETE, before.column(RECORD_KEY), before, None)
+
+    def inserted(self, after: pa.RecordBatch) -> None:
+        """Note new records."""
+        self._note(_INSERT, after.column(RECORD_KEY), None, after)
+
+    def write(self, storage: Storage, target: FileSlice, context: TaskContext) -> dict[str, int]:
+        """Write the log.
+
+        Args:
+            storage: the table's.
+            target: the slice that was rewritten.
+            context: the task's attempt.
+
+        Returns:
+            The size of the file by its path; nothing when nothing changed.
+        """
+        if not self._parts:
+            return {}
+        settings = self._settings
+        name = LogFile.name_of(target.file_id, settings.instant, 1, context.write_token) + ".cdc"
+        path = join_path(target.partition, name)
+        markers = Markers(storage, settings.instant)
+        markers.create(path, "CREATE")
+        header = {HeaderKey.INSTANT_TIME: settings.instant, HeaderKey.SCHEMA: self._schema_json}
+        rows = pa.Table.from_batches([self._rows(part) for part in self._parts]).combine_chunks()
+        content = encode_datums(rows.to_batches()[0], self._schema_json)
+        block = encode_block(BlockType.CDC_DATA, header, content)
+        storage.put(path, block)
+        markers.confirm(path, "CREATE")
+        return {path: len(block)}
+
+    def _note(
+        self, operation: str, keys: pa.Array, before: pa.RecordBatch | None, after: pa.RecordBatch | None
+    ) -> None:
+        if len(keys):
+            self._parts.append(_Part(operation, keys, before, after))
+
+    def _rows(self, part: _Part) -> pa.RecordBatch:
+        schema = avro_to_arrow(self._schema_json)
+        count = len(part.keys)
+        columns = {
+            "op": lambda: pa.repeat(part.operation, count),
+            "record_key": lambda: part.keys.cast(pa.string()),
+            "ts_ms": lambda: pa.repeat(self._settings.instant, count),
+            "before": lambda: _image(part.before, schema.field("before").type, count),
+            "after": lambda: _image(part.after, schema.field("after").type, count),
+        }
+        return pa.RecordBatch.from_arrays([columns[name]() for name in schema.names], schema=schema)
+
+
+def _image(rows: pa.RecordBatch | None, kind: pa.StructType, count: int) -> pa.Array:
+    """Return rows as one column."""
+    if rows is None:
+        return pa.nulls(count, kind)
+    fields = pa.schema(list(kind))
+    return pa.StructArray.from_arrays(conform(rows.select(fields.names), fields).columns, fields=list(kind))
+
+
+def change_schema(mode: str, avro_schema: str) -> str:
+    """Return the Avro schema of a change log.
+
+    Args:
+        mode: `hoodie.table.cdc.supplemental.logging.mode`.
+        avro_schema: of the table's records, with or without meta columns.
+    """
+    if mode == "OP_KEY_ONLY":
+        text = ["string", "null"]
+        fields: list[dict[str, Any]] = [{"name": name, "type": text} for name in ("op", "record_key")]
+        return json.dumps({"type": "record", "name": "Record", "fields": fields}, separators=(",", ":"))
+    record = json.loads(avro_schema)
+    namespace = record.pop("namespace", "hoodie")
+    record["fields"] = [field for field in record["fields"] if field["name"] not in META_COLUMNS]
+    second = "record_key" if mode == "DATA_BEFORE" else "ts_ms"
+    fields = [_nullable("op", "string"), _nullable(second, "string"), _nullable("before", record)]
+    if mode != "DATA_BEFORE":
+        fields.append(_nullable("after", record["name"]))
+    schema = {"type": "record", "name": "CDC", "namespace": namespace, "fields": fields}
+    return json.dumps(schema, separators=(",", ":"))
+
+
+def _nullable(name: str, kind: Any) -> dict[str, Any]:
+    return {"name": name, "type": ["null", kind], "doc": "", "default": None}
+
+
+def taken(rows: pa.RecordBatch | pa.Table, numbers: Any) -> pa.RecordBatch:
+    """Return some rows as one batch."""
+    chosen = rows.take(pa.array(numbers))
+    return chosen.combine_chunks().to_batches()[0] if isinstance(chosen, pa.Table) else chosen

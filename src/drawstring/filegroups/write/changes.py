@@ -1,0 +1,135 @@
+"""The changes that one write brings to one file group: at most one record or delete per key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.read.deletions import row_deletes, row_deletes_always_win, without_ordering
+from drawstring.filegroups.write.settings import FileSettings
+from drawstring.merge.choose import WholeMerger, merger_of
+from drawstring.merge.order import Array, number_keys, winning_rows
+from drawstring.merge.versions import Versions, flat, ordering_fields, ordering_of
+from drawstring.schema.meta import META_COLUMNS
+
+KEY = META_COLUMNS[2]
+
+MOVED_AWAY: Final = "_drawstring_moved_away"
+"""Column of prepared rows, where there is one: whether a row says that its key left the file group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What to write and what to delete.
+
+    Attributes:
+        records: prepared rows to write.
+        delete_keys: record keys to delete, text.
+        delete_ordering: ordering columns of the deletes, None when they win over all before them.
+    """
+
+    records: pa.Table
+    delete_keys: pa.Array
+    delete_ordering: list[pa.Array] | None = None
+
+    @property
+    def always_delete(self) -> Array:
+        """Which deletes win over all before them: they have no ordering value."""
+        return without_ordering(self.delete_ordering or [], len(self.delete_keys))
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether there is neither a record nor a delete."""
+        return self.records.num_rows == 0 and len(self.delete_keys) == 0
+
+
+def joined(parts: Sequence[Changes]) -> Changes:
+    """Put changes together that have no key in common."""
+    if len(parts) == 1:
+        return parts[0]
+    kinds = next((part.delete_ordering for part in parts if part.delete_ordering is not None), None)
+    ordering = None
+    if kinds is not None:
+        columns = [_ordering_or_none(part, kinds) for part in parts]
+        ordering = [pa.concat_arrays(column) for column in zip(*columns, strict=True)]
+    records = pa.concat_tables([part.records for part in parts])
+    return Changes(records, pa.concat_arrays([part.delete_keys for part in parts]), ordering)
+
+
+def _ordering_or_none(part: Changes, kinds: list[pa.Array]) -> list[pa.Array]:
+    """Return the ordering columns of deletes, null where they win over all before them."""
+    return part.delete_ordering or [pa.nulls(len(part.delete_keys), kind.type) for kind in kinds]
+
+
+def upserts(rows: pa.Table, settings: FileSettings) -> Changes:
+    """Resolve duplicate keys as the table merges and set deletes apart.
+
+    Args:
+        rows: prepared rows of one file group, in arrival order.
+        settings: of the write.
+    """
+    if MOVED_AWAY not in rows.column_names:
+        return _split(*resolved(rows, settings), settings.config)
+    has_left = rows.column(MOVED_AWAY)
+    rest = rows.drop_columns([MOVED_AWAY])
+    gone = flat(rest.column(KEY).filter(has_left))
+    return with_deletes(_split(*resolved(rest.filter(pc.invert(has_left)), settings), settings.config), gone)
+
+
+def resolved(rows: pa.Table, settings: FileSettings) -> tuple[pa.Table, Array]:
+    """Return one row of each key, as the table merges, and which of them delete their key.
+
+    Args:
+        rows: prepared rows, in arrival order.
+        settings: of the write.
+    """
+    config = settings.config
+    merger = merger_of(config, schema_json=settings.avro_schema)
+    codes, distinct = number_keys(rows.column(KEY))
+    if isinstance(merger, WholeMerger):
+        if distinct < rows.num_rows:
+            rows = rows.take(pa.array(winning_rows(codes, distinct, ordering_of(rows, config))))
+        return rows, row_deletes(rows, config)[0]
+    versions = Versions(rows, flat(rows.column(KEY)), ordering_of(rows, config), *row_deletes(rows, config))
+    merged = merger.merge(versions, codes, distinct)
+    return merged.rows, merged.is_delete
+
+
+def split_deletes(rows: pa.Table, config: TableConfig) -> Changes:
+    """Set rows that are marked as deletes apart, with their ordering values."""
+    return _split(rows, row_deletes(rows, config)[0], config)
+
+
+def with_deletes(changes: Changes, keys: pa.Array) -> Changes:
+    """Add deletes that win over all that was before."""
+    ordering = changes.delete_ordering
+    if ordering is not None:
+        ordering = [pa.concat_arrays([each, pa.nulls(len(keys), each.type)]) for each in ordering]
+    return replace(
+        changes, delete_keys=pa.concat_arrays([changes.delete_keys, keys]), delete_ordering=ordering
+    )
+
+
+def _split(rows: pa.Table, is_delete: Array, config: TableConfig) -> Changes:
+    if not is_delete.any():
+        return Changes(rows, pa.array([], pa.string()))
+    gone = rows.filter(pa.array(is_delete))
+    ordering = None if row_deletes_always_win(config) else ordering_columns(gone, config)
+    return Changes(rows.filter(pa.array(~is_delete)), flat(gone.column(KEY)), ordering)
+
+
+def deletes(rows: pa.Table) -> Changes:
+    """Return the deletion of every key of the rows, which wins over all that was before."""
+    return Changes(rows.slice(0, 0), pc.unique(flat(rows.column(KEY))))
+
+
+def ordering_columns(rows: pa.Table, config: TableConfig) -> list[pa.Array] | None:
+    """Return the ordering columns as they are stored, or None when the later record wins."""
+    if rows.num_rows == 0:
+        return None
+    return [flat(rows.column(name)) for name in ordering_fields(config)] or None

@@ -1,0 +1,234 @@
+"""Appending to a file slice: one log file with a data block and a delete block, or several of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.clock import Stopwatch
+from drawstring.base.disk_errors import TABLE_DISK, disk_errors
+from drawstring.engine.protocol import TaskContext
+from drawstring.filegroups.write.actions import ACTION, RowAction
+from drawstring.filegroups.write.changes import Changes
+from drawstring.filegroups.write.cliques import next_index
+from drawstring.filegroups.write.markers import Markers
+from drawstring.filegroups.write.meta_columns import Stamp
+from drawstring.filegroups.write.settings import FileSettings
+from drawstring.formats.avro.blocks import encode_datums
+from drawstring.formats.log_index import LogKeys, encode_log_index
+from drawstring.formats.log_inline.blocks import BlockType, HeaderKey, encode_block
+from drawstring.formats.log_inline.deletes import encode_deletes
+from drawstring.formats.parquet import encode_parquet_block
+from drawstring.merge.versions import flat
+from drawstring.model.commit import WriteStat
+from drawstring.model.files import FileSlice, LogFile, join_path
+from drawstring.schema.meta import RECORD_KEY
+from drawstring.storage.protocol import Storage
+
+Header: TypeAlias = Mapping[HeaderKey, str]
+
+
+def append_log(
+    settings: FileSettings,
+    storage: Storage,
+    target: FileSlice,
+    changes: Iterable[Changes],
+    stamp: Stamp,
+    context: TaskContext,
+) -> WriteStat:
+    """Write the changes of one file group as a new log file.
+
+    Args:
+        settings: of the write.
+        storage: the table's.
+        target: the slice that the changes belong to.
+        changes: one record or delete per key; piece after piece when they are many.
+        stamp: puts the meta columns on.
+        context: the task's attempt.
+
+    Returns:
+        The statistics; the file lies in the target's partition.
+    """
+    watch = Stopwatch()
+    name, version = next_log(settings, target, context.write_token)
+    path = join_path(target.partition, name)
+    io_type = "APPEND" if settings.config.layout == 1 else "CREATE"
+    markers = Markers(storage, settings.instant)
+    markers.create(path, io_type)
+    pieces = _with_index(settings, storage, target, changes, name)
+    parts = (
+        (b"".join(_blocks(settings, target, each, stamp, told)), each.records.num_rows, len(each.delete_keys))
+        for each, told in pieces
+    )
+    size_bytes, records, deletes = _put(storage, path, parts)
+    markers.confirm(path, io_type)
+    stat = log_stat(target, name, version, records, deletes)
+    if settings.logs_named_by:
+        stat = replace(
+            stat, prev_commit=settings.instant
+        )  # by which it is known: `filegroups.view.dual_write_files`
+    return replace(stat, size_bytes=size_bytes, seconds=watch.seconds())
+
+
+def log_stat(target: FileSlice, name: str, version: int, records: int, deletes: int) -> WriteStat:
+    """Return the statistics of a new log file, but for its size and how long it took.
+
+    Args:
+        target: the slice that it belongs to.
+        name: of the file.
+        version: of the log.
+        records: how many it holds.
+        deletes: how many it holds.
+    """
+    return WriteStat(
+        partition=target.partition,
+        file_id=target.file_id,
+        path=join_path(target.partition, name),
+        prev_commit=target.base_instant,
+        num_writes=records,
+        num_updates=records,
+        num_deletes=deletes,
+        base_file=target.base.status.name if target.base else "",
+        log_version=version,
+        log_files=(*(log.status.name for log in target.logs), name),
+    )
+
+
+def _put(storage: Storage, path: str, parts: Iterator[tuple[bytes, int, int]]) -> tuple[int, int, int]:
+    """Write a file of one part in one go, of several part by part.
+
+    Args:
+        storage: the table's.
+        path: of the file.
+        parts: content, number of records and number of deletes; at least one.
+
+    Returns:
+        The sums of bytes, records and deletes.
+    """
+    first = next(parts)
+    second = next(parts, None)
+    if second is None:
+        storage.put(path, first[0])
+        return len(first[0]), first[1], first[2]
+    size_bytes = records = deletes = 0
+    with disk_errors(TABLE_DISK, path), storage.create(path) as file:
+        for content, *counts in chain((first, second), parts):
+            file.write(content)
+            size_bytes += len(content)
+            records += counts[0]
+            deletes += counts[1]
+    return size_bytes, records, deletes
+
+
+def next_log(settings: FileSettings, target: FileSlice, write_token: str) -> tuple[str, int]:
+    """Return the name and the version number of the next log file of a slice."""
+    if settings.config.layout == 1 or settings.logs_named_by:
+        instant = settings.logs_named_by or target.base_instant
+        version = max((log.version for log in target.logs if log.instant == instant), default=0) + 1
+    else:
+        instant, version = settings.instant, 1
+    return LogFile.name_of(target.file_id, instant, version, write_token), version
+
+
+def _with_index(
+    settings: FileSettings, storage: Storage, target: FileSlice, changes: Iterable[Changes], name: str
+) -> Iterator[tuple[Changes, Mapping[str, str] | None]]:
+    """Yield the pieces, with the last one what the file tells of the slice's keys if it is to tell them."""
+    if not settings.clique_files:
+        yield from ((each, None) for each in changes)
+        return
+    keys = LogKeys()
+    waiting: Changes | None = None
+    for each in changes:
+        if waiting is not None:
+            yield waiting, None
+        keys.add(flat(each.records.column(RECORD_KEY)).cast(pa.string()))
+        keys.add(each.delete_keys)
+        waiting = each
+    if waiting is not None:
+        index = next_index(storage, target.logs, name, keys.summary(), settings.clique_files)
+        yield waiting, encode_log_index(index)
+
+
+def _blocks(
+    settings: FileSettings,
+    target: FileSlice,
+    changes: Changes,
+    stamp: Stamp,
+    entries: Mapping[str, str] | None,
+) -> list[bytes]:
+    """Return the blocks of a piece.
+
+    With an index the file ends in a Parquet block, for its footer, and records are sorted by key: the column
+    of keys is the list of them. No key is both in the records and the deletes, so their order is free.
+    """
+    header = {HeaderKey.INSTANT_TIME: settings.instant, HeaderKey.SCHEMA: settings.avro_schema}
+    records = changes.records.sort_by(RECORD_KEY) if settings.clique_files else changes.records
+    data = [
+        (
+            part,
+            [stamp.apply(each, target.file_id).select(part.log_schema.names) for each in rows.to_batches()],
+        )
+        for part, rows in _parts(settings, records)
+        if rows.num_rows
+    ]
+    deletes = []
+    if len(changes.delete_keys):
+        ordering = ordering_values(changes.delete_ordering)
+        content = encode_deletes(changes.delete_keys, target.partition, ordering)
+        deletes.append(encode_block(BlockType.DELETE, header, content))
+    if entries is None:
+        return [*(data_block(part, _data_header(part), batches) for part, batches in data), *deletes]
+    last: tuple[FileSettings, list[pa.RecordBatch]] = (settings, [])
+    if data and settings.log_format != "avro":
+        last = data.pop()
+    blocks = [data_block(part, _data_header(part), batches) for part, batches in data]
+    return [*deletes, *blocks, _parquet_block(last[0], _data_header(last[0]), last[1], entries)]
+
+
+def _parts(settings: FileSettings, records: pa.Table) -> list[tuple[FileSettings, pa.Table]]:
+    """Return the records of each block: of updates that set some columns only these, of new records all."""
+    if not settings.partial or ACTION not in records.column_names:
+        return [(settings, records)]
+    is_new = pc.equal(records.column(ACTION), RowAction.INSERT)
+    whole = replace(settings, partial=())
+    return [(settings, records.filter(pc.invert(is_new))), (whole, records.filter(is_new))]
+
+
+def _data_header(settings: FileSettings) -> Header:
+    header = {HeaderKey.INSTANT_TIME: settings.instant, HeaderKey.SCHEMA: settings.log_avro_schema}
+    return {**header, HeaderKey.IS_PARTIAL: "true"} if settings.partial else header
+
+
+def ordering_values(columns: list[pa.Array] | None) -> pa.Array | None:
+    """Return one column of ordering values, a struct of several columns."""
+    if columns is None or len(columns) == 1:
+        return columns[0] if columns else None
+    return pa.StructArray.from_arrays(columns, names=[str(number) for number in range(len(columns))])
+
+
+def data_block(settings: FileSettings, header: Header, batches: list[pa.RecordBatch]) -> bytes:
+    """Return a data block of rows with their meta columns, in the format of the settings."""
+    if settings.log_format != "avro":
+        return _parquet_block(settings, header, batches)
+    table = pa.Table.from_batches(batches).cast(settings.log_schema).combine_chunks()
+    return encode_block(
+        BlockType.AVRO_DATA, header, encode_datums(table.to_batches()[0], settings.log_avro_schema)
+    )
+
+
+def _parquet_block(
+    settings: FileSettings,
+    header: Header,
+    batches: list[pa.RecordBatch],
+    entries: Mapping[str, str] | None = None,
+) -> bytes:
+    content = encode_parquet_block(
+        batches, settings.log_schema, settings.log_avro_schema, settings.compression, entries
+    )
+    return encode_block(BlockType.PARQUET_DATA, header, content)

@@ -1,0 +1,114 @@
+r"""Copy on write where records merge column by column, or by a user's own code.
+
+base rows ---- key not among the changes --------------> kept
+           \-- the change comes late and fills nothing -> kept, the change is dropped
+            \- else: merged with the change -----------> deleted, or a new record that follows at the end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.filegroups.read.tasks import nullable
+from drawstring.filegroups.write.changes import Changes
+from drawstring.filegroups.write.settings import FileSettings
+from drawstring.merge.versions import Merger, Versions, flat, ordering_fields, ordering_of
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
+
+Numbers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
+
+
+class PatchingOverlay:
+    """The changes of one file group, merged with its base rows as they stream by.
+
+    Args:
+        changes: one record or delete per key.
+        settings: of the write.
+        merger: of the table.
+    """
+
+    def __init__(self, changes: Changes, settings: FileSettings, merger: Merger) -> None:
+        self._config = settings.config
+        self._merger = merger
+        self._schema = nullable(settings.full_schema, (*settings.schema.names, RECORD_KEY, PARTITION_PATH))
+        self._changes = self._versions(changes)
+        self._is_new = ~self._changes.is_delete
+        self._merged: list[pa.Table] = []
+        self.updates = 0
+        self.deletes = 0
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether a change took effect on a base row."""
+        return self.updates + self.deletes > 0
+
+    @property
+    def has_new(self) -> bool:
+        """Whether there are records that the base lacks; ask once the base is through."""
+        return bool(self._is_new.any())
+
+    def lay_over(self, base: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the base rows that no change touches."""
+        for batch in base:
+            rows, numbers = matches(batch, self._changes.keys)
+            if not len(rows):
+                yield batch
+                continue
+            keep = np.ones(batch.num_rows, dtype=bool)
+            keep[rows] = self._merge(batch.take(pa.array(rows)), numbers)
+            yield batch.filter(pa.array(keep))
+
+    def surviving_records(self) -> Iterator[tuple[pa.Table, bool]]:
+        """Yield the records to write, and whether the base has their keys; ask once the base is through."""
+        yield from ((merged, True) for merged in self._merged if merged.num_rows)
+        if self._is_new.any():
+            yield self._changes.rows.filter(pa.array(self._is_new)), False
+
+    def _merge(self, base: pa.RecordBatch, numbers: Numbers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Merge base rows with their changes; tell which of them stay as they are."""
+        count = base.num_rows
+        rows = pa.Table.from_batches([base]).select(self._schema.names).cast(self._schema)
+        nothing = np.zeros(count, dtype=bool)
+        newer = self._changes.take(numbers)
+        older = Versions(rows, newer.keys, ordering_of(rows, self._config), nothing, nothing)
+        codes = np.tile(np.arange(count, dtype=np.int64), 2)
+        merged = self._merger.merge(older.followed_by(newer), codes, count)
+        stays = np.zeros(count, dtype=bool)
+        if merged.origin is not None:
+            stays = (merged.origin >= 0) & (merged.origin < count)
+        is_update = ~stays & ~merged.is_delete
+        self._merged.append(merged.rows.filter(pa.array(is_update)))
+        self._is_new[numbers] = False
+        self.updates += int(is_update.sum())
+        self.deletes += int(merged.is_delete.sum())
+        return stays
+
+    def _versions(self, changes: Changes) -> Versions:
+        """Return records and deletes as versions."""
+        records = self._schema.empty_table()
+        if changes.records.num_rows:
+            records = changes.records.select(self._schema.names).cast(self._schema)
+        count, gone = records.num_rows, len(changes.delete_keys)
+        given = {RECORD_KEY: changes.delete_keys}
+        given |= zip(ordering_fields(self._config), changes.delete_ordering or (), strict=False)
+        columns = [given.get(field.name, pa.nulls(gone, field.type)) for field in self._schema]
+        rows = pa.concat_tables([records, pa.table(columns, schema=self._schema)])
+        is_delete = np.arange(count + gone) >= count
+        always_wins = np.concatenate([np.zeros(count, dtype=bool), changes.always_delete])
+        ordering = ordering_of(rows, self._config)
+        return Versions(rows, flat(rows.column(RECORD_KEY)), ordering, is_delete, always_wins)
+
+
+def matches(batch: pa.RecordBatch, keys: pa.Array) -> tuple[Numbers, Numbers]:
+    """Return the rows of a batch whose key is among the keys, and where the key stands there."""
+    if len(keys) == 0:
+        nothing = np.zeros(0, dtype=np.int64)
+        return nothing, nothing
+    found = pc.index_in(batch.column(RECORD_KEY), value_set=keys)
+    rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+    return rows, found.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)

@@ -1,0 +1,357 @@
+r"""Copy on write: stream a base file into its successor, laying the changes of a write over it.
+
+    base rows ---- key not among the changes ----------> kept
+               \-- a change wins over it --------------> dropped (the change follows at the end)
+                \- its ordering value is the greater --> kept, the change is dropped
+
+The base file passes through batch by batch; only the changes are held in memory. A file group in which every
+change is dropped, late records or deletes of keys that it lacks, stays as it is:
+
+    first batches ── a change takes effect ──> begin the successor
+                 \-- none so far: look through keys and ordering values ── none at all ──> no file
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import chain, islice
+from typing import Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.errors import CorruptTableError
+from drawstring.config.table.config import TableConfig
+from drawstring.engine.protocol import TaskContext
+from drawstring.filegroups.read.bootstrap_reader import base_rows_of
+from drawstring.filegroups.write.base_writer import BaseFileWriter
+from drawstring.filegroups.write.change_log import ChangeLog, taken
+from drawstring.filegroups.write.changes import Changes, ordering_columns
+from drawstring.filegroups.write.meta_columns import Stamp
+from drawstring.filegroups.write.patch import Numbers, PatchingOverlay, matches
+from drawstring.filegroups.write.settings import FileSettings
+from drawstring.filegroups.write.virtual_keys import as_stored, keyed
+from drawstring.formats.base_files import Selection
+from drawstring.formats.base_footer import BaseFooter, base_footer
+from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows
+from drawstring.merge.choose import WholeMerger, merger_of
+from drawstring.merge.order import wins_over
+from drawstring.merge.versions import comparable, ordering_fields, ordering_of
+from drawstring.model.commit import WriteStat
+from drawstring.model.files import FileSlice
+from drawstring.schema.evolve import conform
+from drawstring.schema.meta import FILE_NAME, RECORD_KEY
+from drawstring.storage.protocol import Storage
+
+Flags: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+
+_BATCHES_HELD: Final = 2
+"""Base batches that are held back while no change takes effect; most rewrites know by the first one."""
+
+_KEYS_ASKED: Final = 1024
+"""Keys of changes that a bloom filter is asked about: one that it lacks is a new record."""
+
+
+def rewrite_slice(
+    settings: FileSettings,
+    storage: Storage,
+    target: FileSlice,
+    changes: Changes,
+    stamp: Stamp,
+    context: TaskContext,
+) -> WriteStat | None:
+    """Write the next base file of a file group; None where the changes change nothing, and no file is made.
+
+    Args:
+        settings: of the write.
+        storage: the table's.
+        target: the slice to build on; it has a base file and no log files.
+        changes: one record or delete per key.
+        stamp: puts the meta columns on.
+        context: the task's attempt.
+
+    Raises:
+        CorruptTableError: the base file is missing or damaged.
+    """
+    footer = _footer(storage, target)
+    overlay = _overlay(changes, settings)
+    log = overlay.change_log if isinstance(overlay, Overlay) else None
+    kept = overlay.lay_over(_base_rows(storage, target, settings, footer))
+    looks_late = isinstance(overlay, Overlay) and _looks_late(footer, changes, settings.config)
+    changes_nothing = partial(_changes_nothing, settings, storage, target, changes, footer)
+    if looks_late and changes_nothing():
+        return None
+    held = _until_a_change(kept, overlay)
+    if not (overlay.has_changed or looks_late):
+        is_through = len(held) < _BATCHES_HELD
+        if not overlay.has_new if is_through else changes_nothing():
+            return None
+    writer = _successor(settings, storage, target, context, footer)
+    try:
+        for batch in chain(held, kept):
+            writer.write(as_stored(batch, writer.name, settings.config), is_known=True)
+        written = _write_survivors(writer, overlay, stamp)
+    except BaseException:
+        writer.abort()
+        raise
+    cdc_files = log.write(storage, target, context) if log else {}
+    stat = writer.close(inserts=written - overlay.updates, updates=overlay.updates, deletes=overlay.deletes)
+    return replace(stat, cdc_files=cdc_files)
+
+
+def _write_survivors(writer: BaseFileWriter, overlay: Overlay | PatchingOverlay, stamp: Stamp) -> int:
+    """Write the records that no base row won over, and return how many they are."""
+    log = overlay.change_log if isinstance(overlay, Overlay) else None
+    written = 0
+    for records, is_known in overlay.surviving_records():
+        written += records.num_rows
+        for batch in records.to_batches():
+            writer.write(stamp.apply(batch, writer.name), is_known=is_known)
+            if log and not is_known:
+                log.inserted(batch)
+    return written
+
+
+def extend_slice(
+    settings: FileSettings,
+    storage: Storage,
+    target: FileSlice,
+    added: Iterator[pa.RecordBatch],
+    stamp: Stamp,
+    context: TaskContext,
+) -> WriteStat:
+    """Write the next base file of a file group, with more records and all that it has.
+
+    Args:
+        settings: of the write.
+        storage: the table's.
+        target: the slice to build on; it has a base file and no log files.
+        added: prepared rows; their keys are not compared with any.
+        stamp: puts the meta columns on.
+        context: the task's attempt.
+
+    Raises:
+        CorruptTableError: the base file is missing or damaged.
+    """
+    former = _footer(storage, target)
+    writer = _successor(settings, storage, target, context, former)
+    log = ChangeLog(settings) if settings.config.cdc_enabled else None
+    try:
+        for batch in _base_rows(storage, target, settings, former):
+            writer.write(as_stored(batch, writer.name, settings.config), is_known=True)
+        kept = writer.rows
+        for batch in added:
+            writer.write(stamp.apply(batch, writer.name))
+            if log:
+                log.inserted(batch)
+    except BaseException:
+        writer.abort()
+        raise
+    cdc_files = log.write(storage, target, context) if log else {}
+    return replace(writer.close(inserts=writer.rows - kept), cdc_files=cdc_files)
+
+
+def _footer(storage: Storage, target: FileSlice) -> BaseFooter:
+    if target.base is None:
+        raise CorruptTableError(
+            "a copy-on-write file group has no base file: restore it from a backup", path=target.partition
+        )
+    return base_footer(storage, target.base.status.path)
+
+
+def _successor(
+    settings: FileSettings, storage: Storage, target: FileSlice, context: TaskContext, former: BaseFooter
+) -> BaseFileWriter:
+    return BaseFileWriter(
+        settings,
+        storage,
+        target.partition,
+        target.file_id,
+        context.write_token,
+        target,
+        former=former,
+    )
+
+
+def _base_rows(
+    storage: Storage,
+    target: FileSlice,
+    settings: FileSettings,
+    footer: BaseFooter,
+    schema: pa.Schema | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a slice's base file, its own name left out, what repeats as dictionaries.
+
+    With a schema they have its columns only.
+    """
+    assert target.base is not None
+    schema = schema or physical(settings.full_schema)
+    columns = [name for name in schema.names if name != FILE_NAME]
+    if target.base.source is None:
+        path = target.base.status.path
+        batches = read_parquet_rows(storage, path, columns, tuple(REPEATING), footer.metadata)
+    else:
+        full = settings.full_schema
+        batches = base_rows_of(storage, target.base, Selection(columns), full, settings.config)
+    for batch in batches:
+        yield keyed(conform(batch, schema), settings.config)
+
+
+def _overlay(
+    changes: Changes, settings: FileSettings, *, logs_changes: bool = True
+) -> Overlay | PatchingOverlay:
+    merger = merger_of(settings.config, schema_json=settings.avro_schema)
+    if isinstance(merger, WholeMerger):
+        logs_changes = logs_changes and settings.config.cdc_enabled
+        return Overlay(changes, settings.config, ChangeLog(settings) if logs_changes else None)
+    return PatchingOverlay(changes, settings, merger)
+
+
+def _looks_late(footer: BaseFooter, changes: Changes, config: TableConfig) -> bool:
+    """Tell by the ends of ordering values whether it is likely that a file's rows win over all changes.
+
+    Whoever has to look through the file to be sure does so first then, rather than read whole rows.
+    """
+    name = next((each for each in ordering_fields(config) if each in changes.records.column_names), None)
+    if name is None:
+        return False
+    kind = changes.records.schema.field(name).type
+    if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_timestamp(kind)):
+        return False
+    newest, greatest = pc.max(changes.records.column(name)), footer.greatest(name)
+    return greatest is not None and bool(pc.less(newest, pa.scalar(greatest, kind)).as_py())
+
+
+def _until_a_change(
+    kept: Iterator[pa.RecordBatch], overlay: Overlay | PatchingOverlay
+) -> list[pa.RecordBatch]:
+    """Return the first batches; fewer than are held back if a change takes effect, or the base is through."""
+    held = []
+    for batch in islice(kept, _BATCHES_HELD):
+        held.append(batch)
+        if overlay.has_changed:
+            break
+    return held
+
+
+def _changes_nothing(
+    settings: FileSettings, storage: Storage, target: FileSlice, changes: Changes, footer: BaseFooter
+) -> bool:
+    """Look through a base file for a row that the changes change, by the columns that tell."""
+    if _has_new_for_sure(footer, target, changes):
+        return False
+    overlay = _overlay(changes, settings, logs_changes=False)
+    told_by = _telling(settings) if isinstance(overlay, Overlay) else None
+    for _ in overlay.lay_over(_base_rows(storage, target, settings, footer, told_by)):
+        if overlay.has_changed:
+            return False
+    return not overlay.has_new
+
+
+def _telling(settings: FileSettings) -> pa.Schema:
+    """Return the columns that tell whether a row stays where records are kept whole."""
+    config, full = settings.config, settings.full_schema
+    keys = () if config.populate_meta_fields else config.record_key_fields
+    names = dict.fromkeys((RECORD_KEY, *keys, *ordering_fields(config)))
+    return pa.schema([full.field(name) for name in names if name in full.names])
+
+
+def _has_new_for_sure(footer: BaseFooter, target: FileSlice, changes: Changes) -> bool:
+    """Ask the filter of a base file whether it lacks one of the first keys, so that nobody need look."""
+    keys = changes.records.column(RECORD_KEY).slice(0, _KEYS_ASKED).combine_chunks()
+    if target.base is None or target.base.source is not None or not len(keys):
+        return False
+    bloom = footer.bloom_filter()
+    return bloom is not None and not bloom.contains(keys).all()
+
+
+class Overlay:
+    """The changes of one file group, laid over its base rows as they stream by; the winner stays whole.
+
+    Args:
+        changes: one record or delete per key.
+        config: merge mode and ordering of the table.
+        change_log: takes down what changes; None where nobody wants to know.
+    """
+
+    def __init__(self, changes: Changes, config: TableConfig, change_log: ChangeLog | None) -> None:
+        self._changes = changes
+        self._config = config
+        self._record_keys = changes.records.column(RECORD_KEY).combine_chunks()
+        self._lost = np.zeros(changes.records.num_rows, dtype=bool)
+        self._met = np.zeros(changes.records.num_rows, dtype=bool)
+        self._ordering = comparable(ordering_columns(changes.records, config) or (), config)
+        self._delete_ordering = comparable(changes.delete_ordering or (), config)
+        self._always_delete = changes.always_delete
+        self.change_log = change_log
+        self.updates = 0
+        self.deletes = 0
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether a change took the place of a base row."""
+        return self.updates + self.deletes > 0
+
+    @property
+    def has_new(self) -> bool:
+        """Whether there are records that the base lacks; ask once the base is through."""
+        return not self._met.all()
+
+    def lay_over(self, base: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the base rows that no change takes the place of."""
+        for batch in base:
+            keep = ~(self._updated(batch) | self._deleted(batch))
+            yield batch if keep.all() else batch.filter(pa.array(keep))
+
+    def surviving_records(self) -> Iterator[tuple[pa.Table, bool]]:
+        """Yield the records that no base row won over, and whether the base has their keys.
+
+        Ask once the base is through.
+        """
+        for is_known, chosen in ((True, self._met & ~self._lost), (False, ~self._met)):
+            if chosen.any():
+                records = self._changes.records
+                yield records if chosen.all() else records.filter(pa.array(chosen)), is_known
+
+    def _updated(self, batch: pa.RecordBatch) -> Flags:
+        rows, positions = matches(batch, self._record_keys)
+        won = self._wins(batch, rows, self._ordering, positions)
+        self._met[positions] = True
+        self._lost[positions[~won]] = True
+        self.updates += int(won.sum())
+        if self.change_log and won.any():
+            after = taken(self._changes.records, positions[won])
+            self.change_log.updated(taken(batch, rows[won]), after)
+        return _flags(batch.num_rows, rows[won])
+
+    def _deleted(self, batch: pa.RecordBatch) -> Flags:
+        rows, positions = matches(batch, self._changes.delete_keys)
+        won = self._wins(batch, rows, self._delete_ordering, positions)
+        won = won | self._always_delete[positions]
+        self.deletes += int(won.sum())
+        if self.change_log and won.any():
+            self.change_log.deleted(taken(batch, rows[won]))
+        return _flags(batch.num_rows, rows[won])
+
+    def _wins(
+        self,
+        batch: pa.RecordBatch,
+        rows: Numbers,
+        ordering: tuple[pa.Array, ...],
+        positions: Numbers,
+    ) -> Flags:
+        """Tell for each match whether the change wins over the base row."""
+        if not ordering or len(rows) == 0:
+            return np.ones(len(rows), dtype=bool)
+        newer = [column.take(pa.array(positions)) for column in ordering]
+        older = ordering_of(batch, self._config, rows)
+        return np.asarray(wins_over(newer, older))
+
+
+def _flags(count: int, rows: Numbers) -> Flags:
+    flags = np.zeros(count, dtype=bool)
+    flags[rows] = True
+    return flags

@@ -1,0 +1,1 @@
+"""Avro: container files, and the datums of log blocks, column by column."""

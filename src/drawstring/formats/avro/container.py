@@ -1,0 +1,169 @@
+"""Avro object container files with one kind of record (Avro specification: Object Container Files).
+
+     4  magic       "Obj" 01
+     *  metadata    map of bytes: avro.schema, and avro.codec unless it is null
+    16  sync marker
+        blocks: { long count, long size, the records, 16 sync marker }
+
+Files of the timeline hold one record and no codec entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import struct
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+
+from drawstring.base.errors import CorruptTableError, UnsupportedError
+from drawstring.formats.avro.checks import check_bounded
+
+MAGIC = b"Obj\x01"
+_SYNC_BYTES = 16
+_SCHEMAS_KEPT = 16
+DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    struct.error,
+    pa.ArrowException,
+    fastavro.schema.SchemaParseException,
+    fastavro.schema.UnknownType,
+)
+"""What decoders raise on bytes or schemas that are not what they should be."""
+
+
+def decode_container(data: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the records of a container file and the schema they were written with.
+
+    Args:
+        data: the whole file.
+
+    Raises:
+        CorruptTableError: the bytes are damaged.
+        UnsupportedError: they are compressed.
+    """
+    try:
+        return _decode(data)
+    except DAMAGE as error:
+        raise CorruptTableError(
+            f"An Avro metadata file is damaged ({error}); restore it from a backup of the table."
+        ) from error
+
+
+def _decode(data: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    if data[:4] != MAGIC:
+        raise ValueError("it does not start with the magic of an Avro file")
+    stream = io.BytesIO(data)
+    stream.seek(4)
+    metadata = _read_metadata(stream)
+    codec = metadata.get("avro.codec", b"null").decode(errors="replace")
+    if codec != "null":
+        raise UnsupportedError(f"the file is compressed with {codec}, which metadata files never are in Hudi")
+    schema, parsed = _parsed(metadata["avro.schema"])
+    sync = _take(stream, _SYNC_BYTES)
+    records: list[dict[str, Any]] = []
+    for count, block in _blocks(stream, len(data), sync):
+        records.extend(_read_records(block, count, parsed))
+    return records, schema
+
+
+@lru_cache(maxsize=_SCHEMAS_KEPT)
+def _parsed(text: bytes) -> tuple[Any, Any]:
+    """Return a schema, and what fastavro makes of it; the files of a timeline share a few."""
+    schema = json.loads(text)
+    check_bounded(schema)
+    return schema, fastavro.parse_schema(schema)
+
+
+def _read_metadata(stream: io.BytesIO) -> dict[str, bytes]:
+    metadata = {}
+    while count := read_long(stream):
+        if count < 0:
+            count = -count
+            read_long(stream)
+        for _ in range(count):
+            key = _take(stream, read_long(stream)).decode()
+            metadata[key] = _take(stream, read_long(stream))
+    return metadata
+
+
+def _blocks(stream: io.BytesIO, end: int, sync: bytes) -> Iterator[tuple[int, bytes]]:
+    while stream.tell() < end:
+        count = read_long(stream)
+        block = _take(stream, read_long(stream))
+        if _take(stream, _SYNC_BYTES) != sync:
+            raise ValueError("a sync marker is wrong")
+        if not 0 <= count <= len(block):
+            raise ValueError(f"a block claims {count} records in {len(block)} bytes")
+        yield count, block
+
+
+def _read_records(block: bytes, count: int, schema: Any) -> Iterator[dict[str, Any]]:
+    stream = io.BytesIO(block)
+    for _ in range(count):
+        record: Any = fastavro.schemaless_reader(stream, schema, None)
+        yield record
+    if stream.tell() != len(block):
+        raise ValueError("a block is longer than its records")
+
+
+def _take(stream: io.BytesIO, size: int) -> bytes:
+    taken = stream.read(size) if size >= 0 else b""
+    if len(taken) != size:
+        raise EOFError("it ends too early")
+    return taken
+
+
+def read_long(stream: io.BytesIO) -> int:
+    """Read an Avro long: zigzag, seven bits a byte, lowest first."""
+    value = 0
+    for shift in range(0, 70, 7):
+        byte = _take(stream, 1)[0]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1)
+    raise ValueError("a number is longer than ten bytes")
+
+
+def encode_long(value: int) -> bytes:
+    """Return an Avro long: zigzag, seven bits a byte, lowest first."""
+    rest = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while rest > 0x7F:
+        out.append((rest & 0x7F) | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+def encode_container(schema: dict[str, Any], record: dict[str, Any]) -> bytes:
+    """Return a container file with one record, uncompressed, without a codec entry.
+
+    The sync marker is a hash of the record, so that equal records give equal files.
+
+    Args:
+        schema: Avro schema of the record.
+        record: values by field; a missing field takes its default.
+    """
+    text = json.dumps(schema, separators=(",", ":")).encode()
+    stream = io.BytesIO()
+    fastavro.schemaless_writer(stream, _parsed(text)[1], record)
+    datum = stream.getvalue()
+    sync = hashlib.blake2b(datum, digest_size=_SYNC_BYTES).digest()
+    entry = [encode_long(1), *_sized(b"avro.schema"), *_sized(text), encode_long(0)]
+    return b"".join([MAGIC, *entry, sync, encode_long(1), *_sized(datum), sync])
+
+
+def _sized(data: bytes) -> tuple[bytes, bytes]:
+    return encode_long(len(data)), data

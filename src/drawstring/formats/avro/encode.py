@@ -1,0 +1,241 @@
+"""Arrow columns to Avro binary, a whole column at a time (Avro specification: Binary Encoding).
+
+Each column becomes an array of the bytes of its values; a record's bytes are its columns' bytes
+joined row by row, an array's are its items' bytes, which stand in a row already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.formats.avro.container import encode_long
+from drawstring.schema.avro import full_name
+
+_DECIMAL_BYTES = 16
+_NOTHING = b""
+
+
+def encode_rows(rows: pa.StructArray, avro: dict[str, Any]) -> pa.BinaryArray:
+    """Return the Avro datum of each row; null where a column without null branch holds null.
+
+    Args:
+        rows: columns by name, of the types that the schema stands for.
+        avro: the record's schema as parsed from JSON.
+    """
+    return join(_Encoder().encode(rows, avro, ""))
+
+
+Part: TypeAlias = "pa.Array | bytes"
+"""What stands in each row: an array's value, or the same bytes."""
+
+
+@dataclass(slots=True)
+class _Encoder:
+    """Encodes arrays into parts to join; remembers the named types."""
+
+    named: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def encode(self, array: pa.Array, avro: Any, space: str) -> list[Part]:
+        if isinstance(avro, list):
+            return self.union(array, avro, space)
+        if avro == "null":
+            return []
+        if isinstance(avro, str) and avro in _PRIMITIVES:
+            return _masked(_PRIMITIVES[avro](array), array)
+        if isinstance(avro, str):
+            avro = self.named[full_name({"name": avro}, space)]
+        if avro["type"] in ("record", "fixed", "enum"):
+            self.named[full_name(avro, space)] = avro
+        return _masked(self.complex(array, avro, space), array)
+
+    def complex(self, array: pa.Array, avro: dict[str, Any], space: str) -> list[Part]:
+        kind = avro["type"]
+        if kind == "record":
+            return self.record(array, avro, full_name(avro, space).rpartition(".")[0])
+        if kind == "array":
+            return [_repeated(array, self.joined(_items(array), avro["items"], space))]
+        if kind == "map":
+            entries = _items(array)
+            values = self.encode(entries.field(1), avro["values"], space)
+            return [_repeated(array, join([*encode_bytes(entries.field(0)), *values]))]
+        if avro.get("logicalType") == "decimal":
+            return encode_decimals(array, avro.get("size"))
+        if kind == "fixed":
+            return [array.cast(pa.binary())]
+        if kind == "enum":
+            return encode_numbers(pc.index_in(array, pa.array(avro["symbols"])))
+        return self.encode(array, kind, space)
+
+    def joined(self, array: pa.Array, avro: Any, space: str) -> pa.Array:
+        parts = self.encode(array, avro, space)
+        return join(parts) if parts else pa.array([_NOTHING] * len(array), pa.binary())
+
+    def union(self, array: pa.Array, branches: list[Any], space: str) -> list[Part]:
+        branch = next((index for index, each in enumerate(branches) if each != "null"), 0)
+        present = [encode_long(branch), *self.encode(array, branches[branch], space)]
+        if "null" not in branches or not array.null_count:
+            return present
+        absent = _binary(encode_long(branches.index("null")))
+        if array.null_count == len(array):
+            return [pa.repeat(absent, len(array))]
+        return [pc.if_else(array.is_valid(), join(present), absent)]
+
+    def record(self, array: pa.StructArray, avro: dict[str, Any], space: str) -> list[Part]:
+        fields = avro["fields"]
+        return [
+            part for each in fields for part in self.encode(array.field(each["name"]), each["type"], space)
+        ]
+
+
+def join(parts: list[Part]) -> pa.Array:
+    """Return the parts of each row one after the other; at least one is an array."""
+    merged: list[Part] = []
+    for part in parts:
+        if isinstance(part, bytes) and merged and isinstance(merged[-1], bytes):
+            merged[-1] += part
+        else:
+            merged.append(part)
+    values = [_binary(part) if isinstance(part, bytes) else part for part in merged]
+    return pc.binary_join_element_wise(*values, _binary(_NOTHING))
+
+
+def _binary(data: bytes) -> pa.Scalar:
+    return pa.scalar(data, pa.binary())
+
+
+def _masked(parts: list[Part], array: pa.Array) -> list[Part]:
+    """Put back the nulls of the array that was encoded."""
+    if not array.null_count:
+        return parts
+    return [pc.if_else(array.is_valid(), join(parts), pa.scalar(None, pa.binary()))]
+
+
+def varints(values: npt.NDArray[np.int64]) -> pa.BinaryArray:
+    """Return Avro ints or longs: zigzag, seven bits a byte, lowest first.
+
+    Args:
+        values: the numbers.
+    """
+    rest = ((values << 1) ^ (values >> 63)).view(np.uint64)
+    sizes = np.ones(len(rest), np.int32)
+    for bits in range(7, 70, 7):
+        over = rest >> np.uint64(bits) if bits < 64 else np.zeros_like(rest)
+        if not over.any():
+            break
+        sizes += over != 0
+    offsets = np.zeros(len(rest) + 1, np.int32)
+    np.cumsum(sizes, out=offsets[1:])
+    out = np.empty(offsets[-1], np.uint8)
+    for index in range(int(sizes.max(initial=0))):
+        rows = np.flatnonzero(sizes > index)
+        low = (rest[rows] >> np.uint64(7 * index)).astype(np.uint8) & np.uint8(0x7F)
+        out[offsets[rows] + index] = low | ((sizes[rows] > index + 1).astype(np.uint8) << 7)
+    return _binaries(offsets, out)
+
+
+def _binaries(offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8]) -> pa.BinaryArray:
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.BinaryArray.from_buffers(pa.binary(), len(offsets) - 1, buffers)
+
+
+def encode_bytes(array: pa.Array) -> list[Part]:
+    """Return Avro bytes or strings: the length, then the bytes."""
+    data = array.cast(pa.binary())
+    return [varints(_numbers(pc.binary_length(data))), data]
+
+
+def encode_numbers(array: pa.Array) -> list[Part]:
+    """Return Avro ints or longs of an array of integers, dates, times or timestamps."""
+    return [varints(_numbers(array))]
+
+
+def encode_floats(array: pa.Array) -> list[Part]:
+    """Return Avro floats or doubles: little-endian, 4 or 8 bytes."""
+    width = array.type.byte_width
+    values = array.fill_null(0.0).to_numpy(zero_copy_only=False)
+    return [_fixed(np.ascontiguousarray(values).view(np.uint8).reshape(-1, width))]
+
+
+def encode_booleans(array: pa.Array) -> list[Part]:
+    """Return Avro booleans: one byte, 0 or 1."""
+    return [pc.if_else(array, _binary(b"\x01"), _binary(b"\x00"))]
+
+
+def _numbers(array: pa.Array) -> npt.NDArray[np.int64]:
+    width = array.type.bit_width
+    plain = array.view(pa.int32() if width == 32 else pa.int64())
+    numbers: npt.NDArray[np.int64] = plain.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers
+
+
+def binary_parts(array: pa.BinaryArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+    """Return the offsets and the bytes of a binary array; the offsets of a slice do not start at 0."""
+    _, offsets, data = array.buffers()
+    if offsets is None or data is None:
+        return np.zeros(len(array) + 1, np.int32), np.empty(0, np.uint8)
+    own = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1]
+    return own, np.frombuffer(data, np.uint8)
+
+
+def _fixed(values: npt.NDArray[np.uint8]) -> pa.Array:
+    """Return one binary value for each row of a matrix of bytes."""
+    count, width = values.shape
+    offsets = np.arange(count + 1, dtype=np.int32) * np.int32(width)
+    return _binaries(offsets, np.ascontiguousarray(values).reshape(-1))
+
+
+def big_endian(array: pa.Array) -> npt.NDArray[np.uint8]:
+    """Return the unscaled values of decimals as rows of 16 bytes, highest first; null gives 0."""
+    start, stop = array.offset * _DECIMAL_BYTES, (array.offset + len(array)) * _DECIMAL_BYTES
+    data = np.frombuffer(array.buffers()[1], np.uint8)[start:stop] if len(array) else np.empty(0, np.uint8)
+    return data.reshape(-1, _DECIMAL_BYTES)[:, ::-1]
+
+
+def encode_decimals(array: pa.Array, size: int | None = None) -> list[Part]:
+    """Return Avro decimals: fixed of `size` bytes, or bytes with their length when None."""
+    values = big_endian(array)
+    if size is None:
+        return [encode_long(_DECIMAL_BYTES), _fixed(values)]
+    if size > _DECIMAL_BYTES:
+        sign = np.repeat(np.where(values[:, :1] > 127, 255, 0).astype(np.uint8), size - _DECIMAL_BYTES, 1)
+        return [_fixed(np.hstack([sign, values]))]
+    return [_fixed(values[:, _DECIMAL_BYTES - size :])]
+
+
+def _items(array: pa.Array) -> pa.Array:
+    """Return the items of all lists, or the entries of all maps, that are not null, in a row."""
+    first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+    if isinstance(array, pa.MapArray):
+        fields = [pa.field("key", pa.string(), False), array.type.item_field]
+        arrays = [array.keys, array.items]
+        return pa.StructArray.from_arrays(arrays, fields=fields).slice(first, last - first)
+    return array.values.slice(first, last - first)
+
+
+def _repeated(array: pa.Array, items: pa.Array) -> pa.Array:
+    """Return Avro arrays or maps: one block of all items, then an empty one."""
+    bounds = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+    bounds -= bounds[0]
+    counts = np.diff(bounds)
+    offsets, data = binary_parts(items)
+    grouped = _binaries(np.ascontiguousarray(offsets[bounds]), data)
+    filled = join([varints(counts), grouped, b"\x00"])
+    return pc.if_else(pa.array(counts > 0), filled, _binary(b"\x00"))
+
+
+_PRIMITIVES: dict[str, Callable[[pa.Array], list[Part]]] = {
+    "boolean": encode_booleans,
+    "int": encode_numbers,
+    "long": encode_numbers,
+    "float": encode_floats,
+    "double": encode_floats,
+    "bytes": encode_bytes,
+    "string": encode_bytes,
+}

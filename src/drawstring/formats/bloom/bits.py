@@ -1,0 +1,69 @@
+"""The bits of one row of a bloom filter, in one of three states.
+
+text     base64 of a footer, until somebody asks for bits
+packed   bit i is bit i % 8 of byte i // 8; a few bits are set and looked up here
+flags    a byte for each: what many bits are set in
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from drawstring.formats.bloom.base64_parts import Base64Text
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+FEW: Final = 1 / 16
+"""Bits touched, by bits of the row, up to which they stay packed: to unpack them all takes as long."""
+
+
+class BloomBits:
+    """Bits that are set one after the other and never taken back.
+
+    Args:
+        count: how many there are.
+        text: what they are read from; none is set where there is none.
+        start: where they begin in it.
+    """
+
+    def __init__(self, count: int, text: Base64Text | None = None, start: int = 0) -> None:
+        self._count = count
+        self._text = text
+        self._start = start
+        self._packed: Array | None = None
+        self._flags: Array | None = np.zeros(count, np.bool_) if text is None else None
+
+    def expect(self, touched: int) -> None:
+        """Unpack the bits if so many are about to be set or looked up that it pays."""
+        if self._flags is None and touched > self._count * FEW:
+            unpacked = np.unpackbits(self._stored(), count=self._count, bitorder="little")
+            self._flags, self._packed = unpacked.view(np.bool_), None
+
+    def set(self, positions: Array) -> None:
+        """Set bits."""
+        if self._flags is not None:
+            self._flags[positions] = True
+        else:
+            masks = np.left_shift(1, positions & 7).astype(np.uint8)
+            np.bitwise_or.at(self._stored(), positions >> 3, masks)
+
+    def are_set(self, positions: Array) -> Array:
+        """Tell which bits are set."""
+        if self._flags is not None:
+            return np.asarray(self._flags[positions])
+        found = self._stored()[positions >> 3] >> (positions & 7).astype(np.uint8)
+        return np.asarray((found & 1).view(np.bool_))
+
+    def image(self) -> bytes:
+        """Return them packed."""
+        packed = self._stored() if self._flags is None else np.packbits(self._flags, bitorder="little")
+        return packed.tobytes()
+
+    def _stored(self) -> Array:
+        if self._packed is None:
+            assert self._text is not None
+            image = self._text.part(self._start, (self._count + 7) // 8)
+            self._packed = np.frombuffer(bytearray(image), np.uint8)
+        return self._packed

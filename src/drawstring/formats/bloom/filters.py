@@ -1,0 +1,351 @@
+"""Bloom filters of record keys, bit for bit as the JVM writers make them.
+
+    simple       int32 -1 | int32 k | int8 1 | int32 m | ceil(m/8) bytes, bit i = byte i/8, LSB first
+    DYNAMIC_V0   int32 -1 | int32 k | int8 1 | int32 m | int32 capacity | int32 count | int32 rows
+                 | rows x simple
+
+All integers are big-endian, the whole is base64 text (wire format: Base files, Bloom filters). A
+dynamic filter takes `capacity` keys into each row until it has the rows that it may have; keys
+after that go to the rows in turn.
+
+A key's k positions come from chained hashes, each seeded by the one before; the hashing walks over
+blocks of keys of one length, a position at a time.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from drawstring.base.errors import CorruptTableError, UnsupportedError
+from drawstring.base.javahash import utf8_parts
+from drawstring.formats.bloom.base64_parts import Base64Text
+from drawstring.formats.bloom.bits import BloomBits
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+SIMPLE: Final = "SIMPLE"
+DYNAMIC: Final = "DYNAMIC_V0"
+
+VERSION: Final = -1
+MURMUR: Final = 1
+SIMPLE_HEAD: Final = struct.Struct(">iibi")
+DYNAMIC_HEAD: Final = struct.Struct(">iibiiii")
+_BLOCK_KEYS: Final = 16_384
+HASHES_MAX: Final = 1_024
+"""Bits of a key that a reader accepts; 30 are for a rate of 1e-9."""
+_FIRST_BITS: Final = 3
+"""Bits of a key, from 0, after which keys that miss one are left aside."""
+
+
+@dataclass(frozen=True, slots=True)
+class BloomShape:
+    """How many bits a row has and how many of them a key sets."""
+
+    bits: int
+    hashes: int
+
+    @staticmethod
+    def of(keys: int, false_positives: float) -> BloomShape:
+        """Return the shape that keeps to the rate of false positives at that number of keys."""
+        bits = math.ceil(keys * (-math.log(false_positives) / math.log(2) ** 2))
+        return BloomShape(bits, math.ceil(math.log(2) * bits / keys))
+
+
+class BloomFilter:
+    """A set of record keys that may answer yes for a key that it lacks, never no for one it has."""
+
+    DEFAULT_CAPACITY: Final = 60_000
+    DEFAULT_KEYS_MAX: Final = 100_000
+    DEFAULT_RATE: Final = 1e-9
+
+    def __init__(self, shape: BloomShape, capacity: int, keys_max: int, type_code: str = DYNAMIC) -> None:
+        self.shape = shape
+        self.type_code = type_code
+        self.capacity = capacity
+        self._rows_max = max(1, -(-keys_max // capacity))
+        self._rows = [BloomBits(shape.bits)]
+        self._added = 0
+        self._count = 0
+        self._text = ""
+
+    @property
+    def keys(self) -> int:
+        """How many keys were added, repeated ones included."""
+        return self._added
+
+    @staticmethod
+    def empty(
+        capacity: int = DEFAULT_CAPACITY,
+        keys_max: int = DEFAULT_KEYS_MAX,
+        false_positives: float = DEFAULT_RATE,
+    ) -> BloomFilter:
+        """Return a dynamic filter without keys.
+
+        Args:
+            capacity: keys in a row.
+            keys_max: keys for which rows are added.
+            false_positives: rate of false positives of a full row.
+        """
+        return BloomFilter(BloomShape.of(capacity, false_positives), capacity, keys_max)
+
+    @staticmethod
+    def build(keys: pa.Array, capacity: int = DEFAULT_CAPACITY) -> BloomFilter:
+        """Return a dynamic filter of keys, in the order given.
+
+        Args:
+            keys: record keys, without nulls.
+            capacity: keys in a row.
+        """
+        bloom = BloomFilter.empty(capacity)
+        bloom.add(keys)
+        return bloom
+
+    @staticmethod
+    def decode(text: str, type_code: str) -> BloomFilter:
+        """Return the filter of a footer. Bits are decoded when somebody asks for them.
+
+        Args:
+            text: base64 of the filter.
+            type_code: `SIMPLE` or `DYNAMIC_V0`.
+
+        Raises:
+            CorruptTableError: the text is no such filter.
+            UnsupportedError: the type is unknown.
+        """
+        if type_code not in (SIMPLE, DYNAMIC):
+            raise UnsupportedError(f"Bloom filters of type {type_code!r} cannot be read.")
+        try:
+            data = Base64Text(text.encode("ascii"))
+            if not data.is_whole:
+                raise ValueError("it is not base64")
+            bloom = _decode_simple(data) if type_code == SIMPLE else _decode_dynamic(data)
+        except (struct.error, ValueError) as error:
+            raise CorruptTableError(f"A bloom filter of type {type_code} is damaged: {error}") from error
+        bloom._text = text
+        return bloom
+
+    def encode(self) -> str:
+        """Return the filter as a footer holds it."""
+        if self._text:
+            return self._text
+        images = [_encode_row(self.shape, row) for row in self._rows]
+        if self.type_code == DYNAMIC:
+            head = DYNAMIC_HEAD.pack(
+                VERSION,
+                self.shape.hashes,
+                MURMUR,
+                self.shape.bits,
+                self.capacity,
+                self._count,
+                len(self._rows),
+            )
+            images.insert(0, head)
+        return base64.b64encode(b"".join(images)).decode()
+
+    def add(self, keys: pa.Array) -> None:
+        """Add keys.
+
+        Args:
+            keys: record keys, without nulls.
+        """
+        if not len(keys):
+            return
+        self._text = ""
+        for row, part in self._placed(keys):
+            bits = self._rows[row]
+            bits.expect(len(part) * self.shape.hashes)
+            for _, texts in _blocks(part):
+                for positions in _positions(texts, self.shape):
+                    bits.set(positions)
+
+    def contains(self, keys: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Tell for each key whether it may be in the filter; a no is certain."""
+        found: Array = np.zeros(len(keys), np.bool_)
+        for bits in self._rows:
+            bits.expect(len(keys) * self.shape.hashes)
+        for members, texts in _blocks(keys):
+            found[members] = self._contains(texts)
+        return found
+
+    def contains_any(self, keys: pa.Array) -> bool:
+        """Tell whether one of the keys may be in the filter; a no is certain."""
+        return any(self._contains(texts).any() for _, texts in _blocks(keys))
+
+    def _contains(self, texts: Array, *, narrows: bool = True) -> Array:
+        """Look texts of one length up; most that are absent miss one of the first few bits."""
+        matches: Array = np.ones((len(self._rows), len(texts)), np.bool_)
+        for step, positions in enumerate(_positions(texts, self.shape)):
+            for row, bits in enumerate(self._rows):
+                matches[row] &= bits.are_set(positions)
+            if step == _FIRST_BITS and narrows:
+                left = np.flatnonzero(matches.any(axis=0))
+                if len(left) * 2 <= len(texts):
+                    found: Array = np.zeros(len(texts), np.bool_)
+                    if len(left):
+                        found[left] = self._contains(texts[left], narrows=False)
+                    return found
+        return np.asarray(matches.any(axis=0))
+
+    def restored(self, rows: list[BloomBits], count: int) -> BloomFilter:
+        """Take over the rows of a decoded filter, `count` keys of which are in the last one."""
+        self._rows = rows
+        self._count = count
+        self._added = (len(rows) - 1) * self.capacity + count
+        return self
+
+    def _placed(self, keys: pa.Array) -> Iterator[tuple[int, pa.Array]]:
+        """Yield the rows that the next keys go to, and the keys of each; make the rows that they need."""
+        start, room = self._added, self._rows_max * self.capacity
+        self._added += len(keys)
+        wanted = min(self._rows_max, max(1, -(-self._added // self.capacity)))
+        self._rows.extend(BloomBits(self.shape.bits) for _ in range(wanted - len(self._rows)))
+        self._count = self._added - (wanted - 1) * self.capacity
+        for row in range(start // self.capacity, wanted):
+            first = max(start, row * self.capacity)
+            yield row, keys.slice(first - start, max(0, (row + 1) * self.capacity - first))
+        if self._added > room:
+            index = np.arange(max(start, room), self._added)
+            in_turn = np.maximum(index - room - 1, 0) % self._rows_max
+            rest = keys.slice(max(0, room - start))
+            yield from ((row, rest.filter(pa.array(in_turn == row))) for row in np.unique(in_turn).tolist())
+
+
+def _encode_row(shape: BloomShape, bits: BloomBits) -> bytes:
+    return SIMPLE_HEAD.pack(VERSION, shape.hashes, MURMUR, shape.bits) + bits.image()
+
+
+def _decode_simple(data: Base64Text) -> BloomFilter:
+    shape, bits = _decode_row(data, 0)
+    return BloomFilter(shape, 1, 1, SIMPLE).restored([bits], 0)
+
+
+def _decode_dynamic(data: Base64Text) -> BloomFilter:
+    _, hashes, _, bits, capacity, count, rows = DYNAMIC_HEAD.unpack(data.part(0, DYNAMIC_HEAD.size))
+    shape = BloomShape(bits, hashes)
+    row_bytes = SIMPLE_HEAD.size + (bits + 7) // 8
+    if min(capacity, rows) < 1 or rows * row_bytes != data.size - DYNAMIC_HEAD.size:
+        raise ValueError(f"{rows} rows of {bits} bits do not fill {data.size} bytes")
+    images = [_decode_row(data, DYNAMIC_HEAD.size + row * row_bytes) for row in range(rows)]
+    if any(other != shape for other, _ in images):
+        raise ValueError("its rows differ in shape")
+    keys_max = rows * capacity
+    if capacity == BloomFilter.DEFAULT_CAPACITY:
+        keys_max = max(keys_max, BloomFilter.DEFAULT_KEYS_MAX)
+    return BloomFilter(shape, capacity, keys_max).restored([row for _, row in images], count)
+
+
+def _decode_row(data: Base64Text, start: int) -> tuple[BloomShape, BloomBits]:
+    version, hashes, kind, bits = SIMPLE_HEAD.unpack(data.part(start, SIMPLE_HEAD.size))
+    start += SIMPLE_HEAD.size
+    is_known = (version, kind) == (VERSION, MURMUR) and hashes <= HASHES_MAX
+    if not is_known or bits < 1 or data.size < start + (bits + 7) // 8:
+        raise ValueError(f"version {version}, hash type {kind}, {hashes} hashes, {bits} bits")
+    return BloomShape(bits, hashes), BloomBits(bits, data, start)
+
+
+def key_positions(key: pa.Array, shape: BloomShape) -> Iterator[int]:
+    """Yield the bits that one key, an array of its own, sets."""
+    ((_, text),) = same_length(key)
+    return (int(position[0]) for position in _positions(text, shape))
+
+
+def _blocks(keys: pa.Array) -> Iterator[tuple[Array, Array]]:
+    """Yield keys of one length, a bounded number each time: their indices, and their bytes as a matrix."""
+    for members, texts in same_length(keys):
+        for start in range(0, len(texts), _BLOCK_KEYS):
+            yield members[start : start + _BLOCK_KEYS], texts[start : start + _BLOCK_KEYS]
+
+
+def _positions(texts: Array, shape: BloomShape) -> Iterator[Array]:
+    """Yield a bit position of each text, until every text had all of its own.
+
+    The positions are overwritten by the next step.
+    """
+    remainder = _Remainder(shape.bits, len(texts))
+    for hashed in _chained_hashes(texts, shape.hashes):
+        yield remainder.of(hashed)
+
+
+class _Remainder:
+    """The absolute value of Java's `hash % bits`, as indices; numpy divides faster than it takes `%`."""
+
+    def __init__(self, bits: int, length: int) -> None:
+        self._bits = np.uint32(bits)
+        self._absolute = np.empty(length, np.int32)
+        self._quotient = np.empty(length, np.uint32)
+        self._indices = np.empty(length, np.intp)
+
+    def of(self, hashed: Array) -> Array:
+        """Return the positions; the array is overwritten by the next call."""
+        np.abs(hashed.view(np.int32), out=self._absolute)
+        absolute = self._absolute.view(np.uint32)
+        np.floor_divide(absolute, self._bits, out=self._quotient)
+        self._quotient *= self._bits
+        return np.subtract(absolute, self._quotient, out=self._indices, casting="unsafe")
+
+
+def same_length(keys: pa.Array) -> Iterator[tuple[Array, Array]]:
+    """Yield keys of one length each time: their indices, and their bytes as a matrix."""
+    offsets, data = utf8_parts(keys)
+    lengths = np.diff(offsets)
+    order = np.arange(len(lengths))
+    if len(lengths) and lengths.min() != lengths.max():
+        order = np.argsort(lengths, kind="stable")
+        offsets, data = utf8_parts(keys.take(pa.array(order)))
+    sizes, firsts, counts = np.unique(lengths[order], return_index=True, return_counts=True)
+    for size, first, count in zip(sizes.tolist(), firsts.tolist(), counts.tolist(), strict=True):
+        texts = data[offsets[first] : offsets[first + count]].reshape(count, size)
+        yield order[first : first + count], texts
+
+
+_M: Final = np.uint32(0x5BD1E995)
+
+
+def _chained_hashes(texts: Array, hashes: int) -> Iterator[Array]:
+    """Yield the MurmurHash2 of each text (a row of bytes) `hashes` times, seeded by the one before.
+
+    What does not depend on the seed (the mixing of words, the tail) is worked out once. The array
+    yielded is overwritten by the next step.
+    """
+    length = np.uint32(texts.shape[1])
+    words = [_mixed_word(texts, start) for start in range(0, texts.shape[1] - 3, 4)]
+    if texts.shape[1] % 4:
+        words.append(_tail(texts))
+    hashed = np.zeros(len(texts), np.uint32)
+    shifted = np.empty_like(hashed)
+    for _ in range(hashes):
+        hashed ^= length
+        for word in words[: texts.shape[1] // 4]:
+            hashed *= _M
+            hashed ^= word
+        for word in words[texts.shape[1] // 4 :]:
+            hashed ^= word
+            hashed *= _M
+        hashed ^= np.right_shift(hashed, 13, out=shifted)
+        hashed *= _M
+        hashed ^= np.right_shift(hashed, 15, out=shifted)
+        yield hashed
+
+
+def _mixed_word(texts: Array, start: int) -> Array:
+    word = np.ascontiguousarray(texts[:, start : start + 4]).view("<u4").ravel().astype(np.uint32)
+    word *= _M
+    word ^= word >> 24
+    word *= _M
+    return word
+
+
+def _tail(texts: Array) -> Array:
+    """Return the last one to three bytes of each text, big-endian; signed bytes, so they overlap."""
+    tail = np.zeros(len(texts), np.int32)
+    for index in range(texts.shape[1] // 4 * 4, texts.shape[1]):
+        tail ^= texts[:, index].view(np.int8).astype(np.int32) << (8 * (texts.shape[1] - 1 - index))
+    return tail.view(np.uint32)

@@ -1,0 +1,1 @@
+"""Contents of timeline files: commits, plans, and the metadata of table services."""

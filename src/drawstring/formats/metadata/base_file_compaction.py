@@ -1,0 +1,71 @@
+"""The plan of a base-file compaction (HoodieBaseFileCompactionPlan), carried by the plan of a clustering.
+
+On the timeline a base-file compaction is a clustering that sorts nothing, so every reader and writer of the
+table knows what it does; this record, Avro in base64 among the plan's extra metadata, says that it is one.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from drawstring.formats import schemas
+from drawstring.formats.avro.container import encode_container
+from drawstring.formats.metadata.records import one_record, read_as
+from drawstring.model.clustering import ClusteringGroup, ClusteringPlan
+from drawstring.model.files import join_path
+
+PLAN_KEY: Final = "drawstring.base_file_compaction_plan"
+GIVES_WAY: Final = {"drawstring.gives_way": "true"}
+"""What the extra metadata of a plan says that nobody asked for: a write to its file groups takes it back."""
+
+_VERSION: Final = 1
+
+
+def base_file_plan(groups: Iterable[ClusteringGroup]) -> dict[str, str]:
+    """Return what the extra metadata of a clustering says that is a base-file compaction.
+
+    Args:
+        groups: those of the clustering.
+    """
+    groups = tuple(groups)
+    operations = [
+        {"baseFilePaths": list(paths), "partitionPath": partition, "metrics": dict(group.metrics)}
+        for group, (partition, paths) in zip(groups, base_files_in(groups), strict=True)
+    ]
+    record = {"operations": operations, "extraMetadata": {}, "version": _VERSION}
+    data = encode_container(schemas.load("base_file_compaction_plan"), record)
+    return {PLAN_KEY: base64.b64encode(data).decode()}
+
+
+def base_files_in(groups: Iterable[ClusteringGroup]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return partition and paths of the base files that groups of a clustering bring together."""
+    return [
+        (group.partition, tuple(join_path(each.partition, each.base_file) for each in group.slices))
+        for group in groups
+    ]
+
+
+def base_files_of(plan: ClusteringPlan) -> list[tuple[str, tuple[str, ...]]] | None:
+    """Return partition and paths of the files that a base-file compaction brings together.
+
+    Args:
+        plan: of a clustering; None comes back for one of another kind.
+
+    Raises:
+        CorruptTableError: the record is damaged.
+    """
+    if PLAN_KEY not in plan.extra:
+        return None
+    return read_as(_operations_of, {PLAN_KEY: plan.extra[PLAN_KEY]}, "a base-file compaction plan")
+
+
+def gives_way(plan: ClusteringPlan) -> bool:
+    """Tell whether writes to the file groups of a clustering are let through, and take it back."""
+    return GIVES_WAY.items() <= plan.extra.items()
+
+
+def _operations_of(extra: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...]]]:
+    record = one_record(base64.b64decode(extra[PLAN_KEY], validate=True))
+    return [(each["partitionPath"], tuple(each["baseFilePaths"])) for each in record["operations"] or ()]

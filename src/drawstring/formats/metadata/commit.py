@@ -1,0 +1,271 @@
+"""Contents of timeline files: JSON in layout 1, Avro in layout 2, and plans (Avro in both).
+
+Specification: Transaction Log, Commit Metadata. Decoders tell JSON and Avro apart by the first
+bytes, ignore what they do not know, and take an empty file for empty metadata.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any, Final
+
+from drawstring.base.errors import UnsupportedError
+from drawstring.formats import schemas
+from drawstring.formats.avro.container import MAGIC, encode_container
+from drawstring.formats.metadata.records import all_inside, damaged, inside, one_record, read_as
+from drawstring.formats.metadata.rollback import (
+    decode_rollback,
+    decode_rollback_plan,
+    encode_rollback,
+    encode_rollback_plan,
+)
+from drawstring.formats.metadata.write_stats import avro_stats, json_stats, stats_of
+from drawstring.model.commit import CommitMetadata, WriteOperation
+from drawstring.model.plans import CompactionOperation, CompactionPlan
+
+__all__ = [
+    "clustering_groups",
+    "commit_of",
+    "decode_commit",
+    "decode_compaction_plan",
+    "decode_rollback",
+    "decode_rollback_plan",
+    "encode_commit",
+    "encode_compaction_plan",
+    "encode_requested_replace",
+    "encode_rollback",
+    "encode_rollback_plan",
+    "is_clustering",
+]
+
+COMPACTION_PLAN_VERSION = 2
+LOGS_ONLY_METRIC = "DRAWSTRING_LOGS_ONLY"
+"""In a compaction plan: this file group gets a log file. Hudi, which passes over it, makes a base file."""
+
+_RECALLED: Final = 64
+_RECALLED_BYTES_MAX: Final = 32 << 10
+"""Commits, by number and size, whose content is understood once by a process."""
+
+_CLUSTER_OPERATION = "CLUSTER"
+_LOG_COMPACTOR = "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper"
+
+
+def encode_commit(meta: CommitMetadata, layout: int, replace: bool) -> bytes:
+    """Return the content of a completed commit, delta commit or replace commit.
+
+    Args:
+        meta: what the write says about itself.
+        layout: timeline layout, 1 (JSON) or 2 (Avro).
+        replace: whether it is a replace commit, which lists the replaced file groups.
+    """
+    return _encode_json(meta, replace) if layout == 1 else _encode_avro(meta, replace)
+
+
+def _encode_json(meta: CommitMetadata, replace: bool) -> bytes:
+    content: dict[str, Any] = {
+        "partitionToWriteStats": json_stats(meta.stats),
+        "compacted": meta.compacted,
+        "extraMetadata": dict(meta.extra),
+        "operationType": str(meta.operation),
+    }
+    if replace:
+        content["partitionToReplaceFileIds"] = _replaced(meta)
+    return json.dumps(content, indent=2, separators=(",", " : "), ensure_ascii=False).encode()
+
+
+def _encode_avro(meta: CommitMetadata, replace: bool) -> bytes:
+    record: dict[str, Any] = {
+        "partitionToWriteStats": avro_stats(meta.stats),
+        "compacted": meta.compacted,
+        "extraMetadata": dict(meta.extra),
+        "version": None,
+        "operationType": str(meta.operation),
+    }
+    if replace:
+        record["partitionToReplaceFileIds"] = _replaced(meta)
+    return encode_container(schemas.load("replace_commit" if replace else "commit"), record)
+
+
+def _replaced(meta: CommitMetadata) -> dict[str, list[str]]:
+    return {partition: list(ids) for partition, ids in meta.replaced.items()}
+
+
+def decode_commit(data: bytes) -> CommitMetadata:
+    """Return what a commit, delta commit or replace commit says, also an inflight one.
+
+    Args:
+        data: the whole file; empty gives empty metadata.
+
+    Raises:
+        CorruptTableError: the bytes are damaged.
+    """
+    if not data:
+        return CommitMetadata()
+    return _decoded(data) if len(data) > _RECALLED_BYTES_MAX else _recalled(data)
+
+
+def _decoded(data: bytes) -> CommitMetadata:
+    return commit_of(one_record(data) if data[:4] == MAGIC else json_commit(data))
+
+
+_recalled = lru_cache(maxsize=_RECALLED)(_decoded)
+"""What small commits say: every look at a table reads the newest ones, most of them again."""
+
+
+def commit_of(content: dict[str, Any]) -> CommitMetadata:
+    """Return what decoded commit metadata says, wherever it was stored.
+
+    Raises:
+        CorruptTableError: the content has another shape than the format says.
+    """
+    return read_as(_commit_of, content, "commit metadata")
+
+
+def json_commit(data: bytes) -> dict[str, Any]:
+    """Return commit metadata of layout 1, decoded.
+
+    Raises:
+        CorruptTableError: it is not a JSON object.
+    """
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise damaged("commit metadata", error) from error
+    if not isinstance(content, dict):
+        raise damaged("commit metadata", "it is not a JSON object")
+    return content
+
+
+def _commit_of(content: dict[str, Any]) -> CommitMetadata:
+    replaced = content.get("partitionToReplaceFileIds") or {}
+    return CommitMetadata(
+        stats=stats_of(content.get("partitionToWriteStats") or {}),
+        operation=content.get("operationType") or WriteOperation.UNKNOWN,
+        extra=_texts(content.get("extraMetadata") or {}),
+        replaced={partition: tuple(ids) for partition, ids in replaced.items()},
+        compacted=bool(content.get("compacted")),
+    )
+
+
+def _texts(extra: dict[str, Any]) -> dict[str, str]:
+    """Keep the entries that say something; other writers leave nulls."""
+    return {key: str(value) for key, value in extra.items() if value is not None}
+
+
+def encode_compaction_plan(plan: CompactionPlan, *, is_log_compaction: bool = False) -> bytes:
+    """Return the content of `<instant>.compaction.requested` or `<instant>.logcompaction.requested`.
+
+    Args:
+        plan: the slices to compact.
+        is_log_compaction: whether it is the second.
+    """
+    strategy = {"compactorClassName": _LOG_COMPACTOR, "strategyParams": {}, "version": 1}
+    record = {
+        "operations": [_operation_record(operation) for operation in plan.operations],
+        "extraMetadata": {},
+        "version": COMPACTION_PLAN_VERSION,
+        "strategy": strategy if is_log_compaction else None,
+        "preserveHoodieMetadata": is_log_compaction,
+        "missingSchedulePartitions": [],
+    }
+    return encode_container(schemas.load("compaction_plan"), record)
+
+
+def _operation_record(operation: CompactionOperation) -> dict[str, Any]:
+    return {
+        "baseInstantTime": operation.base_instant,
+        "deltaFilePaths": list(operation.log_files),
+        "dataFilePath": operation.base_file,
+        "fileId": operation.file_id,
+        "partitionPath": operation.partition,
+        "metrics": {
+            **{name: float(value) for name, value in operation.metrics.items()},
+            **({LOGS_ONLY_METRIC: 1.0} if operation.logs_only else {}),
+        },
+        "bootstrapFilePath": operation.source,
+    }
+
+
+def decode_compaction_plan(data: bytes) -> CompactionPlan:
+    """Return a compaction or log compaction plan.
+
+    Args:
+        data: the whole requested file.
+
+    Raises:
+        CorruptTableError: the bytes are damaged.
+        UnsupportedError: a plan of version 1, whose paths are absolute.
+    """
+    return read_as(_compaction_of, one_record(data), "a compaction plan")
+
+
+def _compaction_of(record: dict[str, Any]) -> CompactionPlan:
+    if record.get("version") != COMPACTION_PLAN_VERSION:
+        raise UnsupportedError(
+            f"A compaction plan of version {record.get('version')} is not supported; "
+            "run the compaction with the engine that scheduled it."
+        )
+    return CompactionPlan(tuple(_operation_of(each) for each in record.get("operations") or ()))
+
+
+def _operation_of(record: dict[str, Any]) -> CompactionOperation:
+    metrics = dict(record.get("metrics") or {})
+    logs_only = bool(metrics.pop(LOGS_ONLY_METRIC, 0))
+    return CompactionOperation(
+        partition=inside(record["partitionPath"] or ""),
+        file_id=record["fileId"],
+        base_instant=record["baseInstantTime"],
+        base_file=inside(record.get("dataFilePath") or "") or None,
+        log_files=all_inside(record.get("deltaFilePaths") or ()),
+        metrics=metrics,
+        logs_only=logs_only,
+        source=record.get("bootstrapFilePath"),
+    )
+
+
+def encode_requested_replace(operation: str | None = None) -> bytes:
+    """Return the content of `<instant>.replacecommit.requested` of an overwrite.
+
+    Args:
+        operation: name of the operation; None leaves every field empty, as for insert overwrite.
+    """
+    record: dict[str, Any] = {
+        "operationType": operation,
+        "clusteringPlan": None,
+        "extraMetadata": None if operation is None else {},
+        "version": None if operation is None else 1,
+    }
+    return encode_container(schemas.load("requested_replace"), record)
+
+
+def clustering_groups(data: bytes) -> list[tuple[str, str]]:
+    """Return the file groups, as partition and file id, that a requested clustering replaces.
+
+    Args:
+        data: content of `<instant>.clustering.requested` or `<instant>.replacecommit.requested`;
+            nothing for one without a clustering plan.
+
+    Raises:
+        CorruptTableError: the bytes are damaged.
+    """
+    return read_as(_clustered, one_record(data), "a clustering plan") if data else []
+
+
+def is_clustering(data: bytes) -> bool:
+    """Tell whether a requested replace commit of layout 1 is a clustering, or a write that replaces.
+
+    Raises:
+        CorruptTableError: the bytes are damaged.
+    """
+    if not data:
+        return False
+    record = one_record(data)
+    return record.get("clusteringPlan") is not None or record.get("operationType") == _CLUSTER_OPERATION
+
+
+def _clustered(record: dict[str, Any]) -> list[tuple[str, str]]:
+    groups = (record.get("clusteringPlan") or {}).get("inputGroups") or ()
+    return [
+        (piece["partitionPath"] or "", piece["fileId"]) for group in groups for piece in group["slices"] or ()
+    ]

@@ -1,0 +1,92 @@
+"""Commit metadata from one layout to the other: JSON in layout 1, Avro in layout 2, everything kept.
+
+Both have the same names. What one of them has more of (the sums of a reader in JSON, a version in Avro)
+nobody asks for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from drawstring.formats import schemas
+from drawstring.formats.avro.container import DAMAGE, MAGIC, encode_container
+from drawstring.formats.metadata.commit import json_commit
+from drawstring.formats.metadata.records import damaged, one_record
+
+_TEXTS: Final = "extraMetadata"
+_STATS: Final = "partitionToWriteStats"
+_LOG_FIELDS: Final = ("logVersion", "logOffset", "baseFile", "logFiles")
+_NULLS: Final = ("path", "cdcStats", "prevBaseFile")
+_FIRST_VERSION: Final = 1
+
+
+def commit_in_layout(data: bytes, layout: int, *, replace: bool) -> bytes:
+    """Return the content of a commit, delta commit or replace commit as another layout has it.
+
+    Args:
+        data: the file; empty stays empty.
+        layout: 1 (JSON) or 2 (Avro).
+        replace: whether it is a replace commit.
+
+    Raises:
+        CorruptTableError: the content is damaged.
+    """
+    if not data:
+        return data
+    is_avro = data[:4] == MAGIC
+    if is_avro == (layout > 1):
+        return data
+    return _json(one_record(data)) if is_avro else avro_commit(json_commit(data), replace=replace)
+
+
+def avro_commit(content: Mapping[str, Any], *, replace: bool) -> bytes:
+    """Return decoded commit metadata as an Avro file.
+
+    Raises:
+        CorruptTableError: the content has another shape than the format says.
+    """
+    record = dict(content)
+    texts = record.get(_TEXTS) or {}
+    record[_TEXTS] = {key: str(text) for key, text in texts.items() if text is not None}
+    record.setdefault("version", _FIRST_VERSION)
+    try:
+        return encode_container(schemas.load("replace_commit" if replace else "commit"), record)
+    except DAMAGE as error:
+        raise damaged("commit metadata", error) from error
+
+
+def avro_file(schema_name: str, record: Mapping[str, Any]) -> bytes:
+    """Return a decoded record of a timeline file as an Avro file again.
+
+    Raises:
+        CorruptTableError: the content has another shape than the format says.
+    """
+    try:
+        return encode_container(schemas.load(schema_name), dict(record))
+    except DAMAGE as error:
+        raise damaged("an archived instant", error) from error
+
+
+def _json(record: Mapping[str, Any]) -> bytes:
+    content = {key: value for key, value in record.items() if key != "version" and value is not None}
+    try:
+        content[_STATS] = {
+            partition: [_stat(stat) for stat in stats]
+            for partition, stats in (record.get(_STATS) or {}).items()
+        }
+    except (AttributeError, TypeError) as error:
+        raise damaged("commit metadata", error) from error
+    return json.dumps(content, indent=2, separators=(",", " : "), ensure_ascii=False).encode()
+
+
+def _stat(stat: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a write stat; those of base files lack the fields of log files."""
+    is_log = stat.get("logVersion") is not None
+    return {
+        key: value
+        for key, value in stat.items()
+        if (value is not None or key in _NULLS or (is_log and key in _LOG_FIELDS))
+        and (is_log or key not in _LOG_FIELDS)
+    }

@@ -1,0 +1,1 @@
+"""ORC base files."""

@@ -1,0 +1,99 @@
+"""Read ORC base files as a stream of record batches, stripe by stripe.
+
+| Avro | ORC, and what it is read as |
+|---|---|
+| timestamp-millis, timestamp-micros | timestamp, without a zone and in nanoseconds |
+| local-timestamp-millis and -micros; time-micros; time-millis | bigint; bigint; int |
+| fixed, and bytes | binary |
+| all others | the type of that name |
+
+Only the table's schema tells which of them a column is.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import orc
+from pyarrow import types as pt
+
+from drawstring.base.errors import UnsupportedError
+from drawstring.formats.file_errors import about_file
+from drawstring.formats.orc.zones import has_times, in_utc, stripe_zones
+from drawstring.storage.protocol import Storage
+
+_KIND: Final = "ORC"
+_BEYOND_NANOSECONDS: Final = "out of range for nanosecond"
+
+
+def read_orc(storage: Storage, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield all rows of an ORC file, in its order, a stripe at a time.
+
+    Args:
+        storage: where the file is.
+        path: its path relative to the table's root.
+        columns: top-level columns to yield, in this order; those that the file lacks are left out.
+
+    Raises:
+        CorruptTableError: the file is missing or damaged.
+        UnsupportedError: a time that is further away than Arrow's ORC reader can tell.
+    """
+    with about_file(path, _KIND), storage.open(path) as file:
+        stripes = orc.ORCFile(file)
+        present = stripes.schema.names
+        names = [name for name in columns if name in present]
+        zones = _zones(stripes, file, names)
+        for number in range(stripes.nstripes):
+            # A stripe of no columns would not tell how many rows it has.
+            batch = _stripe(stripes, number, names or present[:1]).select(names)
+            yield _with_instants(batch, zones[number]) if zones else batch
+
+
+def orc_schema(storage: Storage, path: str) -> pa.Schema:
+    """Return the columns of an ORC file, its times in UTC and microseconds.
+
+    Raises:
+        CorruptTableError: the file is missing or damaged.
+    """
+    with about_file(path, _KIND), storage.open(path) as file:
+        return pa.schema([_in_utc(field) for field in orc.ORCFile(file).schema])
+
+
+def _stripe(stripes: orc.ORCFile, number: int, names: Sequence[str]) -> pa.RecordBatch:
+    try:
+        return stripes.read_stripe(number, columns=list(names)).replace_schema_metadata(None)
+    except pa.ArrowInvalid as error:
+        if _BEYOND_NANOSECONDS in str(error):
+            raise UnsupportedError(f"a time in the file is too far away to be read: {error}") from error
+        raise
+
+
+def _zones(stripes: orc.ORCFile, file: pa.NativeFile, names: Sequence[str]) -> list[str]:
+    """Return the time zone of each stripe; none when no column has times."""
+    if not any(has_times(stripes.schema.field(name).type) for name in names):
+        return []
+    try:
+        return stripe_zones(stripes, file)
+    except (ValueError, zlib.error) as error:
+        raise pa.ArrowInvalid(f"its times cannot be told: {error}") from error
+
+
+def _with_instants(batch: pa.RecordBatch, zone: str) -> pa.RecordBatch:
+    columns = [in_utc(batch.column(name), zone, name) for name in batch.schema.names]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _in_utc(field: pa.Field) -> pa.Field:
+    kind = field.type
+    if pt.is_timestamp(kind):
+        kind = pa.timestamp("us", "UTC")
+    elif pt.is_struct(kind):
+        kind = pa.struct([_in_utc(each) for each in kind.fields])
+    elif pt.is_list(kind):
+        kind = pa.list_(_in_utc(kind.value_field))
+    elif pt.is_map(kind):
+        kind = pa.map_(kind.key_type, _in_utc(kind.item_field))
+    return pa.field(field.name, kind, field.nullable)

@@ -1,0 +1,35 @@
+"""Parquet: the base files of a table and the Parquet blocks of its log files.
+
+`parquet_write` holds the writing side, `parquet_read` the reading side; this module is the name
+that other rooms import.
+"""
+
+from __future__ import annotations
+
+from drawstring.formats.parquet.encoding import REPEATING, physical
+from drawstring.formats.parquet.read import (
+    ParquetQuery,
+    parquet_footer,
+    parquet_schema,
+    read_parquet,
+    read_parquet_bytes,
+    read_parquet_part,
+    read_parquet_rows,
+    stored_summary,
+)
+from drawstring.formats.parquet.write import ParquetSink, encode_parquet_block
+
+__all__ = [
+    "REPEATING",
+    "ParquetQuery",
+    "ParquetSink",
+    "encode_parquet_block",
+    "parquet_footer",
+    "parquet_schema",
+    "physical",
+    "read_parquet",
+    "read_parquet_bytes",
+    "read_parquet_part",
+    "read_parquet_rows",
+    "stored_summary",
+]

@@ -1,0 +1,251 @@
+"""Write base files and Parquet log blocks.
+
+A base file's footer carries what other writers of the table look for (wire format: Base files,
+Footer keys):
+
+    parquet.avro.schema             the record schema, meta columns included
+    writer.model.name               avro
+    org.apache.hudi.bloomfilter     which record keys may be in the file, base64
+    hoodie_bloom_filter_type_code   DYNAMIC_V0
+    hoodie_min_record_key           smallest key, in the order of Java strings
+    hoodie_max_record_key           largest key
+
+Arrow's own schema is left out of the file: every reader takes the types from Parquet's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from drawstring.base.bounds import ROW_GROUP_ROWS
+from drawstring.base.disk_errors import TABLE_DISK, disk_errors
+from drawstring.base.errors import InternalError, InvalidError
+from drawstring.formats.bloom.filters import BloomFilter
+from drawstring.formats.bloom.key_summary import KeySummary
+from drawstring.formats.parquet.encoding import encodings_of, physical, statistics_leaves
+from drawstring.schema.meta import with_meta_fields
+from drawstring.schema.nested import settle
+from drawstring.storage.protocol import Storage
+
+ROW_GROUP_BYTES_MAX: Final = 128 << 20
+"""Bytes of Arrow data in one row group of a base file."""
+
+PAGE_BYTES: Final = 128 << 10
+"""Bytes of a page before a codec: what a core's cache holds beside the rows that it is made of."""
+
+RECORD_KEY: Final = "_hoodie_record_key"
+_CODECS: Final = {"uncompressed": "none", "lz4_raw": "lz4"}
+_LEVELS: Final = {"gzip": 6}
+_COMPRESSION_GUESS: Final = 0.5
+
+
+class ParquetSink:
+    """A base file being written, row group by row group.
+
+    Args:
+        storage: where the file goes.
+        path: its path relative to the table's root.
+        schema: its columns, the meta columns among them.
+        table_avro_schema: the record schema as Avro JSON; meta columns are added if it lacks them.
+        compression: Parquet codec by name (`snappy`, `zstd`, `gzip`, `lz4_raw`, `uncompressed`).
+        bloom: whether the footer gets a bloom filter and the smallest and largest record key; or the
+            filter of the file that this one takes the place of, which is added to.
+        row_group_rows: rows in a row group; wide rows end it earlier.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        path: str,
+        schema: pa.Schema,
+        *,
+        table_avro_schema: str,
+        compression: str,
+        bloom: bool | BloomFilter,
+        row_group_rows: int = ROW_GROUP_ROWS,
+    ) -> None:
+        self._storage = storage
+        self._path = path
+        self._rows_max = row_group_rows
+        self._schema = physical(schema)
+        self._avro = table_avro_schema
+        self._compression = compression
+        self._keys = _key_summary(bloom) if bloom and RECORD_KEY in schema.names else None
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = 0
+        self._pending_bytes = 0
+        self._flushed_bytes = 0
+        self._file = storage.create(path)
+        self._writer: pq.ParquetWriter | None = None
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes that the file will have if it ends here, an estimate: a row group may be waiting."""
+        on_disk = int(self._file.tell())
+        ratio = on_disk / self._flushed_bytes if self._flushed_bytes else _COMPRESSION_GUESS
+        return on_disk + int(self._pending_bytes * ratio)
+
+    def write(self, batch: pa.RecordBatch, *, is_known: bool = False) -> None:
+        """Add rows. Meta columns that repeat may come dictionary-encoded: those are cheapest.
+
+        Args:
+            batch: the file's columns, in any order.
+            is_known: whether the file that this one takes the place of had all the keys.
+        """
+        if self._keys is not None:
+            self._keys.add(_named(batch, RECORD_KEY), is_known=is_known)
+        self._pending.append(batch)
+        self._pending_rows += batch.num_rows
+        self._pending_bytes += batch.nbytes
+        if self._pending_rows >= self._rows_max or self._pending_bytes >= ROW_GROUP_BYTES_MAX:
+            with disk_errors(TABLE_DISK, self._path):
+                self._flush(everything=False)
+
+    def close(self) -> int:
+        """Write what is left and the footer.
+
+        Returns:
+            The file's size in bytes.
+        """
+        try:
+            with disk_errors(TABLE_DISK, self._path):
+                return self._finish()
+        except BaseException:
+            # A deleted file takes space on the disk for as long as it is open.
+            self.abort()
+            raise
+
+    def abort(self) -> None:
+        """Give up the file and remove what was written of it."""
+        self._pending = []
+        with suppress(OSError, ValueError, pa.ArrowException):
+            if self._writer is not None:
+                self._writer.close()
+        with suppress(OSError, ValueError, pa.ArrowException):
+            self._file.close()
+        self._storage.delete([self._path])
+
+    def _finish(self) -> int:
+        self._flush(everything=True)
+        writer = self._writer or _writer(self._file, self._schema.empty_table(), self._compression)
+        writer.add_key_value_metadata(_footer(self._avro, self._keys))
+        writer.close()
+        size_bytes = int(self._file.tell())
+        self._file.close()
+        return size_bytes
+
+    def _flush(self, *, everything: bool) -> None:
+        rows = self._pending_rows
+        if self._pending_bytes < ROW_GROUP_BYTES_MAX and not everything:
+            rows -= rows % self._rows_max
+        if rows == 0:
+            return
+        table = _table(self._pending, self._schema)
+        if self._writer is None:
+            self._writer = _writer(self._file, table, self._compression)
+        _write_rows(self._writer, table.slice(0, rows), self._rows_max)
+        rest = table.slice(rows).to_batches()
+        rest_bytes = sum(batch.nbytes for batch in rest)
+        self._flushed_bytes += self._pending_bytes - rest_bytes
+        self._pending = rest
+        self._pending_rows -= rows
+        self._pending_bytes = rest_bytes
+
+
+def encode_parquet_block(
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    avro_schema_json: str,
+    compression: str,
+    entries: Mapping[str, str] | None = None,
+) -> bytes:
+    """Return records as a Parquet file in memory, the content of a log block.
+
+    Args:
+        batches: the records; there may be none.
+        schema: their columns.
+        avro_schema_json: the record schema as Avro JSON.
+        compression: Parquet codec by name.
+        entries: what else the footer says.
+    """
+    target = pa.BufferOutputStream()
+    rows = _table(list(batches), physical(schema))
+    writer = _writer(target, rows, compression)
+    if rows.num_rows:
+        _write_rows(writer, rows, ROW_GROUP_ROWS)
+    writer.add_key_value_metadata({**_footer(avro_schema_json, None), **(entries or {})})
+    writer.close()
+    return bytes(target.getvalue())
+
+
+def _key_summary(bloom: bool | BloomFilter) -> KeySummary:
+    return KeySummary(bloom if isinstance(bloom, BloomFilter) else None)
+
+
+def _footer(avro_schema_json: str, keys: KeySummary | None) -> dict[str, str]:
+    footer = {"parquet.avro.schema": with_meta_fields(avro_schema_json), "writer.model.name": "avro"}
+    return footer | keys.footer() if keys is not None else footer
+
+
+def _writer(target: pa.NativeFile, first: pa.Table, compression: str) -> pq.ParquetWriter:
+    """Open a file whose columns, and encodings, are those for its first rows."""
+    codec = compression.lower()
+    encodings = encodings_of(first, _CODECS.get(codec, codec))
+    levels = {name: _LEVELS[each] for name, each in encodings.codecs.items() if each in _LEVELS}
+    try:
+        return pq.ParquetWriter(
+            target,
+            first.schema,
+            version="2.6",
+            compression=encodings.codecs,
+            compression_level=levels,
+            use_dictionary=encodings.dictionaries,
+            write_statistics=statistics_leaves(first.schema),
+            write_page_index=True,
+            data_page_size=PAGE_BYTES,
+            store_schema=False,
+        )
+    except (pa.ArrowException, OSError) as error:
+        # Arrow reports codecs that it lacks as OSError as well, but those carry no error number.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise InvalidError(f"Cannot write Parquet with codec {compression!r}: {error}") from error
+
+
+def _write_rows(writer: pq.ParquetWriter, rows: pa.Table, rows_max: int) -> None:
+    """Write rows as row groups."""
+    try:
+        writer.write_table(rows, rows_max)
+    except pa.ArrowInvalid as error:
+        raise InvalidError(f"The rows do not fit the file's schema: {error}") from error
+
+
+def _table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_arrays([_column(batches, field) for field in schema], schema=schema)
+
+
+def _column(batches: Sequence[pa.RecordBatch], field: pa.Field) -> pa.ChunkedArray:
+    chunks = [_as_field(_named(batch, field.name), field) for batch in batches]
+    column = pa.chunked_array(chunks, type=field.type)
+    return column.unify_dictionaries() if pa.types.is_dictionary(field.type) else column
+
+
+def _named(batch: pa.RecordBatch, name: str) -> pa.Array:
+    try:
+        return batch.column(name)
+    except KeyError as error:
+        raise InternalError(f"A batch lacks column {name} of the file that it goes to.") from error
+
+
+def _as_field(values: pa.Array, field: pa.Field) -> pa.Array:
+    if values.type == field.type:
+        return settle(values)
+    if pa.types.is_dictionary(field.type) and not pa.types.is_dictionary(values.type):
+        values = pc.dictionary_encode(values)
+    return settle(values.cast(field.type))

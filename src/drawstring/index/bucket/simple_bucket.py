@@ -1,0 +1,168 @@
+"""Simple bucket index: the hash of the key is the file group.
+
+    bucket = (java.util.List.hashCode(values) & 0x7fffffff) % bucket count
+    file id = bucket number, 8 digits, then the tail of a random UUID, then -0
+
+The values come from the text of the record key: the whole key, or for `field:value,field:value`
+the values of the hash fields (RFC-29; wire format as Apache Hudi 1.2.0 hashes).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.clock import Ids
+from drawstring.base.errors import InvalidError
+from drawstring.base.javahash import string_hash, utf8_parts
+from drawstring.index.base import Hashing
+from drawstring.index.bucket.counts import BucketCounts
+from drawstring.model.files import FileSlice, file_id_of
+
+_BUCKET_FILE_ID = re.compile(r"(\d{8})-")
+NULL, EMPTY = "__null__", "__empty__"
+Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+Combine = Callable[[list[pa.Array]], "np.ndarray[Any, np.dtype[np.int64]]"]
+
+
+@dataclass(frozen=True, slots=True)
+class BucketIndex(Hashing):
+    """File groups by hash of the record key.
+
+    Attributes:
+        bucket_count: buckets in each partition; every writer of the table has to agree.
+        hash_fields: the fields of a compound key that are hashed.
+        expressions: rules of partitions with another number of buckets.
+    """
+
+    bucket_count: int
+    hash_fields: tuple[str, ...]
+    expressions: str = ""
+
+    @property
+    def counts(self) -> BucketCounts:
+        """The numbers of buckets by partition."""
+        return BucketCounts(self.bucket_count, self.expressions)
+
+    def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
+        """Return bucket numbers as text of eight digits."""
+        counts = self.counts
+        numbers = bucket_numbers(keys, counts.of_each(partitions), self.hash_fields)
+        names = pa.array([f"{number:08d}" for number in range(counts.most)])
+        return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), names)
+
+    def find(self, route: str | None, slices: Sequence[FileSlice]) -> FileSlice | None:
+        """Return the slice whose file id begins with the bucket number.
+
+        Args:
+            route: the bucket.
+            slices: of the partition, by file id: the last one tells whether there are too many.
+        """
+        if slices:
+            self._check(slices[-1])
+        return next((each for each in slices if each.file_id[:8] == route), None)
+
+    def _check(self, file_slice: FileSlice) -> None:
+        bucket = bucket_of(file_slice.file_id)
+        count = self.counts.of(file_slice.partition)
+        if bucket is None or bucket >= count:
+            raise InvalidError(
+                f"file group {file_slice.file_id} is not one of {count} buckets: the table was"
+                " written with another index or another hoodie.bucket.index.num.buckets; write with the"
+                " same index settings as before",
+                path=file_slice.partition,
+            )
+
+    def new_file_id(self, route: str | None, ids: Ids) -> str:
+        """Name a file group for a bucket."""
+        return file_id_of(f"{route}{ids.uuid()[8:]}")
+
+
+def bucket_of(file_id: str) -> int | None:
+    """Return the bucket that a file id names, None when it names none."""
+    match = _BUCKET_FILE_ID.match(file_id)
+    return int(match[1]) if match else None
+
+
+def bucket_numbers(
+    keys: pa.Array, bucket_count: int | Numbers, hash_fields: Sequence[str]
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the bucket of every record key.
+
+    Args:
+        keys: record keys, text.
+        bucket_count: buckets in a partition, or of each key's.
+        hash_fields: fields of a compound key that count.
+
+    Returns:
+        int64, one per key, in `[0, bucket_count)`.
+    """
+    hashes = string_hash(keys).view(np.uint32) + np.uint32(31)
+    rows = np.flatnonzero(is_compound(keys))
+    if len(rows):
+        hashes[rows] = compound_hashes(keys.take(pa.array(rows)), tuple(hash_fields), _list_hash)
+    return np.asarray((hashes & np.uint32(0x7FFFFFFF)) % bucket_count, np.int64)
+
+
+def is_compound(keys: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Tell which keys are taken apart into fields and values."""
+    if not all(_comes_up(letter, keys) for letter in ",:"):
+        return np.zeros(len(keys), np.bool_)
+    compound = pc.and_(pc.match_substring(keys, ","), pc.match_substring(keys, ":"))
+    return np.asarray(compound.to_numpy(zero_copy_only=False))
+
+
+def _comes_up(letter: str, keys: pa.Array) -> bool:
+    """Tell whether one of the keys may have a letter, by one look at all their bytes."""
+    offsets, data = utf8_parts(keys)
+    return bool((data[offsets[0] : offsets[-1]] == ord(letter)).any())
+
+
+def compound_hashes(
+    keys: pa.Array, fields: tuple[str, ...], combine: Combine
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Hash `field:value,...` keys: by columns where all look like the first, else one by one.
+
+    Args:
+        keys: record keys, text, at least one.
+        fields: those that count.
+        combine: hashes the values of the fields.
+    """
+    order = [pair.partition(":")[0] for pair in keys[0].as_py().split(",")]
+    groups = (f"{re.escape(name)}:(?P<f{number}>[^,:]*)" for number, name in enumerate(order))
+    parts = pc.extract_regex(keys, f"^{','.join(groups)}$")
+    plain = pc.is_valid(parts).to_numpy(zero_copy_only=False)
+    hashes = np.zeros(len(keys), dtype=np.int64)
+    hashed = [number for number, name in enumerate(order) if name in fields]
+    if plain.any() and hashed:
+        alike = parts.filter(pa.array(plain))
+        hashes[plain] = combine([alike.field(number) for number in hashed])
+    else:
+        plain = np.zeros(len(keys), dtype=bool)
+    for row in np.flatnonzero(~plain):
+        hashes[row] = _exact_hash(keys[int(row)].as_py(), fields, combine)
+    return hashes
+
+
+def _list_hash(values: list[pa.Array]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    total = np.ones(len(values[0]), dtype=np.int64)
+    for column in values:
+        column = pc.if_else(pc.equal(column, EMPTY), "", column)
+        hashed = string_hash(column).astype(np.int64)
+        hashed[pc.equal(column, NULL).to_numpy(zero_copy_only=False)] = 0
+        total = (31 * total + hashed) & 0xFFFFFFFF
+    return total
+
+
+def _exact_hash(key: str, fields: tuple[str, ...], combine: Combine) -> int:
+    """Hash one key whose values hold commas or colons: a pair ends at the last `,` before a `:`."""
+    pairs = re.split(r",(?=[^,:]*:)", key)
+    values = [value for name, _, value in (pair.partition(":") for pair in pairs) if name in fields]
+    columns = [pa.array([value], pa.string()) for value in values or [key]]
+    return int(combine(columns)[0])

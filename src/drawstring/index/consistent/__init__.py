@@ -1,0 +1,1 @@
+"""Consistent hashing bucket index."""

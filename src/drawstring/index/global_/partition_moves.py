@@ -1,0 +1,119 @@
+"""Records that move to another partition: which of them do, and what they are merged with.
+
+A record moves when the row that arrives is the newer version by the table's ordering, and takes along
+what the old version says where records merge column by column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from drawstring.filegroups.read.deletions import row_deletes
+from drawstring.filegroups.read.tasks import nullable
+from drawstring.filegroups.write.settings import FileSettings
+from drawstring.merge.choose import WholeMerger, merger_of
+from drawstring.merge.order import Array, wins_over
+from drawstring.merge.versions import Merger, Versions, ordering_fields, ordering_of
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
+
+_OLD: Final = "_drawstring_old_"
+
+
+def old_name(column: str) -> str:
+    """Return the name under which the old version of a column stands beside the new one."""
+    return _OLD + column
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """How the versions of a record meet when it moves. Picklable.
+
+    Attributes:
+        settings: of the write.
+    """
+
+    settings: FileSettings
+
+    @property
+    def old_columns(self) -> tuple[str, ...]:
+        """Columns of old versions that have to be read."""
+        return ordering_fields(self.settings.config) if self.is_narrow else tuple(self.settings.schema.names)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether nothing but ordering values of old versions is read."""
+        return isinstance(self._merger(), WholeMerger)
+
+    def deletes(self, rows: pa.RecordBatch) -> Array:
+        """Tell which rows delete their key."""
+        return row_deletes(pa.Table.from_batches([rows]), self.settings.config)[0]
+
+    def merged(
+        self, batch: pa.RecordBatch, rows: pa.RecordBatch, numbers: Array, record: Array
+    ) -> tuple[Array, pa.RecordBatch]:
+        """Merge rows with the old versions of their records.
+
+        Args:
+            batch: the rows with the old columns beside them.
+            rows: the rows.
+            numbers: those that have an old version.
+            record: number of the key of every row.
+
+        Returns:
+            For each of the numbers whether the record moves, and all rows, merged where it does.
+        """
+        config, merger = self.settings.config, self._merger()
+        newer = rows.take(pa.array(numbers))
+        older = _old_versions(batch.take(pa.array(numbers)), self.old_columns)
+        new_order, old_order = ordering_of(newer, config), ordering_of(older, config)
+        wins = wins_over(new_order, old_order) if new_order else np.ones(len(numbers), dtype=bool)
+        if isinstance(merger, WholeMerger):
+            return wins, rows
+        result = self._laid_over(merger, older, newer)
+        stays = result.is_delete
+        if result.origin is not None:
+            stays = stays | ((result.origin >= 0) & (result.origin < len(numbers)))
+        wins = wins & ~stays
+        return wins, _replaced(rows, result.rows.filter(pa.array(wins)), record, record[numbers[wins]])
+
+    def _laid_over(self, merger: Merger, older: pa.RecordBatch, newer: pa.RecordBatch) -> Versions:
+        config, schema = self.settings.config, self._schema()
+        keys, count = newer.column(RECORD_KEY).cast(pa.string()), newer.num_rows
+        nothing = np.zeros(count, dtype=bool)
+        places = {name: pa.nulls(count, pa.string()) for name in (RECORD_KEY, PARTITION_PATH)}
+        places[RECORD_KEY] = keys
+        old = pa.table(
+            [places[name] if name in places else older.column(name) for name in schema.names], schema=schema
+        )
+        new = pa.Table.from_batches([newer]).select(schema.names).cast(schema)
+        versions = [Versions(rows, keys, ordering_of(rows, config), nothing, nothing) for rows in (old, new)]
+        codes = np.tile(np.arange(count, dtype=np.int64), 2)
+        return merger.merge(versions[0].followed_by(versions[1]), codes, count)
+
+    def _schema(self) -> pa.Schema:
+        settings = self.settings
+        return nullable(settings.full_schema, (*settings.schema.names, RECORD_KEY, PARTITION_PATH))
+
+    def _merger(self) -> Merger:
+        return merger_of(self.settings.config, schema_json=self.settings.avro_schema)
+
+
+def _old_versions(batch: pa.RecordBatch, columns: tuple[str, ...]) -> pa.RecordBatch:
+    found = [batch.column(old_name(name)) for name in columns]
+    return pa.RecordBatch.from_arrays(found, list(columns))
+
+
+def _replaced(rows: pa.RecordBatch, merged: pa.Table, record: Array, numbers: Array) -> pa.RecordBatch:
+    """Return the rows with the merged ones in place of all that have their keys."""
+    if not merged.num_rows:
+        return rows
+    of_record = np.full(len(record), -1, dtype=np.int64)
+    of_record[numbers] = np.arange(len(numbers)) + rows.num_rows
+    chosen = of_record[record]
+    taken = np.where(chosen >= 0, chosen, np.arange(rows.num_rows))
+    new = merged.select(rows.schema.names).cast(rows.schema).combine_chunks().to_batches()[0]
+    return pa.concat_batches([rows, new]).take(pa.array(taken))

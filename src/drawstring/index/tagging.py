@@ -1,0 +1,49 @@
+"""What an index may look at: the table as a write finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from drawstring.filegroups.read.keys import ReadKeys
+from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.view.lookup import SliceLookup
+from drawstring.filegroups.write.settings import FileSettings
+from drawstring.model.files import FileSlice
+
+
+@dataclass(frozen=True, slots=True)
+class TableLook:
+    """The file slices of a table and what is in them. Picklable.
+
+    Attributes:
+        lookup: the slices that the write builds on.
+        settings: of the write.
+        instants: which log blocks count.
+        is_delete: whether the rows of the write are keys to delete.
+    """
+
+    lookup: SliceLookup
+    settings: FileSettings
+    instants: InstantRange
+    is_delete: bool = False
+
+    def partitions(self) -> list[str]:
+        """Return all partition paths, sorted."""
+        return self.lookup.partitions()
+
+    def slices(self, partition: str) -> Sequence[FileSlice]:
+        """Return the latest slice of each file group of a partition."""
+        return self.lookup.slices(partition)
+
+    def key_reader(self, output: pa.Schema, more: tuple[str, ...] = ()) -> ReadKeys:
+        """Return what reads the keys of a slice.
+
+        Args:
+            output: columns to yield: key, partition path, file id, whether it is deleted, then `more`.
+            more: further columns of the table.
+        """
+        settings = self.settings
+        return ReadKeys(settings.storage, settings.config, settings.full_schema, self.instants, output, more)

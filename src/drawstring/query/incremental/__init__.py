@@ -1,0 +1,1 @@
+"""Incremental and change queries, and tables that are followed."""

@@ -1,0 +1,49 @@
+"""What a write does for its table once it is committed.
+
+| option | what happens when it is due |
+|---|---|
+| `hoodie.log.compaction.inline` | the write makes one log file of many where there are |
+| `hoodie.compact.inline` | the write plans a compaction, and runs it; what is pending it runs in any case |
+| `hoodie.datasource.compaction.async.enable` | it plans one, and a thread of this process runs it |
+| `hoodie.compact.schedule.inline` | it plans one, and another process runs it |
+| none of these three | it plans one, and runs what is pending: Hudi's batch writes compact by default |
+| `hoodie.clustering.inline` | the write plans a clustering, and runs it |
+| `hoodie.clustering.async.enabled` | it plans one, and a thread of this process runs it |
+| `hoodie.clustering.schedule.inline` | it plans one, and another process runs it |
+"""
+
+from __future__ import annotations
+
+from drawstring.services.background import run_in_background
+from drawstring.services.committed import Committed, write_stands
+from drawstring.services.compaction.run import log_compact, run_pending, schedule_compaction
+from drawstring.services.compaction.strategies import is_due, is_to_be_planned
+from drawstring.services.inline_clustering import cluster_when_due
+from drawstring.timeline.instants import instant_time
+
+
+def look_after(written: Committed) -> None:
+    """Do what is due after a write; the write stands whatever becomes of it."""
+    if written.config.is_merge_on_read:
+        with write_stands("the compaction", "run it again"):
+            _compact(written)
+    cluster_when_due(written.state, written.config, written.options)
+
+
+def _compact(written: Committed) -> None:
+    state, options, timeline = written.state, written.options, written.timeline
+    asked = options.compaction
+    if asked.log_inline:
+        log_compact(state, options)
+    if not (asked.inline or asked.background or asked.schedule_inline):
+        return
+    # A write of base files only, one of very many perhaps, need not look through the table for log files.
+    if asked.by_default and all(stat.log_version is None for stat in written.stats):
+        return
+    now = instant_time(state.clock.now_ms(), written.config.timezone)
+    planned = is_to_be_planned(timeline, asked, now)
+    scheduled = schedule_compaction(state, options, when_due=True) if planned else None
+    if asked.inline and (not asked.by_default or is_due(timeline, asked, now)):
+        run_pending(state, options)
+    elif asked.background and scheduled is not None:
+        run_in_background(state, options, run_pending)

@@ -1,0 +1,144 @@
+"""Archiving: keep the active timeline short.
+
+plan   see `archiving`
+run    the archive first, then the active timeline (`timeline.archive.writer`); markers of what is archived go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from drawstring.base.clock import Stopwatch
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
+from drawstring.model.files import FileStatus, LogFile
+from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
+from drawstring.model.result import ArchiveResult
+from drawstring.services.archiving.plan import ArchiveFacts, going_along, overlapping, plan_archive
+from drawstring.services.cleaning.plan import earliest_retained
+from drawstring.services.cleaning.reader_needs import needed_by_readers
+from drawstring.services.cleaning.run import cutoff_of, last_clean
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.archive.reader import open_archive
+from drawstring.timeline.archive.writer import archive_instants
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.events import told_archiving
+from drawstring.txn.rollback.rollback import forget_old_rollbacks
+from drawstring.txn.table_context import TableState
+from drawstring.txn.transaction import Session, cleared, exclusive
+
+
+def archive(state: TableState, options: WriteOptions) -> ArchiveResult | None:
+    """Move old instants into the archived timeline.
+
+    Args:
+        state: the table.
+        options: of writes: how many stay, what a clean keeps, lock wait.
+
+    Returns:
+        What was archived, or None when the timeline was short enough.
+
+    Raises:
+        ConflictError: another writer holds the table.
+    """
+    with exclusive(state, options.lock_wait_ms) as found:
+        session, timeline = cleared(found, options.failed_writes)
+        return archive_table(session, options, timeline)
+
+
+def planned_instants(state: TableState, options: WriteOptions) -> list[Instant]:
+    """Return what `archive` would move now, oldest first; the table stays as it is."""
+    config = load_config(state.storage)
+    store = TimelineStore(state.storage, config, state.clock)
+    return _chosen(_Table(state, config, store), options, store.load())
+
+
+def archive_table(session: Session, options: WriteOptions, timeline: Timeline) -> ArchiveResult | None:
+    """Archive instants of a table whose lock is held; see `archive`.
+
+    Args:
+        session: the table, locked.
+        options: of writes.
+        timeline: as it is, or was a moment ago.
+    """
+    watch = Stopwatch()
+    chosen = _chosen(_Table(session.state, session.config, session.store), options, timeline)
+    if not chosen:
+        return None
+    session.lock.check()
+    archive_instants(session.state.storage, session.config, options.archiving, chosen)
+    _sweep_markers(session.state.storage, chosen)
+    forget_old_rollbacks(session.rollback_context())
+    seconds = round(watch.seconds(), 3)
+    result = ArchiveResult(len(chosen), chosen[0].requested, chosen[-1].requested, seconds)
+    return told_archiving(session.state, session.config, result)
+
+
+def archive_stragglers(session: Session, options: WriteOptions) -> None:
+    """Archive the cleans, rollbacks and restores that stayed when writes after them were archived.
+
+    Hudi leaves them behind in version 6, where that is harmless; in later versions it is not (`archiving`).
+
+    Args:
+        session: the table, locked.
+        options: of writes: sizes of the archive's files.
+    """
+    storage, timeline = session.state.storage, session.store.load()
+    oldest = min(going_along(timeline, timeline.latest_time() or ""), default=None)
+    if oldest is None:
+        return
+    archived = open_archive(storage, session.config).completed(oldest.requested)
+    last = max((each.requested for each in archived if each.action in WRITE_ACTIONS), default="")
+    if chosen := sorted(going_along(timeline, last)):
+        session.lock.check()
+        archive_instants(storage, session.config, options.archiving, chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    state: TableState
+    config: TableConfig
+    store: TimelineStore
+
+
+def _chosen(table: _Table, options: WriteOptions, timeline: Timeline) -> list[Instant]:
+    if len(timeline.writes()) <= options.archiving.commits_max:
+        return []
+    cleaning = options.cleaning
+    needed = needed_by_readers(table.state, table.config, timeline, cleaning)
+    if needed.has_scan:
+        return []
+    cutoff = cutoff_of(cleaning, table.state.clock, table.config)
+    retained = earliest_retained(timeline, cleaning, cutoff, needed.first)
+    facts = ArchiveFacts(
+        timeline=timeline,
+        is_merge_on_read=table.config.is_merge_on_read,
+        retained=retained.requested if retained else None,
+        last=last_clean(table.store, timeline),
+        saved={each.requested for each in timeline.completed_of(Action.SAVEPOINT)},
+        deltas_kept=options.compaction.commits,
+        needed=needed.first,
+        overlapping=_first_overlapping(table, timeline) if table.config.is_merge_on_read else None,
+    )
+    return plan_archive(facts, options.archiving)
+
+
+def _first_overlapping(table: _Table, timeline: Timeline) -> str | None:
+    """Return the first overlapping write whose log files are there still."""
+    for write in overlapping(timeline):
+        stats = table.store.commit_metadata(write).stats
+        logs = (stat.path for stat in stats if LogFile.parse(FileStatus(stat.path, 0)))
+        if any(map(table.state.storage.exists, logs)):
+            return write.requested
+    return None
+
+
+def _sweep_markers(storage: Storage, archived: list[Instant]) -> None:
+    """Delete the markers that crashed writers left of instants that are archived now."""
+    times = {each.requested for each in archived}
+    for folder in storage.list_folders(MARKER_ROOT):
+        if (time := folder.rpartition("/")[2]) in times:
+            Markers(storage, time).remove()

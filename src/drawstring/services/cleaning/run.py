@@ -1,0 +1,355 @@
+"""Cleaning: delete versions of files that nobody needs any more.
+
+    plan   see `cleaning`; put on the timeline as requested
+    run    inflight -> delete the files -> completed
+
+A clean that its process did not finish is run again from its plan, for a deleted file may be deleted
+twice. Nothing else on the table waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import Final
+
+from drawstring.base.clock import Clock, Stopwatch
+from drawstring.base.errors import CorruptTableError
+from drawstring.config.keys.clean import Cleaning
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.view.file_groups import FileGroupView
+from drawstring.filegroups.view.listing import StorageListing
+from drawstring.formats.metadata.clean import decode_clean, decode_clean_plan, encode_clean, encode_clean_plan
+from drawstring.formats.metadata.savepoint import decode_savepoint
+from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, CleanPolicy, EarliestRetained
+from drawstring.model.instant import Action, Instant, State
+from drawstring.model.result import CleanResult
+from drawstring.model.savepoint import Savepoint
+from drawstring.services.cleaning.plan import (
+    CleanFacts,
+    Keeping,
+    changed_partitions,
+    earliest_retained,
+    files_to_delete,
+    is_due,
+    is_empty_after,
+    writes_between,
+)
+from drawstring.services.cleaning.reader_needs import Needed, forget_over, needed_by_readers
+from drawstring.storage import open_spec
+from drawstring.storage.paths import folders_above
+from drawstring.storage.protocol import Storage, StorageSpec
+from drawstring.timeline.archive.reader import open_archive
+from drawstring.timeline.claims import Fence
+from drawstring.timeline.instants import instant_time
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.events import told_clean
+from drawstring.txn.rollback.dead_writes import rollback_expired
+from drawstring.txn.rollback.temporary_files import own_folders, sweep_leftovers
+from drawstring.txn.table_context import TableState
+from drawstring.txn.transaction import Session, cleared, exclusive
+
+_HOUR_MS: Final = 3_600_000
+_FILES_A_TASK: Final = 512
+_WRITES_LOOKED_AT_AGAIN: Final = 8
+"""Writes with nothing to delete after which a clean is put on the timeline, for the next to begin there."""
+
+_log = logging.getLogger("drawstring")
+
+
+def clean(state: TableState, options: WriteOptions) -> CleanResult | None:
+    """Finish cleans that were cut short, then delete what is old.
+
+    Args:
+        state: the table.
+        options: of writes: what stays, lock wait.
+
+    Returns:
+        What the last clean did, or None when there was nothing to delete.
+
+    Raises:
+        ConflictError: another writer holds the table.
+    """
+    with exclusive(state, options.lock_wait_ms) as found:
+        session, timeline = cleared(found, options.failed_writes)
+        return clean_table(session, options, timeline)
+
+
+def plan_clean(state: TableState, options: WriteOptions) -> CleanPlan | None:
+    """Return what a clean would delete now, None for nothing; the table stays as it is."""
+    config = load_config(state.storage)
+    store = TimelineStore(state.storage, config, state.clock)
+    look = _Look(state, config, store, store.load(), options.cleaning)
+    facts = look.facts()
+    return None if facts is None else look.plan(facts, look.needed())
+
+
+def clean_table(
+    session: Session, options: WriteOptions, timeline: Timeline, *, only_if_due: bool = False
+) -> CleanResult | None:
+    """Clean a table whose lock is held; see `clean`.
+
+    Args:
+        session: the table, locked.
+        options: of writes: what stays, and whether dead writes were left to cleaning.
+        timeline: as it is.
+        only_if_due: whether to wait until enough was written since the last clean.
+    """
+    undone = rollback_expired(session.rollback_context(), timeline, options.failed_writes)
+    result = finish_cleans(session, timeline)
+    timeline = session.store.load() if result or undone else timeline
+    look = _Look(session.state, session.config, session.store, timeline, options.cleaning)
+    facts = look.facts()
+    if facts is None or (only_if_due and not is_due(facts, options.cleaning)):
+        return result
+    needed = look.needed()
+    plan = look.plan(facts, needed)
+    done = None if plan is None else _carry_out(session, look, plan, needed)
+    forget_over(session.state, needed)
+    return done or result
+
+
+def finish_cleans(session: Session, timeline: Timeline) -> CleanResult | None:
+    """Run the cleans that stand on the timeline already, whoever requested them."""
+    result = None
+    for pending in timeline.pending_of(Action.CLEAN):
+        try:
+            plan = decode_clean_plan(session.store.read_requested(pending))
+        except CorruptTableError as error:
+            _log.warning("the clean %s has no whole plan and is dropped: %s", pending.requested, error)
+            session.store.remove_pending(pending)
+            continue
+        fence = session.store.fence(pending)
+        if isinstance(fence, Fence):
+            result = _run(session, pending, plan, fence)
+    return result
+
+
+def _carry_out(session: Session, look: _Look, plan: CleanPlan, needed: Needed) -> CleanResult | None:
+    """Put a plan on the timeline and run it, unless a reader has asked for more since it was made."""
+    content = encode_clean_plan(plan, _address(session.state.storage))
+    requested = session.store.request(Action.CLEAN, session.store.new_time(look.timeline), content)
+    if look.needed().reaches_before(needed):
+        _log.info(
+            "the clean %s is dropped: a reader asked for files that it would delete", requested.requested
+        )
+        session.store.remove_pending(requested)
+        return None
+    done = _run(session, requested, plan)
+    return done if plan.files else None
+
+
+def _run(session: Session, instant: Instant, plan: CleanPlan, fence: Fence | None = None) -> CleanResult:
+    watch = Stopwatch()
+    store, state = session.store, session.state
+    inflight = instant if instant.state is State.INFLIGHT else store.start(instant)
+    session.lock.check()
+    _delete(state, [path for paths in plan.files.values() for path in paths])
+    sweep_leftovers(state.storage, state.clock, (*own_folders(session.config), *plan.files))
+    gone = {each for each in plan.partitions_to_delete if _drop_partition(state.storage, each)}
+    # A replaced file that came back after its write was archived would count again.
+    state.storage.sync(folders_above(path for paths in plan.files.values() for path in paths))
+    metadata = CleanMetadata(
+        started=instant.requested,
+        millis=round(watch.seconds() * 1000),
+        policy=plan.policy,
+        earliest=plan.earliest.requested if plan.earliest else "",
+        last_completed=plan.last_completed,
+        partitions={
+            partition: CleanedPartition(
+                tuple(path.rpartition("/")[2] for path in plan.files.get(partition, ())),
+                is_gone=partition in gone,
+            )
+            for partition in sorted({*plan.files, *plan.partitions_to_delete})
+        },
+        savepoints=plan.savepoints,
+    )
+    completed = store.complete(inflight, encode_clean(metadata), fence)
+    result = CleanResult(
+        instant=completed.requested,
+        completed=completed.completed,
+        files=plan.file_count,
+        partitions=sum(bool(paths) for paths in plan.files.values()),
+        partitions_deleted=len(gone),
+        earliest_retained=metadata.earliest,
+        seconds=round(watch.seconds(), 3),
+    )
+    return told_clean(state, session.config, result)
+
+
+def _delete(state: TableState, paths: list[str]) -> None:
+    """Delete files, in tasks of the engine where there are many."""
+    if len(paths) <= _FILES_A_TASK:
+        state.storage.delete(paths)
+    else:
+        starts = range(0, len(paths), _FILES_A_TASK)
+        parts = [tuple(paths[start : start + _FILES_A_TASK]) for start in starts]
+        state.engine.map(DeleteFiles(state.storage.spec), parts)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteFiles:
+    """A task that deletes files."""
+
+    storage: StorageSpec
+
+    def __call__(self, paths: tuple[str, ...]) -> int:
+        """Delete some files and return how many."""
+        open_spec(self.storage).delete(paths)
+        return len(paths)
+
+
+def _drop_partition(storage: Storage, partition: str) -> bool:
+    """Delete the metadata of a partition that holds nothing else: somebody may have written to it since."""
+    listed = storage.list_files(partition)
+    if not partition or not is_empty_after(listed, ()):
+        return False
+    if storage.local_path(partition) is not None and not storage.list_folders(partition):
+        storage.delete_tree(partition)
+        return True
+    kept = {each.path: storage.read(each.path) for each in listed}
+    storage.delete(kept)
+    if is_empty_after(storage.list_files(partition), ()):
+        return True
+    # Others wrote to the partition while this process stood still: it needs its metadata.
+    for path, data in kept.items():
+        storage.put_if_absent(path, data)
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One look at a table, and what of it is old."""
+
+    state: TableState
+    config: TableConfig
+    store: TimelineStore
+    timeline: Timeline
+    cleaning: Cleaning
+
+    @property
+    def _counts_versions(self) -> bool:
+        return self.cleaning.policy == CleanPolicy.VERSIONS
+
+    def needed(self) -> Needed:
+        """Look at what readers need now."""
+        return needed_by_readers(self.state, self.config, self.timeline, self.cleaning)
+
+    def plan(self, facts: CleanFacts, needed: Needed) -> CleanPlan | None:
+        """Plan what goes; None when that is nothing, and nothing worth noting was found out."""
+        earliest = self._earliest(needed.first)
+        if self._counts_versions and needed.is_asked:
+            # What a reader kept from an earlier clean lies where nobody wrote to since.
+            plan = self._plan(facts, earliest, None, needed.first)
+            return plan if plan.files else None
+        partitions = changed_partitions(facts, self.cleaning, earliest)
+        plan = self._plan(facts, earliest, partitions)
+        return plan if plan.files or self._is_worth_noting(facts, earliest, partitions) else None
+
+    def _earliest(self, needed: str | None = None) -> Instant | None:
+        cutoff = cutoff_of(self.cleaning, self.state.clock, self.config)
+        return earliest_retained(self.timeline, self.cleaning, cutoff, needed)
+
+    def facts(self) -> CleanFacts | None:
+        """Return what planning has to know; None when nothing can be old."""
+        if not self.timeline.writes() or not (self._counts_versions or self._earliest()):
+            return None
+        last = last_clean(self.store, self.timeline)
+        return CleanFacts(
+            timeline=self.timeline,
+            last=last,
+            saved=savepoints(self.store, self.timeline),
+            is_whole=last is not None or open_archive(self.state.storage, self.config).is_empty(),
+            commit_of=self.store.commit_metadata,
+        )
+
+    def _plan(
+        self,
+        facts: CleanFacts,
+        earliest: Instant | None,
+        partitions: set[str] | None,
+        needed: str | None = None,
+    ) -> CleanPlan:
+        view = FileGroupView(self.timeline, self.config, StorageListing(self.state.storage), self.store)
+        places = view.listing.partitions() if partitions is None else sorted(partitions)
+        time = earliest.requested if earliest else None
+        base = Keeping(time, needed, self.cleaning.versions_retained)
+        kept = _keeping(base, view, facts) if places else {}
+        files: dict[str, tuple[str, ...]] = {}
+        empty: list[str] = []
+        for place in places:
+            doomed = files_to_delete(view.stored_groups(place), kept.get(place, base))
+            if doomed:
+                files[place] = tuple(doomed)
+                if place and is_empty_after(view.listing.files(place), set(doomed)):
+                    empty.append(place)
+        writes = self.timeline.writes()
+        return CleanPlan(
+            policy=self.cleaning.policy,
+            earliest=_retained(earliest),
+            last_completed=writes[-1].requested,
+            files=files,
+            partitions_to_delete=tuple(empty),
+            savepoints=tuple(sorted(facts.saved)),
+        )
+
+    def _is_worth_noting(
+        self, facts: CleanFacts, earliest: Instant | None, partitions: set[str] | None
+    ) -> bool:
+        """Tell whether a clean without files saves the next one the look at so much again."""
+        if not self.cleaning.incremental:
+            return False
+        return partitions is None or len(writes_between(facts, earliest)) >= _WRITES_LOOKED_AT_AGAIN
+
+
+def _keeping(base: Keeping, view: FileGroupView, facts: CleanFacts) -> dict[str, Keeping]:
+    """Return what stays by partition, where there is more to say than for all of them."""
+    replaced: dict[str, dict[str, str]] = defaultdict(dict)
+    for (partition, file_id), time in view.replaced_groups().items():
+        replaced[partition][file_id] = time
+    saved: dict[str, set[str]] = defaultdict(set)
+    for each in facts.saved.values():
+        for partition, names in each.files.items():
+            saved[partition].update(names)
+    planned: dict[str, set[str]] = defaultdict(set)
+    for partition, file_id in (*view.pending_compactions(), *view.pending_clusterings()):
+        planned[partition].add(file_id)
+    return {
+        place: replace(base, saved=saved[place], replaced=replaced[place], planned=planned[place])
+        for place in {*replaced, *saved, *planned}
+    }
+
+
+def _retained(earliest: Instant | None) -> EarliestRetained | None:
+    if earliest is None:
+        return None
+    return EarliestRetained(earliest.requested, earliest.action, earliest.state.name)
+
+
+def cutoff_of(cleaning: Cleaning, clock: Clock, config: TableConfig) -> str:
+    """Return the instant time of as many hours ago as are to be kept."""
+    return instant_time(clock.now_ms() - cleaning.hours_retained * _HOUR_MS, config.timezone)
+
+
+def last_clean(store: TimelineStore, timeline: Timeline) -> CleanMetadata | None:
+    """Return what the last completed clean of the timeline did; empty files of crashed writers aside."""
+    cleans = reversed(timeline.completed_of(Action.CLEAN))
+    return next((decode_clean(data) for each in cleans if (data := store.read(each))), None)
+
+
+def savepoints(store: TimelineStore, timeline: Timeline) -> dict[str, Savepoint]:
+    """Return the savepoints of a table by the requested times of the commits that they save."""
+    return {
+        instant.requested: decode_savepoint(store.read(instant))
+        for instant in timeline.completed_of(Action.SAVEPOINT)
+    }
+
+
+def _address(storage: Storage) -> str:
+    """Return what Hudi opens the table by; a path alone would mean its default file system."""
+    local = storage.local_path("")
+    return f"file:{local}" if local else storage.full_uri("")

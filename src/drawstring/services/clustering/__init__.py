@@ -1,0 +1,1 @@
+"""Clustering, base-file compaction, and the resizing of buckets."""

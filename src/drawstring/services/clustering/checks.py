@@ -1,0 +1,47 @@
+"""What a clustering may be asked for: the index of the table, and the order of rows."""
+
+from __future__ import annotations
+
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.keys.clustering import RESIZING, bare
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.index.bucket.detection import is_bucketed, refuse_untold_buckets
+from drawstring.index.consistent.rings import has_rings
+from drawstring.services.clustering.plan import parameters
+from drawstring.services.clustering.row_order import RowOrder
+from drawstring.services.service_files import file_settings
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.transaction import Session
+
+
+def check_clustering(session: Session, timeline: Timeline, options: WriteOptions) -> None:
+    """Refuse a clustering that the table cannot have, or an order of columns that are not there."""
+    _check_index(session, timeline, options)
+    if timeline.latest_write() is not None:
+        order = RowOrder.of(parameters(options.clustering), options.clustering)
+        order.check(file_settings(session, timeline, "", options)[0].schema)
+
+
+def _check_index(session: Session, timeline: Timeline, options: WriteOptions) -> None:
+    """Refuse a plan that would bring keys to file groups where their index does not look for them."""
+    kind, asked = session.config.index_type or options.index_type, bare(options.clustering.plan_strategy)
+    table, rings = session.state.storage.spec.uri, has_rings(session.state.storage)
+    if rings and asked not in ("", RESIZING):
+        raise InvalidError(f"{asked} does not go with a consistent hashing index: leave it out", table=table)
+    if asked == RESIZING and not rings:
+        raise InvalidError(f"{asked} needs a consistent hashing index: leave it out", table=table)
+    if rings or timeline.latest_write() is None:
+        return
+    if kind is None:
+        refuse_untold_buckets(session.store, timeline, "it cannot be clustered, compact it instead")
+    elif kind == "BUCKET" and (session.config.index_type or is_bucketed(session.store, timeline)):
+        raise UnsupportedError(
+            "a table with a simple bucket index cannot be clustered: the key says which file group a record"
+            " is in; compact it instead",
+            table=table,
+        )
+    elif kind == "BUCKET":
+        raise InvalidError(
+            "hoodie.index.type says BUCKET but the file groups of the table are no buckets: leave it out",
+            table=table,
+        )

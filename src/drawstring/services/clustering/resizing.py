@@ -1,0 +1,192 @@
+"""Resizing of the buckets of consistent hashing rings, as part of clustering.
+
+    schedule   rings, slices ── plan (resizing_plan) ──> groups with the nodes that change
+    run        rows of a group ── hash of the key ──> base files of the new buckets, named by the plan
+               rings with the new nodes, by the resizing's time ──> replacecommit ──> commit markers
+
+New rings count once the resizing completed; the old ones stay for readers of the past until they are cleaned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.filegroups.view.lookup import SliceLookup
+from drawstring.filegroups.write.base_writer import BaseFileWriter
+from drawstring.filegroups.write.virtual_keys import as_stored, keyed
+from drawstring.formats.parquet import ParquetQuery, read_parquet
+from drawstring.index.consistent.consistent_bucket import key_hashes
+from drawstring.index.consistent.rings import HASH_MASK, Ring, confirm_ring, load_ring, save_ring, sweep_rings
+from drawstring.model.clustering import ClusteringGroup, ClusteringPlan
+from drawstring.model.commit import CommitMetadata, WriteStat
+from drawstring.model.files import FileSlice, file_id_of, prefix_of
+from drawstring.model.hashing import NODES_KEY, NodeChange, decode_nodes
+from drawstring.schema.meta import RECORD_KEY
+from drawstring.services.clustering.resizing_plan import (
+    RESIZE,
+    SplitPolicy,
+    middle_of_range,
+    plan_resizing,
+)
+from drawstring.services.clustering.task import ClusterGroup, Numbered, located
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.transaction import Session
+
+_SAMPLE_ROWS: Final = 4_096
+
+
+def is_resizing(plan: ClusteringPlan) -> bool:
+    """Tell whether a clustering resizes buckets."""
+    return any(NODES_KEY in (group.extra or {}) for group in plan.groups)
+
+
+def nodes_of(group: ClusteringGroup) -> tuple[NodeChange, ...]:
+    """Return the nodes that a group changes."""
+    return decode_nodes((group.extra or {})[NODES_KEY])
+
+
+def plan_rings(
+    session: Session,
+    lookup: SliceLookup,
+    timeline: Timeline,
+    partitions: Iterable[str],
+    options: WriteOptions,
+) -> ClusteringPlan | None:
+    """Return the splits and merges of some partitions, None when there are none.
+
+    A partition in a pending clustering is left alone: its ring changes one resizing after the other.
+    """
+    storage, view = session.state.storage, lookup.view()
+    busy = {partition for partition, _ in view.pending_clusterings()}
+    taken = view.pending_compactions()
+    policy = _policy(storage, session, options)
+    groups: list[ClusteringGroup] = []
+    for partition in partitions:
+        ring = load_ring(storage, partition, timeline.has_completed)
+        if ring is not None and partition not in busy:
+            free = [s for s in lookup.slices(partition) if (partition, s.file_id) not in taken]
+            groups += plan_resizing(ring, free, options, policy, session.state.ids)
+    kept = tuple(groups[: options.clustering.groups_max])
+    return ClusteringPlan(kept, RESIZE) if kept else None
+
+
+def save_rings(session: Session, plan: ClusteringPlan, timeline: Timeline, time: str) -> None:
+    """Put the rings that a resizing leads to, to count when it completes."""
+    storage = session.state.storage
+    for partition in sorted({group.partition for group in plan.groups}):
+        ring = load_ring(storage, partition, timeline.has_completed)
+        nodes = [node for group in plan.groups if group.partition == partition for node in nodes_of(group)]
+        if ring is not None:
+            save_ring(storage, partition, ring.changed(nodes), time)
+
+
+def confirm_rings(storage: Storage, plan: ClusteringPlan, timeline: Timeline, time: str) -> None:
+    """Mark the rings of a resizing that completed, and delete those that nobody goes back to."""
+    for partition in {group.partition for group in plan.groups}:
+        confirm_ring(storage, partition, time)
+        if timeline.start is not None:
+            sweep_rings(storage, partition, timeline.start)
+
+
+def are_written_twice(storage: Storage, writes: Iterable[CommitMetadata], plan: ClusteringPlan) -> bool:
+    """Tell whether writes that touched old buckets of a resizing brought their rows to the new ones too.
+
+    What they brought has to be there still: somebody who gave the resizing up may have died before it was off
+    the timeline.
+    """
+    there = {
+        status.path
+        for partition in {group.partition for group in plan.groups}
+        for status in storage.list_files(partition)
+    }
+    return all(_is_written_twice(each, group, there) for each in writes for group in plan.groups)
+
+
+def _is_written_twice(metadata: CommitMetadata, group: ClusteringGroup, there: Container[str]) -> bool:
+    old = {(each.partition, each.file_id) for each in group.slices}
+    new = {(group.partition, node.file_id) for node in nodes_of(group) if node.prefix is not None}
+    copies = [stat.path for stat in metadata.stats if (stat.partition, stat.file_id) in new]
+    return all(path in there for path in copies) and bool(copies or not metadata.touched & old)
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeGroup:
+    """A task that brings the rows of some buckets to those that take their place.
+
+    Attributes:
+        rows: reads the group, and says how base files are written.
+        hash_fields: fields of a compound key that are hashed.
+    """
+
+    rows: ClusterGroup
+    hash_fields: tuple[str, ...]
+
+    def __call__(self, numbered: Numbered) -> list[WriteStat]:
+        """Write a base file for each new bucket that has rows."""
+        number, group = numbered
+        settings = self.rows.settings
+        storage = open_spec(settings.storage)
+        context = self.rows.context(number)
+        ring = Ring.of(nodes_of(group))
+        writers: dict[str, BaseFileWriter] = {}
+        try:
+            for batch in self.rows.read(located(group, storage), tuple(settings.full_schema.names)):
+                keys = keyed(batch, settings.config).column(RECORD_KEY)
+                routes = ring.routes(key_hashes(keys, self.hash_fields))
+                for place, prefix in enumerate(ring.prefixes):
+                    rows = batch.filter(pc.equal(routes.indices, place))
+                    if rows.num_rows:
+                        if prefix not in writers:
+                            writers[prefix] = BaseFileWriter(
+                                settings, storage, group.partition, file_id_of(prefix), context.write_token
+                            )
+                        writer = writers[prefix]
+                        writer.write(as_stored(rows, writer.name, settings.config))
+        except BaseException:
+            for writer in writers.values():
+                writer.abort()
+            raise
+        return [writer.close(inserts=writer.rows) for writer in writers.values()]
+
+
+def _policy(storage: Storage, session: Session, options: WriteOptions) -> SplitPolicy:
+    if options.clustering.split_policy != "EVEN":
+        return middle_of_range
+    fields = options.bucket_hash_fields or session.config.bucket_hash_fields
+
+    def even(ring: Ring, file_slice: FileSlice) -> int | None:
+        keys = session.config.record_key_fields
+        return _median(storage, ring, file_slice, fields or keys) or middle_of_range(ring, file_slice)
+
+    return even
+
+
+def _median(storage: Storage, ring: Ring, file_slice: FileSlice, fields: tuple[str, ...]) -> int | None:
+    """Return the hash that half of the records lie below, by a sample; None where that cuts nothing off."""
+    if file_slice.base is None:
+        return None
+    sample = []
+    for batch in read_parquet(storage, file_slice.base.status.path, ParquetQuery(columns=[RECORD_KEY])):
+        keys = batch.column(RECORD_KEY)
+        if keys.null_count:
+            return None
+        step = max(1, batch.num_rows // _SAMPLE_ROWS)
+        picked = keys.take(pa.array(np.arange(0, batch.num_rows, step)))
+        sample.append(key_hashes(picked, fields).astype(np.int64) & HASH_MASK)
+    if not sample:
+        return None
+    number = ring.prefixes.index(prefix_of(file_slice.file_id))
+    former, value = ring.values[number - 1], ring.values[number]
+    # Along the ring from the former node on: the stretch may lie across the end of the hashes.
+    along = np.sort((np.concatenate(sample) - former - 1) % (HASH_MASK + 1))
+    cut = int((along[len(along) // 2] + former + 1) % (HASH_MASK + 1))
+    return None if cut in (former, value) else cut

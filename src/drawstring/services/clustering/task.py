@@ -1,0 +1,111 @@
+"""A task of clustering: the rows of a group's slices into new base files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from drawstring.base.clock import Ids
+from drawstring.engine.protocol import TaskContext
+from drawstring.filegroups.read.slice_reader import read_slice
+from drawstring.filegroups.read.tasks import InstantRange, ReadTask, nullable
+from drawstring.filegroups.write.base_writer import BaseFileWriter
+from drawstring.filegroups.write.settings import FileSettings
+from drawstring.filegroups.write.virtual_keys import as_stored
+from drawstring.model.clustering import ClusteringGroup
+from drawstring.model.commit import WriteStat
+from drawstring.model.files import FileSlice, file_id_of
+from drawstring.services.clustering.row_group_copy import stitched
+from drawstring.services.clustering.row_order import RowOrder
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import Storage
+
+Numbered = tuple[int, ClusteringGroup]
+"""A group and its number in the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterGroup:
+    """A task that brings the rows of one group together, slice by slice, in order if one is asked for.
+
+    Where rows stay as they are, base files of one schema are copied without decoding them.
+
+    Attributes:
+        settings: of the new base files, the size that they aim at among them.
+        instants: which log blocks count.
+        order: how rows are sorted.
+        keeps_commit_times: whether rows keep their meta columns, but for the file name.
+        ids: names file groups, and gives every attempt a write token of its own.
+    """
+
+    settings: FileSettings
+    instants: InstantRange
+    order: RowOrder
+    keeps_commit_times: bool
+    ids: Ids
+
+    def __call__(self, numbered: Numbered) -> list[WriteStat]:
+        """Write the base files of one group."""
+        number, group = numbered
+        storage = open_spec(self.settings.storage)
+        slices, context = located(group, storage), self.context(number)
+        if self.keeps_commit_times and not self.order.columns:
+            copied = stitched(self.settings, storage, slices, context.write_token, self.ids)
+            if copied is not None:
+                return copied
+        names = tuple(self.settings.full_schema.names)
+        cuts = self.order.sample(self.read(slices, self.order.columns)) if self.order.needs_sample else {}
+        schema = nullable(self.settings.full_schema, names)
+        rows = self.order.sorted(self.read(slices, names), schema, cuts)
+        return self._write(storage, group.partition, rows, context)
+
+    def context(self, number: int) -> TaskContext:
+        """Return the attempt that works on a group, by its number."""
+        return TaskContext(number, 0, int(self.ids.uuid()[:6], 16))
+
+    def read(self, slices: Iterable[FileSlice], columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        """Yield the merged rows of some slices, one slice after the other."""
+        settings = self.settings
+        for each in slices:
+            task = ReadTask(
+                settings.storage,
+                settings.config,
+                each,
+                settings.full_schema,
+                columns,
+                instants=self.instants,
+            )
+            yield from read_slice(task)
+
+    def _write(
+        self, storage: Storage, partition: str, rows: Iterable[pa.RecordBatch], context: TaskContext
+    ) -> list[WriteStat]:
+        settings = self.settings
+        stamp = None if self.keeps_commit_times else settings.stamp(context.task)
+        done: list[WriteStat] = []
+        writer: BaseFileWriter | None = None
+        try:
+            for batch in rows:
+                if writer is None:
+                    file_id = file_id_of(self.ids.uuid())
+                    writer = BaseFileWriter(settings, storage, partition, file_id, context.write_token)
+                if stamp is None:
+                    writer.write(as_stored(batch, writer.name, settings.config))
+                else:
+                    writer.write(stamp.apply(batch, writer.name))
+                if writer.bytes_written >= settings.base_file_bytes_max:
+                    done.append(writer.close(inserts=writer.rows))
+                    writer = None
+        except BaseException:
+            if writer is not None:
+                writer.abort()
+            raise
+        return [*done, writer.close(inserts=writer.rows)] if writer else done
+
+
+def located(group: ClusteringGroup, storage: Storage) -> list[FileSlice]:
+    """Return the slices that a group names, with the sizes of their files."""
+    files = {status.path: status for status in storage.list_files(group.partition)}
+    return [each.located(files) for each in group.slices]

@@ -1,0 +1,181 @@
+"""Plans of compactions, from the table as it stands under its lock.
+
+    slices with logs, in no other plan ──┬── compaction      a base file each, as the strategies choose
+                                         ├── log compaction  a log file each, where there are many blocks
+                                         └── hybrid          the one or the other, file group by file group
+
+A hybrid plan stands on the timeline as a compaction. Hudi does not know its mark, and makes base files of
+everything, which is right too; in version 6 its readers would look for base files that never come, so
+there it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from drawstring.base.errors import UnsupportedError
+from drawstring.config.keys.compaction import CompactionSettings
+from drawstring.config.table.config import TableConfig
+from drawstring.engine.protocol import Engine
+from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.view.lookup import SliceLookup
+from drawstring.filegroups.write.log_rewrite import LogShape, check_rewritable, log_shape
+from drawstring.model.files import FileSlice
+from drawstring.model.plans import CompactionOperation, CompactionPlan
+from drawstring.services.compaction.strategies import choose, partitions_to_plan
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import StorageSpec
+from drawstring.timeline.instants import day_of
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.transaction import Session
+
+_MEBIBYTE = 1 << 20
+
+Shapes = Callable[[Sequence[FileSlice]], list[LogShape]]
+"""Looks at the log blocks of slices."""
+
+
+def plan_compaction(slices: Iterable[FileSlice]) -> CompactionPlan:
+    """Return one operation for each slice with log files."""
+    return CompactionPlan(
+        tuple(
+            CompactionOperation(
+                partition=s.partition,
+                file_id=s.file_id,
+                base_instant=s.base_instant,
+                base_file=s.base.status.name if s.base else None,
+                log_files=tuple(log.status.name for log in s.logs),
+                source=s.base.source if s.base else None,
+                metrics=slice_metrics(s),
+            )
+            for s in slices
+            if s.logs
+        )
+    )
+
+
+def plan_log_compaction(
+    slices: Iterable[FileSlice], settings: CompactionSettings, shapes: Shapes
+) -> CompactionPlan:
+    """Return one operation for each slice with as many log blocks as make it worth while."""
+    candidates = [each for each in slices if each.logs]
+    due = [
+        candidate
+        for candidate, shape in zip(candidates, shapes(candidates), strict=True)
+        if shape.blocks >= settings.log_blocks and shape.writes > 1 and not shape.is_partial
+    ]
+    operations = plan_compaction(due).operations
+    return CompactionPlan(tuple(replace(each, logs_only=True) for each in operations))
+
+
+def plan_hybrid_compaction(
+    slices: Iterable[FileSlice], settings: CompactionSettings, shapes: Shapes
+) -> CompactionPlan:
+    """Return a plan that gives a slice a base file, a log file, or nothing, by what its logs are."""
+    candidates = [each for each in slices if each.logs]
+    full = [each for each in candidates if _needs_base_file(each, settings)]
+    rest = [each for each in candidates if not _needs_base_file(each, settings)]
+    chosen = choose(plan_compaction(full).operations, settings)
+    return CompactionPlan((*chosen, *plan_log_compaction(rest, settings, shapes).operations))
+
+
+def compaction_plan(
+    session: Session, timeline: Timeline, time: str, settings: CompactionSettings
+) -> CompactionPlan:
+    """Plan a compaction of a table whose lock is held.
+
+    Args:
+        session: the table.
+        timeline: of it.
+        time: when the compaction will have been requested.
+        settings: strategies and thresholds.
+
+    Raises:
+        InvalidError: a strategy does not fit the table's partitions.
+        UnsupportedError: hybrid compaction of a table that cannot have it.
+    """
+    check_compaction(session.config, settings)
+    slices = _free_slices(session, timeline, settings, time)
+    if settings.hybrid:
+        return plan_hybrid_compaction(slices, settings, _shapes(session, timeline))
+    return CompactionPlan(tuple(choose(plan_compaction(slices).operations, settings)))
+
+
+def log_compaction_plan(
+    session: Session, timeline: Timeline, time: str, settings: CompactionSettings
+) -> CompactionPlan:
+    """Plan a log compaction of a table whose lock is held; see `compaction_plan`.
+
+    Raises:
+        UnsupportedError: the table merges in a way that has no such thing.
+    """
+    check_rewritable(session.config)
+    slices = _free_slices(session, timeline, settings, time)
+    return plan_log_compaction(slices, settings, _shapes(session, timeline))
+
+
+def _free_slices(
+    session: Session, timeline: Timeline, settings: CompactionSettings, time: str
+) -> list[FileSlice]:
+    """Return the latest slices that no pending plan is about."""
+    lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
+    taken = lookup.view().in_services()
+    partitions = partitions_to_plan(lookup.partitions(), settings, day_of(time))
+    return [s for each in partitions for s in lookup.slices(each) if (s.partition, s.file_id) not in taken]
+
+
+def _needs_base_file(file_slice: FileSlice, settings: CompactionSettings) -> bool:
+    if file_slice.base is None or len(file_slice.logs) >= settings.full_log_files:
+        return True
+    logs = sum(log.status.size_bytes for log in file_slice.logs)
+    return logs >= settings.full_log_ratio * file_slice.base.status.size_bytes
+
+
+def check_compaction(config: TableConfig, settings: CompactionSettings) -> None:
+    """Refuse settings that a table cannot have compactions by.
+
+    Raises:
+        UnsupportedError: hybrid compaction of a table that cannot have it.
+    """
+    if not settings.hybrid:
+        return
+    if config.layout == 1:
+        raise UnsupportedError(
+            "hybrid compaction (drawstring.compaction.hybrid) needs table version 8 or later: in version 6"
+            " readers would miss the log files of such a plan; leave the option out"
+        )
+    check_rewritable(config)
+
+
+def _shapes(session: Session, timeline: Timeline) -> Shapes:
+    engine: Engine = session.state.engine
+    task = _LookAtLogs(session.state.storage.spec, session.config, InstantRange.of(timeline))
+    return lambda slices: engine.map(task, slices)
+
+
+@dataclass(frozen=True, slots=True)
+class _LookAtLogs:
+    """A task that looks at the log blocks of a slice."""
+
+    storage: StorageSpec
+    config: TableConfig
+    instants: InstantRange
+
+    def __call__(self, file_slice: FileSlice) -> LogShape:
+        return log_shape(open_spec(self.storage), self.config, file_slice, self.instants)
+
+
+def slice_metrics(file_slice: FileSlice) -> dict[str, float]:
+    """Return the sizes of an operation under Hudi's names."""
+    logs = sum(log.status.size_bytes for log in file_slice.logs)
+    base = file_slice.base.status.size_bytes if file_slice.base else 0
+    read = round((logs + base) / _MEBIBYTE, 3)
+    written = round((base or logs) / _MEBIBYTE, 3)
+    return {
+        "TOTAL_LOG_FILES": float(len(file_slice.logs)),
+        "TOTAL_LOG_FILES_SIZE": float(logs),
+        "TOTAL_IO_READ_MB": read,
+        "TOTAL_IO_WRITE_MB": written,
+        "TOTAL_IO_MB": round(read + written, 3),
+    }

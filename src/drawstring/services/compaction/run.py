@@ -1,0 +1,324 @@
+"""Compaction: fold the log files of merge-on-read slices into new base files.
+
+    schedule   under the table lock: every latest slice with log files that the strategies take, as one
+               operation each (pure), onto the timeline
+    run        lease of the instant -> under the lock: take a dead attempt back, inflight
+               -> without it: the merged read of each slice into a base file named by the instant
+               -> under the lock: completed
+
+Writers go on while a compaction runs (`planned`): their log files belong to the slices that it makes.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Final
+
+from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.table.config import TableConfig
+from drawstring.engine.protocol import Engine
+from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.view.lookup import SliceLookup
+from drawstring.filegroups.write.log_rewrite import check_rewritable
+from drawstring.formats.metadata.commit import decode_compaction_plan, encode_compaction_plan
+from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
+from drawstring.model.instant import Action, Instant, State
+from drawstring.model.plans import CompactionOperation, CompactionPlan
+from drawstring.model.result import CommitResult
+from drawstring.services.compaction.plan import check_compaction, compaction_plan, log_compaction_plan
+from drawstring.services.compaction.strategies import is_to_be_planned
+from drawstring.services.compaction.task import CompactSlice
+from drawstring.services.plan_runner import PlanRunner
+from drawstring.services.progress import Progress, watched
+from drawstring.services.service_files import file_settings
+from drawstring.timeline.claims import Fence
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.heartbeats import refuse_live_writers
+from drawstring.txn.missing_plans import NoPlanError
+from drawstring.txn.rollback.withdrawal import remove_compaction, restart
+from drawstring.txn.table_context import TableState
+from drawstring.txn.transaction import Session, check_marked, cleared, exclusive
+
+_log: Final = logging.getLogger("drawstring")
+_ACTIONS = (Action.LOG_COMPACTION, Action.COMPACTION)
+
+
+def schedule_compaction(state: TableState, options: WriteOptions, *, when_due: bool = False) -> str | None:
+    """Put a plan on the timeline, to be run by anybody.
+
+    Args:
+        state: the table.
+        options: of writes: strategies, triggers, lock wait.
+        when_due: only if the triggers say so.
+
+    Returns:
+        The requested time of the compaction, None when there is nothing to compact.
+
+    Raises:
+        InvalidError: the table is COPY_ON_WRITE, or the strategy does not fit its partitions.
+        ConflictError: another writer holds the table.
+    """
+    with exclusive(state, options.lock_wait_ms) as found:
+        _check_type(state, found.config)
+        timeline = found.store.load()
+        now = found.store.new_time(timeline)
+        if when_due and not is_to_be_planned(timeline, options.compaction, now):
+            return None
+        session, timeline = cleared(found, options.failed_writes, timeline)
+        return _schedule(session, timeline, options, Action.COMPACTION)
+
+
+def schedule_log_compaction(state: TableState, options: WriteOptions) -> str | None:
+    """Put a plan on the timeline that makes one log file of many; see `schedule_compaction`.
+
+    Returns:
+        The requested time, None when no file group has enough log blocks.
+
+    Raises:
+        InvalidError: the table is COPY_ON_WRITE.
+        UnsupportedError: the table merges in a way that has no such thing.
+        ConflictError: another writer holds the table.
+    """
+    with exclusive(state, options.lock_wait_ms) as found:
+        _check_type(state, found.config)
+        check_rewritable(found.config)
+        session, timeline = cleared(found, options.failed_writes)
+        return _schedule(session, timeline, options, Action.LOG_COMPACTION)
+
+
+def run_compaction(
+    state: TableState,
+    requested: str,
+    options: WriteOptions,
+    progress: Progress | None = None,
+    *,
+    is_own: bool = False,
+) -> CommitResult | None:
+    """Run a plan that stands on the timeline; writers go on meanwhile.
+
+    Args:
+        state: the table.
+        requested: requested time of the compaction.
+        options: of writes: codec, lock wait.
+        progress: told of every file group that is done.
+        is_own: whether the caller has planned it just now.
+
+    Returns:
+        What was done; None when the compaction is completed already.
+
+    Raises:
+        ConflictError: another process or engine runs this compaction, or withdrew it, or another writer holds
+            the table.
+        InvalidError: there is no such compaction.
+    """
+    return _runner(state, options, progress).run(requested, is_own=is_own)
+
+
+def compact(
+    state: TableState, options: WriteOptions, progress: Progress | None = None
+) -> CommitResult | None:
+    """Run the pending compactions, and one of what is left to compact after them.
+
+    A compaction that another process or engine runs is left to it.
+
+    Args:
+        state: the table.
+        options: of writes: strategies, codec, lock wait.
+        progress: told of every file group that is done.
+
+    Returns:
+        What the last compaction did, or None when there was nothing to compact.
+
+    Raises:
+        InvalidError: the table is COPY_ON_WRITE.
+        ConflictError: another writer holds the table.
+    """
+    result = run_pending(state, options, progress)
+    scheduled = schedule_compaction(state, options)
+    return result if scheduled is None else run_compaction(state, scheduled, options, progress, is_own=True)
+
+
+def run_pending(
+    state: TableState,
+    options: WriteOptions,
+    progress: Progress | None = None,
+    actions: tuple[Action, ...] = _ACTIONS,
+) -> CommitResult | None:
+    """Run the compactions that stand on the timeline and that nobody else runs; see `compact`.
+
+    Args:
+        state: the table.
+        options: of writes.
+        progress: told of every file group that is done.
+        actions: compactions, log compactions or both.
+
+    Raises:
+        InvalidError: the table is COPY_ON_WRITE.
+        UnsupportedError: the options ask for what the table cannot have; nothing was run.
+    """
+    config = load_config(state.storage)
+    _check_type(state, config)
+    if Action.COMPACTION in actions:
+        check_compaction(config, options.compaction)
+    return _runner(state, options, progress).run_pending(config, *actions)
+
+
+def log_compact(
+    state: TableState, options: WriteOptions, progress: Progress | None = None
+) -> CommitResult | None:
+    """Run the pending log compactions, and one of what has many log blocks after them; see `compact`."""
+    check_rewritable(load_config(state.storage))
+    result = run_pending(state, options, progress, (Action.LOG_COMPACTION,))
+    scheduled = schedule_log_compaction(state, options)
+    return result if scheduled is None else run_compaction(state, scheduled, options, progress, is_own=True)
+
+
+def _runner(state: TableState, options: WriteOptions, progress: Progress | None) -> PlanRunner:
+    return PlanRunner("compaction", _claim, state, options, progress)
+
+
+def _schedule(session: Session, timeline: Timeline, options: WriteOptions, action: Action) -> str | None:
+    time = session.store.new_time(timeline)
+    is_log = action is Action.LOG_COMPACTION
+    plan = (log_compaction_plan if is_log else compaction_plan)(session, timeline, time, options.compaction)
+    if not plan.operations:
+        return None
+    content = encode_compaction_plan(plan, is_log_compaction=is_log)
+    return session.store.request(action, time, content).requested
+
+
+def _check_type(state: TableState, config: TableConfig) -> None:
+    if not config.is_merge_on_read:
+        raise InvalidError("a COPY_ON_WRITE table has no log files to compact", table=state.storage.spec.uri)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A compaction that this process runs.
+
+    Attributes:
+        instant: inflight.
+        task: writes the base file of an operation.
+        operations: of the plan, numbered.
+        fence: of an instant whose first attempt another process made.
+    """
+
+    instant: Instant
+    task: CompactSlice
+    operations: list[tuple[int, CompactionOperation]]
+    fence: Fence | None = None
+
+    @property
+    def operation(self) -> str:
+        """What the result calls it."""
+        return "log_compact" if self._is_log else "compact"
+
+    @property
+    def config(self) -> TableConfig:
+        """The table as its tasks know it."""
+        return self.task.settings.config
+
+    @property
+    def _is_log(self) -> bool:
+        return self.instant.action is Action.LOG_COMPACTION
+
+    def write(self, engine: Engine, progress: Progress | None) -> list[WriteStat]:
+        """Write the file of each operation."""
+        return watched(engine, self.task, self.operations, progress)
+
+    def complete(self, session: Session, timeline: Timeline, stats: list[WriteStat]) -> Instant:
+        """Let new slices begin with the files.
+
+        Raises:
+            ConflictError: somebody took the attempt back.
+        """
+        metadata = CommitMetadata(
+            stats=tuple(stats),
+            operation=WriteOperation.LOG_COMPACT if self._is_log else WriteOperation.COMPACT,
+            extra={"schema": self.task.schema_json},
+            compacted=True,
+        )
+        check_marked(session.state.storage, self.instant.requested, stats)
+        return session.finish(self.instant, metadata, self.fence)
+
+
+def _claim(found: Session, requested: str, options: WriteOptions, others_may_live: bool) -> _Attempt | None:
+    """Bring a compaction to inflight, taking away first what a dead attempt left.
+
+    One that another process ran, which may only stand still, is withdrawn; what is due is planned anew. In
+    version 6, where log files may be named by it, it is run again: two base files of a slice, should there be
+    two, hold the same rows.
+
+    File groups that were replaced since are left out: nobody reads them any more, and their files may
+    be damaged or gone.
+    """
+    _check_type(found.state, found.config)
+    session, timeline = cleared(found, options.failed_writes)
+    instant = timeline.find(requested)
+    if instant is None or not (instant.is_completed or instant.action in _ACTIONS):
+        raise NoPlanError.of("compaction", requested)
+    plan = _plan_of(session.store, instant)
+    if instant.is_completed:
+        return None
+    refuse_live_writers(session.state.storage, session.state.clock, (instant,), options.failed_writes)
+    if others_may_live and not session.config.shares_log_files:
+        _log.info("The compaction %s is withdrawn: its process stands still, or died.", requested)
+        remove_compaction(session.rollback_context(), instant)
+        return None
+    operations = _without_replaced(session, timeline, plan)
+    fence = restart(session.rollback_context(), instant)
+    if isinstance(fence, Instant):
+        return None
+    instant = Instant(requested, instant.action, State.REQUESTED)
+    task = _task(session, timeline, requested, options)
+    if instant.action is Action.LOG_COMPACTION:
+        operations = [(number, replace(each, logs_only=True)) for number, each in operations]
+    return _Attempt(session.store.start(instant), task, operations, fence)
+
+
+def _plan_of(store: TimelineStore, instant: Instant) -> CompactionPlan:
+    """Return the plan of a compaction, completed or not.
+
+    Raises:
+        InvalidError: the instant is a write, which has no plan.
+    """
+    if instant.is_completed and instant.action not in {each.completed_action for each in _ACTIONS}:
+        raise _no_compaction(instant.requested)
+    try:
+        data = store.read_requested(instant)
+    except CorruptTableError:
+        if instant.is_completed:
+            raise _no_compaction(instant.requested) from None
+        raise
+    if not data:
+        raise _no_compaction(instant.requested)
+    return decode_compaction_plan(data)
+
+
+def _no_compaction(requested: str) -> InvalidError:
+    return InvalidError(
+        "there is no compaction of this time on the timeline: the instant is a write", instant=requested
+    )
+
+
+def _without_replaced(
+    session: Session, timeline: Timeline, plan: CompactionPlan
+) -> list[tuple[int, CompactionOperation]]:
+    """Return the operations of a plan, numbered, without those on file groups that were replaced."""
+    lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
+    replaced = lookup.view().replaced_groups()
+    sources = session.store.sources
+    return [
+        (number, replace(operation, source=sources.of(operation.partition, operation.base_file)))
+        for number, operation in enumerate(plan.operations)
+        if (operation.partition, operation.file_id) not in replaced
+    ]
+
+
+def _task(session: Session, timeline: Timeline, requested: str, options: WriteOptions) -> CompactSlice:
+    settings, schema_json = file_settings(session, timeline, requested, options)
+    return CompactSlice(settings, schema_json, InstantRange.of(timeline), session.state.ids)

@@ -1,0 +1,162 @@
+"""Dropping the partitions whose time is over, as one commit (Hudi: partition TTL).
+
+    KEEP_BY_TIME            age since the last write that touched a partition
+    KEEP_BY_CREATION_TIME   age since its metadata file was written
+
+Log files of version 6 are named by their slice, so their names do not tell when they were written; the writes
+on the active timeline do, and beyond it the time of the file itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.config.keys.ttl import PartitionTtl
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.table.config import TableConfig
+from drawstring.config.table.properties import decode_properties
+from drawstring.filegroups.view.lookup import SliceLookup
+from drawstring.model.files import PARTITION_METADATA, FileSlice, join_path
+from drawstring.model.instant import time_of
+from drawstring.model.result import CommitResult
+from drawstring.services.committed import write_stands
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.instants import instant_time
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.clustering_conflicts import lookup_of
+from drawstring.txn.table_context import TableState
+from drawstring.txn.transaction import cleared, exclusive
+from drawstring.write.delete_partition import drop_listed
+
+_DAY_MS: Final = 86_400_000
+_log: Final = logging.getLogger(__name__)
+
+
+def expire_partitions(state: TableState, options: WriteOptions) -> CommitResult | None:
+    """Drop partitions whose time is over.
+
+    Args:
+        state: the table.
+        options: the write's options: how long a partition lives.
+
+    Returns:
+        The commit, None when the time of none was over.
+
+    Raises:
+        InvalidError: nothing says how long.
+        ConflictError: another writer was there first.
+    """
+    with exclusive(state, options.lock_wait_ms) as found:
+        _check(options.ttl)
+        session, timeline = cleared(found, options.failed_writes)
+        lookup = lookup_of(session, timeline, options)
+        over = _Ages(state, session.config, session.store, timeline, lookup).over(options.ttl)
+        return drop_listed(session, over, lookup, options) if over else None
+
+
+def planned_expiry(state: TableState, options: WriteOptions) -> list[str]:
+    """Return the partitions whose time is over; the table stays as it is."""
+    _check(options.ttl)
+    config = load_config(state.storage)
+    store = TimelineStore(state.storage, config, state.clock)
+    timeline = store.load()
+    lookup = SliceLookup(state.storage.spec, config, timeline)
+    return _Ages(state, config, store, timeline, lookup).over(options.ttl)
+
+
+def expire_inline(state: TableState, options: WriteOptions) -> None:
+    """Drop partitions whose time is over after a write, which stands whatever becomes of this."""
+    if not options.ttl.inline:
+        return
+    with write_stands("dropping old partitions", "the next one tries again"):
+        expire_partitions(state, options)
+
+
+def _check(ttl: PartitionTtl) -> None:
+    if ttl.days < 0:
+        raise InvalidError(
+            "nothing says how long a partition lives: set hoodie.partition.ttl.strategy.days.retain"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ages:
+    """When the partitions of a table were written to."""
+
+    state: TableState
+    config: TableConfig
+    store: TimelineStore
+    timeline: Timeline
+    lookup: SliceLookup
+
+    def over(self, ttl: PartitionTtl) -> list[str]:
+        """Return the partitions whose time is over, as many as may go at once.
+
+        A damaged partition stays, and holds up no other.
+        """
+        cutoff_ms = self.state.clock.now_ms() - ttl.days * _DAY_MS
+        cutoff = instant_time(cutoff_ms, self.config.timezone)
+        by_creation = ttl.strategy == "KEEP_BY_CREATION_TIME"
+        recent = {} if by_creation else self._written_since(cutoff)
+        old: list[str] = []
+        for partition in self.lookup.replaceable_partitions():
+            asked = partition and (not ttl.selected or partition in ttl.selected)
+            if not asked or partition in recent or not self._slices(partition):
+                continue
+            alive = (
+                _created(self.state.storage, partition) > cutoff
+                if by_creation
+                else self._is_younger(partition, cutoff, cutoff_ms)
+            )
+            if not alive:
+                old.append(partition)
+        return old[: ttl.partitions_max]
+
+    def _slices(self, partition: str) -> Sequence[FileSlice]:
+        """Return the slices of a partition; none of one whose files are not all there."""
+        try:
+            return self.lookup.slices(partition)
+        except CorruptTableError as error:
+            _log.warning(
+                "%s: partition %r is damaged and stays, however old it is: repair it, or drop it by name"
+                " (delete_partition): %s",
+                self.state.storage.spec.uri,
+                partition,
+                error,
+            )
+            return ()
+
+    def _written_since(self, cutoff: str) -> Mapping[str, bool]:
+        """Return the partitions that writes of the active timeline touched since a time."""
+        return {
+            stat.partition: True
+            for write in self.timeline.writes()
+            if time_of(write) > cutoff
+            for stat in self.store.commit_metadata(write).stats
+        }
+
+    def _is_younger(self, partition: str, cutoff: str, cutoff_ms: int) -> bool:
+        """Tell whether a file of the partition is younger than a time."""
+        by_name = self.config.layout > 1
+        for each in self.lookup.slices(partition):
+            times = [each.base_instant, *(log.instant for log in each.logs)]
+            if max(times) > cutoff:
+                return True
+            if not by_name and any(log.status.modified_ms > cutoff_ms for log in each.logs):
+                return True
+        return False
+
+
+def _created(storage: Storage, partition: str) -> str:
+    """Return when a partition was made; without a file that says so, it counts as new."""
+    try:
+        data = storage.read(join_path(partition, PARTITION_METADATA))
+    except FileNotFoundError:
+        return "9"
+    return decode_properties(data).get("commitTime", "9")

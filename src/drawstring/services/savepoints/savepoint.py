@@ -1,0 +1,227 @@
+"""Savepoints, and going back to one.
+
+savepoint   names the files of the newest slices as of a write; cleaning and archiving leave them alone
+restore     undoes what came after, see `restoring`
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from drawstring.base.clock import Stopwatch
+from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.filegroups.view.file_groups import FileGroupView
+from drawstring.filegroups.view.listing import StorageListing
+from drawstring.formats.metadata.clean import decode_clean
+from drawstring.formats.metadata.savepoint import decode_savepoint, encode_restore_plan, encode_savepoint
+from drawstring.model.files import FileSlice, join_path
+from drawstring.model.instant import Action, Instant, State, time_of
+from drawstring.model.result import RestoreResult
+from drawstring.model.savepoint import RestorePlan, Savepoint
+from drawstring.services.cleaning.run import finish_cleans
+from drawstring.timeline.archive.reader import open_archive
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.rollback.restore import plan_restore, run_restore
+from drawstring.txn.table_context import TableState
+from drawstring.txn.transaction import Session, cleared, exclusive
+
+_BY: Final = "drawstring"
+
+
+def savepoint(state: TableState, options: WriteOptions, instant: str | None, comments: str) -> str:
+    """Keep the table as it was after a write, until the savepoint is deleted.
+
+    Args:
+        state: the table.
+        options: of writes: lock wait.
+        instant: requested time of a completed write, None for the newest.
+        comments: why.
+
+    Returns:
+        The requested time of the write.
+
+    Raises:
+        InvalidError: there is no such write, or files of it were cleaned away.
+        ConflictError: another writer holds the table.
+    """
+    with exclusive(state, options.lock_wait_ms) as found:
+        session, timeline = _settled(found, options)
+        target = _write(timeline, instant)
+        if any(each.requested == target.requested for each in timeline.completed_of(Action.SAVEPOINT)):
+            return target.requested
+        check_retained(session.store, timeline, target)
+        saved = Savepoint(_BY, state.clock.now_ms(), comments, _files(session, timeline, target))
+        begun = Instant(target.requested, Action.SAVEPOINT, State.INFLIGHT)
+        fence = session.store.fence(begun) if begun in timeline.instants else None
+        if isinstance(fence, Instant):
+            return target.requested
+        if fence is None:
+            session.store.start(Instant(target.requested, Action.SAVEPOINT, State.REQUESTED))
+        session.store.complete(begun, encode_savepoint(saved), fence)
+        return target.requested
+
+
+def delete_savepoint(state: TableState, options: WriteOptions, instant: str) -> None:
+    """Let cleaning and archiving pass a write again.
+
+    Raises:
+        InvalidError: there is no savepoint of that write.
+        ConflictError: another writer holds the table.
+    """
+    with exclusive(state, options.lock_wait_ms) as found:
+        store, timeline = found.store, found.store.load()
+        saved = [each for each in timeline.instants if each.action is Action.SAVEPOINT]
+        for each in saved:
+            if each.requested == instant:
+                state.storage.delete([store.path(each)])
+                begun = Instant(instant, Action.SAVEPOINT, State.INFLIGHT)
+                state.storage.delete([store.path(begun)])
+                store.forget_claim(begun)
+                state.storage.sync([found.config.timeline_folder])
+                return
+        raise _unknown("savepoint", instant, [each.requested for each in saved])
+
+
+def restore(state: TableState, options: WriteOptions, instant: str) -> RestoreResult | None:
+    """Take the table back to what it was after a write; what came after is gone.
+
+    Args:
+        state: the table.
+        options: of writes: lock wait.
+        instant: requested time of a write with a savepoint, or of one whose files were not cleaned away.
+
+    Returns:
+        What was undone, None for nothing.
+
+    Raises:
+        InvalidError: there is no such write, files of it are gone, or a savepoint after it is in the way.
+        ConflictError: another writer holds the table.
+    """
+    watch = Stopwatch()
+    with exclusive(state, options.lock_wait_ms) as found:
+        session, timeline = _settled(found, options)
+        plan = _checked_plan(session.state, session.store, timeline, instant)
+        if not plan.instants:
+            return None
+        time = session.store.new_time(timeline)
+        requested = session.store.request(Action.RESTORE, time, encode_restore_plan(plan))
+        completed, done = run_restore(session.rollback_context(), requested, plan)
+    stats = [stat for each in done.rollbacks.values() for rollback in each for stat in rollback.stats]
+    return RestoreResult(
+        instant=completed.requested,
+        completed=completed.completed,
+        restored_to=instant,
+        undone=tuple(time for time, _ in plan.instants),
+        files=sum(len(stat.deleted) for stat in stats),
+        seconds=round(watch.seconds(), 3),
+    )
+
+
+def planned_restore(state: TableState, instant: str) -> RestorePlan:
+    """Return what `restore` would undo; the table stays as it is. Raises as `restore` does."""
+    store = TimelineStore(state.storage, load_config(state.storage), state.clock)
+    return _checked_plan(state, store, store.load(), instant)
+
+
+def _checked_plan(state: TableState, store: TimelineStore, timeline: Timeline, instant: str) -> RestorePlan:
+    target = _write(timeline, instant)
+    saved = timeline.completed_of(Action.SAVEPOINT)
+    later = [each.requested for each in saved if each.requested > instant]
+    if later:
+        raise InvalidError(
+            f"savepoints after {instant} are in the way ({', '.join(later)}): delete them first",
+            instant=instant,
+        )
+    own = next((each for each in saved if each.requested == instant), None)
+    if own is None:
+        check_retained(store, timeline, target)
+    else:
+        _check_present(state, decode_savepoint(store.read(own)), instant)
+    archived = open_archive(state.storage, load_config(state.storage))
+    if any(each.is_write for each in archived.completed(time_of(target))):
+        raise InvalidError(
+            f"writes after {instant} were archived (hoodie.archive.beyond.savepoint), so they cannot be"
+            " undone: restore to a later one",
+            instant=instant,
+        )
+    return plan_restore(timeline, target)
+
+
+def check_retained(store: TimelineStore, timeline: Timeline, target: Instant) -> None:
+    """Make sure that no clean took files that the table had after a write.
+
+    Raises:
+        InvalidError: naming the first write that still has its files.
+    """
+    for clean in timeline.completed_of(Action.CLEAN):
+        if clean.requested < target.requested:
+            continue
+        data = store.read(clean)
+        done = decode_clean(data) if data else None
+        if done is None or not done.took_something:
+            continue
+        if not done.earliest or target.requested < done.earliest:
+            first = done.earliest or "the newest write before the next clean"
+            raise InvalidError(
+                f"files of the table as of {target.requested} were cleaned away: choose {first} or later, and"
+                " make a savepoint before they go",
+                instant=target.requested,
+            )
+
+
+def _settled(found: Session, options: WriteOptions) -> tuple[Session, Timeline]:
+    """Clear the table and run cleans that were planned: they may take files that nobody can keep any more."""
+    session, timeline = cleared(found, options.failed_writes)
+    if not timeline.pending_of(Action.CLEAN):
+        return session, timeline
+    finish_cleans(session, timeline)
+    return session, session.store.load()
+
+
+def _files(session: Session, timeline: Timeline, target: Instant) -> dict[str, tuple[str, ...]]:
+    then = timeline.completed_by(time_of(target))
+    view = FileGroupView(then, session.config, StorageListing(session.state.storage), session.store)
+    slices = {place: view.slices(place, target.requested) for place in view.partitions()}
+    return {
+        place: tuple(name for each in found for name in _names(each))
+        for place, found in slices.items()
+        if found
+    }
+
+
+def _names(file_slice: FileSlice) -> list[str]:
+    base = [file_slice.base.status.name] if file_slice.base else []
+    return base + [log.status.name for log in file_slice.logs]
+
+
+def _check_present(state: TableState, saved: Savepoint, instant: str) -> None:
+    for partition, names in saved.files.items():
+        listed = {status.name for status in state.storage.list_files(partition)}
+        for name in names:
+            if name not in listed:
+                raise CorruptTableError(
+                    "a file of the savepoint is gone, so the table cannot go back to it: restore the file"
+                    " from a backup, or restore to another write",
+                    instant=instant,
+                    path=join_path(partition, name),
+                )
+
+
+def _write(timeline: Timeline, instant: str | None) -> Instant:
+    target = timeline.latest_write() if instant is None else timeline.write_at(instant)
+    if target is None:
+        raise _unknown("write", instant, [each.requested for each in timeline.writes()])
+    return target
+
+
+def _unknown(what: str, instant: str | None, known: list[str]) -> InvalidError:
+    some = ", ".join(known[-5:])
+    named = (
+        f"there is no completed {what} {instant} on the timeline" if instant else "nothing was written yet"
+    )
+    return InvalidError(
+        f"{named}: " + (f"the newest are {some}" if some else "there is none"), instant=instant
+    )

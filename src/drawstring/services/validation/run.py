@@ -1,0 +1,141 @@
+"""Look at a whole table and say what is not as it should be; nothing is changed, nothing raises for damage.
+
+properties ── timeline ── commits ── listing ── slices, key by key
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from drawstring.base.errors import DrawstringError
+from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.read.keys import ReadKeys
+from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.index.bucket.counts import BucketCounts, stored_counts
+from drawstring.index.consistent.consistent_bucket import ConsistentIndex
+from drawstring.model.files import FileSlice
+from drawstring.model.instant import Action
+from drawstring.model.validation import Finding, Remedy, Severity, Validation
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY, with_meta
+from drawstring.services.progress import Progress
+from drawstring.services.validation import table_checks
+from drawstring.services.validation.content_checks import ReadContent, check_contents
+from drawstring.services.validation.inventory import Inventory, take_inventory
+from drawstring.timeline.change_detection import LOOKS_MAX, digest
+from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config, problem_of_properties
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.table_schema import table_schema
+from drawstring.txn.rollback.temporary_files import left_behind, own_folders
+from drawstring.txn.table_context import TableState
+
+_KEYS_OF_SLICE = pa.schema(
+    [(RECORD_KEY, pa.string()), (PARTITION_PATH, pa.string()), ("file_id", pa.string()), ("gone", pa.bool_())]
+)
+
+
+def validate(
+    state: TableState, *, contents: bool = True, global_keys: bool = False, progress: Progress | None = None
+) -> Validation:
+    """Check the invariants of a table; check again where errors were found while others changed it.
+
+    Args:
+        state: the table.
+        contents: whether to read the keys of all records, rather than names and sizes alone.
+        global_keys: whether a key has one place in the whole table, as with a global index that the
+            table names.
+        progress: told of every file group that was read.
+
+    Raises:
+        InvalidError: there is no table.
+        CorruptTableError: neither its properties nor their backup can be read.
+    """
+    for _ in range(LOOKS_MAX):
+        before = _digest(state)
+        found = _validate(state, contents=contents, global_keys=global_keys, progress=progress)
+        is_sound = all(each.severity is not Severity.ERROR for each in found.findings)
+        if is_sound or before is None or before == _digest(state):
+            break
+    return found
+
+
+def _digest(state: TableState) -> str | None:
+    """Return a digest of the timeline, None when it cannot be read."""
+    try:
+        return digest(TimelineStore(state.storage, load_config(state.storage), state.clock).load())
+    except DrawstringError:
+        return None
+
+
+def _validate(
+    state: TableState, *, contents: bool, global_keys: bool, progress: Progress | None
+) -> Validation:
+    """Check the invariants of a table once; see `validate`."""
+    config = load_config(state.storage)
+    findings = properties_findings(state)
+    store = TimelineStore(state.storage, config, state.clock)
+    try:
+        inventory = take_inventory(state.storage, config, store)
+    except DrawstringError as error:
+        broken = Finding(Severity.ERROR, "timeline", error.message, error.path, error.instant)
+        return Validation((*findings, broken))
+    findings += inventory.unreadable
+    for check in table_checks.ALL:
+        findings += check(inventory)
+    findings += leftover_findings(state, inventory)
+    slices: Sequence[FileSlice] = ()
+    records = None
+    try:
+        view = inventory.view()
+        slices = [each for partition in view.partitions() for each in view.slices(partition)]
+        if contents:
+            is_global = global_keys or (config.index_type or "").startswith("GLOBAL_")
+            task = _task(state, inventory, config)
+            found, records = check_contents(state.engine, task, slices, progress, is_global=is_global)
+            findings += found
+    except DrawstringError as error:
+        findings.append(Finding(Severity.ERROR, "slices", error.message, error.path, error.instant))
+    return Validation(
+        findings=table_checks.worst_first(findings),
+        instants=len(inventory.timeline.instants),
+        partitions=len({each.partition for each in slices}),
+        file_groups=len(slices),
+        files=sum(1 for _ in inventory.data_files()),
+        records=records,
+    )
+
+
+def _task(state: TableState, inventory: Inventory, config: TableConfig) -> ReadContent:
+    timeline = inventory.timeline
+    schema = with_meta(table_schema(state.storage, inventory.store, timeline, config))
+    instants = InstantRange.of(timeline)
+    keys = ReadKeys(state.storage.spec, config, schema, instants, _KEYS_OF_SLICE)
+    ring = counts = None
+    if config.index_type == "BUCKET" and config.bucket_count:
+        if config.bucket_engine != "CONSISTENT_HASHING":
+            counts = stored_counts(state.storage, instants.admits, BucketCounts(config.bucket_count))
+        elif not timeline.pending_of(Action.CLUSTERING):
+            # While a resizing is pending, rows are in buckets that are on no ring yet.
+            fields = config.bucket_hash_fields
+            ring = ConsistentIndex(config.bucket_count, fields, state.storage.spec, timeline)
+    return ReadContent(keys, ring, counts)
+
+
+def properties_findings(state: TableState) -> list[Finding]:
+    """Return what is wrong with the properties file."""
+    problem = problem_of_properties(state.storage)
+    if problem is None:
+        return []
+    text = f"{problem}, and their backup counts: `repair` puts it in place"
+    return [Finding(Severity.ERROR, "properties", text, PROPERTIES_PATH, None, Remedy.PROPERTIES)]
+
+
+def leftover_findings(state: TableState, inventory: Inventory) -> list[Finding]:
+    """Return the temporary files that killed writers left, wherever there are files."""
+    text = "a temporary file that a killed process left: `repair` deletes it"
+    folders = (*own_folders(inventory.config), *inventory.files)
+    return [
+        Finding(Severity.NOTE, "temporary", text, each.path, None, Remedy.TEMPORARY)
+        for each in left_behind(state.storage, state.clock, folders)
+    ]

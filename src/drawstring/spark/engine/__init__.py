@@ -1,0 +1,1 @@
+"""The Spark engine and its Python workers."""

@@ -1,0 +1,1 @@
+"""Reads on Spark: DataFrames, the data source, views, streams."""

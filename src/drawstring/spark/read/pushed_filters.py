@@ -1,0 +1,110 @@
+"""Spark's predicates as conditions for the core, where both are certain to mean the same.
+
+Spark evaluates every predicate itself too, so one that is not translated costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import and_, or_
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS
+
+Facts: TypeAlias = Mapping[str, Any]
+"""What an expression of Spark's is, see `planning.described`."""
+
+_SPELLED_OUT_MAX: Final = 64
+_NAMES: Final[dict[pa.DataType, str]] = {
+    pa.bool_(): "boolean",
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.date32(): "date",
+    pa.timestamp("us", "UTC"): "timestamp",
+    pa.timestamp("us"): "timestamp_ntz",
+}
+"""Types that Spark compares as Arrow does, and what Spark calls those of the literals beside them."""
+
+
+def conditions(predicates: Sequence[Facts], schema: pa.Schema) -> pc.Expression | None:
+    """Return what the rows have to fulfil of which all predicates are true, as far as it is known.
+
+    Args:
+        predicates: Spark's, as `planning.described` tells them.
+        schema: the columns by the core's types.
+    """
+    known = [found for each in predicates if (found := _condition(each, schema)) is not None]
+    return reduce(and_, known) if known else None
+
+
+def _condition(predicate: Facts, schema: pa.Schema) -> pc.Expression | None:
+    """Translate a predicate, None where it might mean something else."""
+    name, children = predicate.get("name"), predicate.get("of", ())
+    if name in ("AND", "OR"):
+        sides = [_condition(child, schema) for child in children]
+        both = and_ if name == "AND" else or_
+        return None if any(side is None for side in sides) else reduce(both, sides)
+    field = _column(children[0], schema) if children else None
+    if field is None:
+        return None
+    column = pc.field(field.name)
+    if name in ("IS_NULL", "IS_NOT_NULL"):
+        return column.is_null() if name == "IS_NULL" else column.is_valid()
+    values = [_value(child, field.type) for child in children[1:]]
+    if not values or any(value is None for value in values):
+        return None
+    comparisons = FLOAT_COMPARISONS if pa.types.is_floating(field.type) else PLAIN_COMPARISONS
+    if name == "IN":
+        return _is_in(column, values, comparisons["="])
+    return comparisons[name](column, pc.scalar(values[0])) if name in comparisons else None
+
+
+def _is_in(
+    column: pc.Expression,
+    values: list[pa.Scalar],
+    equal: Callable[[pc.Expression, pc.Expression], pc.Expression],
+) -> pc.Expression | None:
+    """Return that a column has one of some values, in a way that row groups can be pruned by."""
+    if len(values) > _SPELLED_OUT_MAX:
+        return None
+    return reduce(or_, [equal(column, pc.scalar(value)) for value in values])
+
+
+def _column(expression: Facts, schema: pa.Schema) -> pa.Field | None:
+    """Return the column that an expression is, None for anything else and for types that differ."""
+    names = expression.get("column", ())
+    field = schema.field(names[0]) if len(names) == 1 and names[0] in schema.names else None
+    return field if field is not None and field.type in _NAMES else None
+
+
+def _value(expression: Facts, kind: pa.DataType) -> pa.Scalar | None:
+    """Return the value of a literal of a column's type, None for anything else, null included."""
+    text = expression.get("value")
+    if text is None or expression["type"] != _NAMES[kind]:
+        return None
+    return pa.scalar(_READ.get(kind, int)(text), _STORED.get(kind, kind)).cast(kind)
+
+
+_READ: Final[dict[pa.DataType, Callable[[str], Any]]] = {
+    pa.bool_(): "true".__eq__,
+    pa.float32(): float,
+    pa.float64(): float,
+    pa.string(): str,
+}
+"""How values are read from Java's texts of them; where it is not said they are whole numbers."""
+
+_STORED: Final[dict[pa.DataType, pa.DataType]] = {
+    pa.date32(): pa.int32(),
+    pa.timestamp("us", "UTC"): pa.int64(),
+    pa.timestamp("us"): pa.int64(),
+}
+"""Types whose values Spark holds as whole numbers."""

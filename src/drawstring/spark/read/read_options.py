@@ -1,0 +1,66 @@
+"""From read options to a scan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from drawstring.base.errors import InvalidError
+from drawstring.config.options.write_options import ReadOptions
+from drawstring.entry import open as open_table
+from drawstring.filegroups.read.cdc import CHANGE_SCHEMA
+from drawstring.query.scan import Scan
+from drawstring.table import Table
+
+
+def scan_of(table: Table, asked: ReadOptions) -> Scan:
+    """Return the scan that read options ask for.
+
+    Args:
+        table: the table.
+        asked: the options.
+
+    Raises:
+        InvalidError: an incremental query without a begin and an end.
+    """
+    if asked.query_type != "incremental":
+        return table.scan(asked.columns, asked.where, asked.as_of, asked.query_type == "read_optimized")
+    if asked.begin is None and asked.end is None:
+        raise InvalidError(
+            "an incremental query needs hoodie.datasource.read.begin.instanttime: an instant, or earliest"
+        )
+    if asked.is_cdc:
+        return table.changes(asked.begin, asked.end, include_start=asked.include_start, holes=asked.holes)
+    return table.incremental(
+        asked.begin,
+        asked.end,
+        columns=asked.columns,
+        where=asked.where,
+        include_start=asked.include_start,
+        holes=asked.holes,
+        full_scan=asked.full_scan,
+    )
+
+
+def scan_at(path: str, storage_options: Mapping[str, str], asked: ReadOptions) -> Scan:
+    """Open a table and return the scan that read options ask for; see `scan_of`.
+
+    Args:
+        path: the table's root.
+        storage_options: options of the object store.
+        asked: the options.
+    """
+    return scan_of(open_table(path, storage_options), asked)
+
+
+def schema_of(table: Table, asked: ReadOptions) -> pa.Schema:
+    """Return the columns of what read options ask for, in a query or a stream.
+
+    Args:
+        table: the table.
+        asked: the options.
+    """
+    if asked.query_type == "incremental" and asked.is_cdc:
+        return CHANGE_SCHEMA
+    return table.scan(asked.columns, asked.where, asked.as_of).schema

@@ -1,0 +1,342 @@
+"""File slices as a table of Spark's own optimizer, which says what a query needs of them.
+
+    DataFrame ── plan ──> SliceTable ── newScanBuilder ──> ScanBuilder ── pruneColumns, pushPredicates
+                                                               │ build
+    Python workers <── partitions, read function ──────────── Scan ── apply ──> MapInArrow
+
+Spark asks through the interfaces of its data sources, which Java code implements as a rule. Here they
+are Python objects of the driver behind Py4J's proxies. They plan; what runs in executors are Spark's
+own classes, which feed `ReadSlices` in Python workers: those of `mapInArrow`, or those of Python data sources
+in sessions whose planner does not ask (`planning`).
+
+A proxy has no use of an interface's default methods, so every method that Spark calls is here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pyarrow.compute as pc
+from py4j.protocol import Py4JError
+from pyspark import cloudpickle
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.udf import UserDefinedFunction, _wrap_function
+from pyspark.util import PythonEvalType
+
+from drawstring.filegroups.read.cdc import task_bytes
+from drawstring.filegroups.read.tasks import ReadTask
+from drawstring.query.narrowing import narrowed
+from drawstring.query.replanning import Task
+from drawstring.schema.meta import RECORD_KEY
+from drawstring.spark.engine.tasks import ReadSlices
+from drawstring.spark.engine.types import arrow_schema
+from drawstring.spark.engine.worker import shares
+from drawstring.spark.read import planning
+from drawstring.spark.read.pushed_filters import conditions
+
+_SQL: Final = "org.apache.spark.sql."
+_CATALOG: Final = f"{_SQL}connector.catalog."
+_READ: Final = f"{_SQL}connector.read."
+_V2: Final = f"{_SQL}execution.datasources.v2."
+_KEEP_IDS: Final = False
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """What is read.
+
+    Attributes:
+        tasks: one a file slice.
+        columns: columns of the result.
+        name: what Spark's plans call it.
+        where: what of Spark's predicates the workers apply, for people.
+    """
+
+    tasks: tuple[Task, ...]
+    columns: T.StructType
+    name: str
+    where: str = ""
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the files."""
+        return sum(task_bytes(task) for task in self.tasks)
+
+    def narrowed(self, names: Sequence[str], where: pc.Expression | None) -> Slices:
+        """Return these slices with some of their columns, and without rows that nobody wants."""
+        columns = T.StructType([self.columns[name] for name in names])
+        said = "" if where is None else str(where)
+        return replace(self, tasks=tuple(narrowed(self.tasks, names, where)), columns=columns, where=said)
+
+
+def relation(spark: SparkSession, slices: Slices) -> DataFrame:
+    """Return the rows of slices as a DataFrame that Spark pushes columns and predicates into."""
+    jvm = _Jvm(spark)
+    planning.install(spark)
+    dataset = jvm.of(f"{_SQL}classic.Dataset$").__getattr__("MODULE$")
+    plan = jvm.of(f"{_V2}DataSourceV2Relation").create(SliceTable(jvm, slices), jvm.none, jvm.none)
+    return ClassicDataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
+
+
+class _Jvm:
+    """What the proxies need of the virtual machine.
+
+    Args:
+        spark: a classic session.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self._gateway: Any = spark.sparkContext._gateway
+        ensure_callback_server_started(self._gateway)
+        self.none = self.of("scala.None$").__getattr__("MODULE$")
+
+    def of(self, name: str) -> Any:
+        """Return a class."""
+        return getattr(self._gateway.jvm, name)
+
+    def array(self, kind: str, values: Sequence[Any] = ()) -> Any:
+        """Return a Java array."""
+        found = self._gateway.new_array(self.of(kind), len(values))
+        for place, value in enumerate(values):
+            found[place] = value
+        return found
+
+    def columns(self, columns: T.StructType) -> Any:
+        """Return columns as Spark's StructType."""
+        return self.spark._jsparkSession.parseDataType(columns.json())
+
+    def reader_factory(self, function: ReadSlices, columns: T.StructType) -> Any:
+        """Return Spark's own factory of readers, which runs a function in Python workers."""
+        source = self.of(f"{_V2}python.UserDefinedPythonDataSource")(
+            _wrap_function(self.spark.sparkContext, ReadSlices)
+        )
+        command = bytearray(cloudpickle.dumps((function, columns)))
+        factory = self.of(f"{_V2}python.PythonPartitionReaderFactory")
+        return _called(factory, source, command, self.columns(columns), self.none, newer=self.none)
+
+
+def _called(function: Any, *arguments: Any, newer: Any) -> Any:
+    """Call Java with an argument more than the first Spark 4 had."""
+    try:
+        return function(*arguments, newer)
+    except Py4JError:
+        return function(*arguments)
+
+
+class _Proxy:
+    """What every Java object has; Spark keeps some of ours in sets and writes them into its log."""
+
+    def equals(self, other: Any) -> bool:
+        return other is not None and str(other) == self.toString()
+
+    def hashCode(self) -> int:
+        return hash(self.toString()) & 0x7FFFFFFF
+
+    def toString(self) -> str:
+        return f"{type(self).__name__} {id(self)}"
+
+
+class SliceTable(_Proxy):
+    """Spark's `Table`.
+
+    Args:
+        jvm: the virtual machine.
+        slices: what it holds.
+    """
+
+    def __init__(self, jvm: _Jvm, slices: Slices) -> None:
+        self._jvm = jvm
+        self._slices = slices
+        self._columns = jvm.columns(slices.columns)
+
+    def name(self) -> str:
+        return self._slices.name
+
+    def id(self) -> None:
+        return None
+
+    def version(self) -> None:
+        return None
+
+    def schema(self) -> Any:
+        return self._columns
+
+    def columns(self) -> Any:
+        convert = self._jvm.of(f"{_CATALOG}CatalogV2Util").structTypeToV2Columns
+        return _called(convert, self._columns, newer=_KEEP_IDS)
+
+    def partitioning(self) -> Any:
+        return self._jvm.array(f"{_SQL}connector.expressions.Transform")
+
+    def constraints(self) -> Any:
+        return self._jvm.array(f"{_CATALOG}constraints.Constraint")
+
+    def properties(self) -> Any:
+        return self._jvm.of("java.util.HashMap")()
+
+    def capabilities(self) -> Any:
+        return self._jvm.of("java.util.Set").of(self._jvm.of(f"{_CATALOG}TableCapability").BATCH_READ)
+
+    def newScanBuilder(self, options: Any) -> SliceScanBuilder:
+        return SliceScanBuilder(self._jvm, self._slices)
+
+    def toString(self) -> str:
+        return f"{self._slices.name} {id(self._slices)}"
+
+    class Java:
+        """Tells Py4J what this is."""
+
+        implements = (f"{_CATALOG}SupportsRead",)
+
+
+class SliceScanBuilder(_Proxy):
+    """Spark's `ScanBuilder`: takes what a query needs.
+
+    Args:
+        jvm: the virtual machine.
+        slices: what there is.
+    """
+
+    def __init__(self, jvm: _Jvm, slices: Slices) -> None:
+        self._jvm = jvm
+        self._slices = slices
+        self._names = slices.columns.names
+        self._where: pc.Expression | None = None
+
+    def pruneColumns(self, columns: Any) -> None:
+        wanted = {field["name"] for field in json.loads(columns.json())["fields"]}
+        # A batch without columns could not say how many rows it has; keys are read anyway.
+        cheapest = RECORD_KEY if RECORD_KEY in self._names else self._names[0]
+        self._names = [name for name in self._names if name in (wanted or {cheapest})]
+
+    def pushPredicates(self, predicates: Any) -> Any:
+        first = next(iter(self._slices.tasks), None)
+        if isinstance(first, ReadTask):
+            self._where = conditions(planning.described(self._jvm.spark, predicates), first.schema)
+        return predicates  # Spark is to apply all of them
+
+    def pushedPredicates(self) -> Any:
+        return self._jvm.array(f"{_SQL}connector.expressions.filter.Predicate")
+
+    def supportsIterativePushdown(self) -> bool:
+        return False
+
+    def build(self) -> SliceScan:
+        return SliceScan(self._jvm, self._slices, self._slices.narrowed(self._names, self._where))
+
+    class Java:
+        """Tells Py4J what this is."""
+
+        implements = (f"{_READ}SupportsPushDownRequiredColumns", f"{_READ}SupportsPushDownV2Filters")
+
+
+class SliceScan(_Proxy):
+    """Spark's `Scan`, and the one batch of it.
+
+    Args:
+        jvm: the virtual machine.
+        whole: what there is.
+        slices: what of it the query needs.
+    """
+
+    def __init__(self, jvm: _Jvm, whole: Slices, slices: Slices) -> None:
+        self._jvm = jvm
+        self._whole = whole
+        self._slices = slices
+
+    def readSchema(self) -> Any:
+        return self._jvm.columns(self._slices.columns)
+
+    def description(self) -> str:
+        where = f", where {self._slices.where}" if self._slices.where else ""
+        return f"{self._slices.name}: {len(self._slices.tasks)} file slices{where}"
+
+    def toBatch(self) -> SliceScan:
+        return self
+
+    def apply(self, relation: Any) -> Any:
+        """Return the plan that reads this, with the columns that Spark has for it."""
+        slices, parts = self._slices, self._parts()
+        if not parts:
+            return None
+        read = ReadSlices(arrow_schema(slices.columns), parts, self.description())
+        function = UserDefinedFunction(read, slices.columns, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+        return planning.reading(self._jvm.spark, function._judf, len(parts), relation.output())
+
+    def planInputPartitions(self) -> Any:
+        partition = self._jvm.of(f"{_V2}python.PythonInputPartition")
+        made = [partition(number, bytearray(part)) for number, part in enumerate(self._parts())]
+        return self._jvm.array(f"{_READ}InputPartition", made)
+
+    def _parts(self) -> list[bytes]:
+        """Return the pickled tasks of each partition."""
+        tasks = self._slices.tasks
+        cores = self._jvm.spark.sparkContext.defaultParallelism
+        parts = shares([task_bytes(task) for task in tasks], cores)
+        return [cloudpickle.dumps([tasks[number] for number in part]) for part in parts]
+
+    def createReaderFactory(self) -> Any:
+        columns = self._slices.columns
+        return self._jvm.reader_factory(ReadSlices(arrow_schema(columns)), columns)
+
+    def columnarSupportMode(self) -> Any:
+        return self._jvm.of(f"{_READ}Scan$ColumnarSupportMode").UNSUPPORTED
+
+    def supportedCustomMetrics(self) -> Any:
+        return self._jvm.array(f"{_SQL}connector.metric.CustomMetric")
+
+    def reportDriverMetrics(self) -> Any:
+        return self._jvm.array(f"{_SQL}connector.metric.CustomTaskMetric")
+
+    def estimateStatistics(self) -> SliceStatistics:
+        share = len(self._slices.columns) / len(self._whole.columns)
+        return SliceStatistics(self._jvm, int(self._slices.size_bytes * share))
+
+    def estimateSizeInBytes(self) -> Any:
+        return self.estimateStatistics().sizeInBytes()
+
+    def reflectsFullyPushedDownFilters(self) -> bool:
+        return False
+
+    def toString(self) -> str:
+        """Say what it reads: two scans that read the same are equal, and Spark reads once for both."""
+        return f"{id(self._whole)} {self._slices.columns.names} {self.description()}"
+
+    class Java:
+        """Tells Py4J what this is."""
+
+        implements = (f"{_READ}SupportsReportStatistics", f"{_READ}Batch", planning.PLANS)
+
+
+class SliceStatistics(_Proxy):
+    """Spark's `Statistics`.
+
+    Args:
+        jvm: the virtual machine.
+        size_bytes: size of the files.
+    """
+
+    def __init__(self, jvm: _Jvm, size_bytes: int) -> None:
+        self._jvm = jvm
+        self._size_bytes = size_bytes
+
+    def sizeInBytes(self) -> Any:
+        return self._jvm.of("java.util.OptionalLong").of(self._size_bytes)
+
+    def numRows(self) -> Any:
+        return self._jvm.of("java.util.OptionalLong").empty()
+
+    def columnStats(self) -> Any:
+        return self._jvm.of("java.util.HashMap")()
+
+    class Java:
+        """Tells Py4J what this is."""
+
+        implements = (f"{_READ}Statistics",)

@@ -1,0 +1,49 @@
+"""A table as a Spark session sees it: DataFrames go in, and its rows are changed by Spark's executors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from drawstring.base.errors import DrawstringError
+from drawstring.engine.protocol import Rows
+from drawstring.spark.engine.failures import naming
+from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
+from drawstring.spark.locations import storage_options as options_of_storage
+from drawstring.storage import open_storage
+from drawstring.table import Table
+from drawstring.txn.table_context import TableState
+
+
+class SparkTable(Table):
+    """A `drawstring.Table` whose verbs take DataFrames, and whose work is done in Spark's executors."""
+
+    def _taken_in(self, data: Any) -> tuple[Table, Rows]:
+        return (self, SparkRows.of(data)) if isinstance(data, DataFrame) else super()._taken_in(data)
+
+
+@naming
+def table(spark: SparkSession, path: str, *, storage_options: Mapping[str, str] | None = None) -> SparkTable:
+    """Open a table for what DataFrames have no word for: `update`, `delete(where=)`, `merge`.
+
+    Args:
+        spark: a classic session.
+        path: the table's root.
+        storage_options: options of the object store, as for `read`.
+
+    Returns:
+        The table; its verbs take DataFrames, and whatever those of `drawstring.Table` take.
+
+    Raises:
+        InvalidError: there is no table.
+        UnsupportedError: a Spark Connect session, or a table of a version that this release does not know.
+        CorruptTableError: the table's properties are damaged beyond their backup.
+    """
+    engine = SparkEngine(spark)
+    given = options_of_storage(engine.spark, path, {}, storage_options)
+    try:
+        return SparkTable(TableState(open_storage(path, given), engine))
+    except DrawstringError as error:
+        raise error.at(table=path) from error.__cause__

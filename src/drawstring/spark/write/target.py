@@ -1,0 +1,127 @@
+"""The table that a DataFrame is written to: opened, created, or replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from drawstring.base.errors import InvalidError
+from drawstring.bootstrapping import Place, bootstrapped
+from drawstring.config.options.write_options import WriteOptions, table_scope
+from drawstring.entry import TableShape, create
+from drawstring.entry import open as open_table
+from drawstring.model.files import HOODIE_FOLDER
+from drawstring.model.result import CommitResult
+from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
+from drawstring.spark.read.reading import plan_name
+from drawstring.spark.write.overwrite import Replacement, replace_table
+from drawstring.storage.protocol import Storage
+from drawstring.table import Table
+
+_NEWEST_VERSION: Final = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a write goes.
+
+    Attributes:
+        path: the table's root as the user gave it.
+        storage: its files.
+        storage_options: what opened the storage.
+        engine: runs the write.
+    """
+
+    path: str
+    storage: Storage
+    storage_options: Mapping[str, str]
+    engine: SparkEngine
+
+    def exists(self) -> bool:
+        """Tell whether there is a table, be it a damaged one."""
+        names = ("hoodie.properties", "hoodie.properties.backup")
+        return any(self.storage.exists(f"{HOODIE_FOLDER}/{name}") for name in names)
+
+    def open(self) -> Table:
+        """Open the table that is there."""
+        return open_table(self.path, self.storage_options, engine=self.engine)
+
+    def create(self, schema: pa.Schema, asked: WriteOptions, options: Mapping[str, Any]) -> Table:
+        """Create a table for rows.
+
+        Raises:
+            InvalidError: the options do not describe a table.
+        """
+        self._check_description(asked)
+        return self._create(self.path, schema, asked, options)
+
+    def bootstrap(self, asked: WriteOptions, options: Mapping[str, Any]) -> CommitResult:
+        """Make a table of the folder that the options name.
+
+        Raises:
+            InvalidError: there is a table already, or the options or the folder do not describe one.
+        """
+        table_type, version = asked.table_type or "COPY_ON_WRITE", asked.table_version or _NEWEST_VERSION
+        shape = TableShape(table_type, version, asked.record_key, asked.partition_path, asked.ordering)
+        place = Place(self.path, self.storage_options, self.engine)
+        return bootstrapped(place, asked.table_name, shape, options)
+
+    def replace(
+        self, df: DataFrame, rows: SparkRows, asked: WriteOptions, options: Mapping[str, Any]
+    ) -> CommitResult:
+        """Write a new table in the place of the one that is there.
+
+        Raises:
+            InvalidError: the options do not describe a table, or the rows come from the table that
+                would be dropped; what was there is left as it was.
+        """
+        self._check_description(asked)
+        self._check_not_read(df)
+
+        def create_at(path: str) -> Table:
+            return self._create(path, rows.schema, asked, options)
+
+        def write(table: Table, rows: SparkRows) -> CommitResult:
+            return table.write(asked.operation, rows, options)
+
+        create_at("memory://drawstring-check").state.storage.delete_tree("")
+        return replace_table(self.path, rows, Replacement(self.storage, create_at, write, asked))
+
+    def _check_description(self, asked: WriteOptions) -> None:
+        if asked.operation in ("delete", "delete_partition"):
+            raise InvalidError(
+                "there is no table to delete from: write to it first, and delete with mode append",
+                table=self.path,
+            )
+
+    def _create(self, path: str, schema: pa.Schema, asked: WriteOptions, options: Mapping[str, Any]) -> Table:
+        return create(
+            path,
+            schema,
+            record_key=asked.record_key,
+            name=asked.table_name or self.path.rstrip("/").rpartition("/")[2],
+            table_type=asked.table_type or "COPY_ON_WRITE",
+            partition_by=asked.partition_path,
+            ordering=asked.ordering,
+            version=asked.table_version or _NEWEST_VERSION,
+            properties=table_scope(options),
+            storage_options=self.storage_options,
+            engine=self.engine,
+        )
+
+    def _check_not_read(self, df: DataFrame) -> None:
+        """Refuse to drop a table whose rows are about to be written."""
+        root = self.storage.full_uri("")
+        plan = df._jdf.queryExecution().analyzed().toString()
+        local = root.removeprefix("file://")
+        files = [file.replace("file:///", "file:/").removeprefix("file:") for file in df.inputFiles()]
+        if plan_name(root) in plan or any(file.startswith(f"{local}/") for file in files):
+            raise InvalidError(
+                "the rows to write come from the table that mode overwrite would drop: use operation"
+                " insert_overwrite_table, or write them elsewhere first",
+                table=self.path,
+            )

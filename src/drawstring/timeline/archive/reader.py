@@ -1,0 +1,156 @@
+"""The archived timeline, whichever layout the table has.
+
+layout 1   .commits_.archive.<n>_1-0-1   log files of Avro blocks, entries of several instants each
+layout 2   see `history`
+
+Layout 1 may leave small archives behind that it has merged into a new one, until the plan of the merge
+(`mergeArchivePlan`) is gone: an instant that is found twice counts once, and a torn end of such a file
+does not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Protocol, TypeVar
+
+from drawstring.base.errors import CorruptTableError, DrawstringError, MissingFileError
+from drawstring.config.table.config import TableConfig
+from drawstring.formats.log_inline import BlockType, read_content, scan_blocks
+from drawstring.formats.metadata.archive_entries import (
+    ArchiveEntry,
+    decode_archive_entries,
+    decode_archive_records,
+)
+from drawstring.model.commit import CommitMetadata
+from drawstring.model.files import FileStatus
+from drawstring.model.instant import Action, Instant, State
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.archive.history import History, lacking
+from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES
+
+_ARCHIVE: Final = re.compile(r"\.commits_\.archive\.(\d{1,18})(?:_.*)?", re.ASCII)
+_MERGE_PLAN: Final = "mergeArchivePlan"
+_ACTIONS: Final = frozenset(action.value for action in Action)
+_T = TypeVar("_T")
+
+
+class Archive(Protocol):
+    """Instants that were moved out of the active timeline."""
+
+    def is_empty(self) -> bool:
+        """Tell whether nothing was archived."""
+        ...
+
+    def completed(self, start: str, end: str | None = None) -> list[Instant]:
+        """Return the completed instants of a range, start exclusive and end inclusive.
+
+        The range is in completion times, in layout 1 in requested times.
+        """
+        ...
+
+    def commit_metadata(self, instant: Instant) -> CommitMetadata:
+        """Return what an archived write says about itself."""
+        ...
+
+
+def open_archive(storage: Storage, config: TableConfig) -> Archive:
+    """Return the archive of a table; nothing is read yet."""
+    is_history = config.layout >= LAYOUT_WITH_COMPLETION_TIMES
+    return (History if is_history else LogArchive)(storage, config.history_folder)
+
+
+class LogArchive:
+    """The archived instants of a table of layout 1. Names do not tell times: all files are read, once.
+
+    Args:
+        storage: the table's files.
+        folder: the archive.
+    """
+
+    def __init__(self, storage: Storage, folder: str) -> None:
+        self._storage = storage
+        self._folder = folder
+        self._found: dict[Instant, CommitMetadata | None] | None = None
+
+    def is_empty(self) -> bool:
+        return not any(_ARCHIVE.fullmatch(status.name) for status in self._storage.list_files(self._folder))
+
+    def completed(self, start: str, end: str | None = None) -> list[Instant]:
+        return [
+            instant
+            for instant in sorted(self._entries())
+            if start < instant.requested and (end is None or instant.requested <= end)
+        ]
+
+    def commit_metadata(self, instant: Instant) -> CommitMetadata:
+        """Return what an archived write says about itself.
+
+        Raises:
+            CorruptTableError: the archive does not have it.
+        """
+        found = self._entries().get(instant)
+        if found is None:
+            raise lacking(instant)
+        return found
+
+    def newest(self) -> list[Instant]:
+        """Return the instants of the file that was written last."""
+        listed = self._storage.list_files(self._folder)
+        files = self._numbered(listed)
+        entries = self._read(max(files, key=lambda each: each[0])[1], is_merging=False) if files else []
+        return [_instant(entry) for entry in entries if entry.action in _ACTIONS]
+
+    def records(self) -> Iterator[list[dict[str, Any]]]:
+        """Return the entries of all states as they are, by file, oldest first."""
+        listed = self._storage.list_files(self._folder)
+        is_merging = any(status.name == _MERGE_PLAN for status in listed)
+        for _, status in sorted(self._numbered(listed), key=lambda each: each[0]):
+            yield self._decoded(status, is_merging, decode_archive_records)
+
+    def _entries(self) -> dict[Instant, CommitMetadata | None]:
+        if self._found is None:
+            listed = self._storage.list_files(self._folder)
+            files = self._numbered(listed)
+            is_merging = any(status.name == _MERGE_PLAN for status in listed)
+            self._found = {
+                _instant(entry): entry.commit
+                for _, status in sorted(files, key=lambda each: each[0])
+                for entry in self._read(status, is_merging)
+                if entry.action in _ACTIONS
+            }
+        return self._found
+
+    def _numbered(self, listed: list[FileStatus]) -> list[tuple[int, FileStatus]]:
+        return [(int(match[1]), each) for each in listed if (match := _ARCHIVE.fullmatch(each.name))]
+
+    def _read(self, status: FileStatus, is_merging: bool) -> list[ArchiveEntry]:
+        return self._decoded(status, is_merging, decode_archive_entries)
+
+    def _decoded(
+        self, status: FileStatus, is_merging: bool, decode: Callable[[bytes, str], list[_T]]
+    ) -> list[_T]:
+        try:
+            with self._storage.open(status.path) as file:
+                blocks = scan_blocks(file, file.size()) if file.size() else []
+                torn = next((block for block in blocks if block.kind is BlockType.CORRUPT), None)
+                if torn is not None and not is_merging:
+                    raise CorruptTableError(
+                        f"the archived timeline is damaged at byte {torn.offset}: restore it from a backup"
+                    )
+                return [
+                    entry
+                    for block in blocks
+                    if block.kind is BlockType.AVRO_DATA and block.schema_json
+                    for entry in decode(read_content(file, block), block.schema_json)
+                ]
+        except FileNotFoundError as error:
+            raise MissingFileError(
+                "A file of the archived timeline is missing: restore it from a backup.", path=status.path
+            ) from error
+        except DrawstringError as error:
+            raise error.at(path=status.path) from error.__cause__
+
+
+def _instant(entry: ArchiveEntry) -> Instant:
+    return Instant(entry.requested, Action(entry.action).completed_action, State.COMPLETED)

@@ -1,0 +1,1 @@
+"""The table lock, and the leases of services."""

@@ -1,0 +1,76 @@
+"""What became of a plan that is not on the timeline any more: another process completed or withdrew it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from drawstring.base.errors import ConflictError, InvalidError
+from drawstring.config.table.config import TableConfig
+from drawstring.formats.metadata.rollback import decode_rollback
+from drawstring.model.commit import WriteOperation
+from drawstring.model.instant import Action
+from drawstring.timeline.archive.reader import open_archive
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.txn.rollback.rollback import table_root
+from drawstring.txn.table_context import TableState
+
+_OPERATIONS: Final = {
+    "compaction": (WriteOperation.COMPACT, WriteOperation.LOG_COMPACT),
+    "clustering": (WriteOperation.CLUSTER,),
+}
+"""What commits call the service."""
+
+
+class NoPlanError(InvalidError):
+    """There is no plan of that time on the timeline; see `settle`."""
+
+    @staticmethod
+    def of(service: str, requested: str) -> NoPlanError:
+        """Return the error of a time that no plan of a service has."""
+        return NoPlanError(
+            f"there is no {service} of this time on the timeline: it was withdrawn, or never planned",
+            instant=requested,
+        )
+
+
+def settle(state: TableState, service: str, requested: str, *, is_own: bool, error: NoPlanError) -> None:
+    """Say what became of a plan: return if it was completed and archived.
+
+    Args:
+        state: the table.
+        service: `compaction` or `clustering`.
+        requested: requested time of the plan.
+        is_own: whether the caller has planned it.
+        error: what is raised when nothing is known of the plan.
+
+    Raises:
+        ConflictError: another process withdrew it.
+        NoPlanError: nothing is known of it.
+    """
+    config = load_config(state.storage)
+    if _was_archived(state, config, service, requested):
+        return
+    if is_own or _was_rolled_back(state, config, requested):
+        raise ConflictError(
+            f"another process withdrew this {service} before it was run: run the service again",
+            instant=requested,
+        ) from None
+    raise error
+
+
+def _was_archived(state: TableState, config: TableConfig, service: str, requested: str) -> bool:
+    archive = open_archive(state.storage, config)
+    start = requested if config.layout > 1 else ""
+    found = (each for each in archive.completed(start) if each.is_write and each.requested == requested)
+    return any(archive.commit_metadata(each).operation in _OPERATIONS[service] for each in found)
+
+
+def _was_rolled_back(state: TableState, config: TableConfig, requested: str) -> bool:
+    store = TimelineStore(state.storage, config, state.clock)
+    root = table_root(state.storage)
+    timeline = store.load()
+    if requested in timeline.rolled_back:
+        return True
+    contents = map(store.read, timeline.completed_of(Action.ROLLBACK))
+    return any(decode_rollback(data, root).instant == requested for data in contents if data)

@@ -1,0 +1,1 @@
+"""Rollback, restore, and recovery from writers that died."""

@@ -1,0 +1,185 @@
+"""What becomes of writes whose writer died: `hoodie.clean.failed.writes.policy`.
+
+    EAGER   whoever has the table lock next takes them back
+    LAZY    they stay pending until a clean finds their heartbeat too old
+    NEVER   they stay pending
+
+A write that stays pending does not count: readers, writers and services pass over its files and blocks.
+Cleaning and archiving stop before it, as in Hudi. Its claim is taken, so that its writer, should it
+live on, cannot complete it beside what others wrote since.
+
+A clustering whose runner died goes, too: it would be in the way of all writes to its file groups.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from drawstring.base.errors import UnsupportedError
+from drawstring.config.keys.failed_writes import EAGERLY, FailedWrites, FailedWritesPolicy
+from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
+from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant
+from drawstring.storage.paths import folders_above
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.heartbeats import (
+    alive_elsewhere,
+    expired,
+    forget_heartbeats,
+    refuse_live_writers,
+)
+from drawstring.txn.locks.service_lease import is_runner_dead, sweep_leases
+from drawstring.txn.rollback.rollback import (
+    RollbackContext,
+    resume_rollback,
+    rollback_instant,
+)
+from drawstring.txn.rollback.temporary_files import own_folders, sweep_leftovers
+from drawstring.txn.rollback.withdrawal import cancel_clustering, remove_compaction
+
+_log = logging.getLogger("drawstring")
+
+
+def rollback_pending(
+    context: RollbackContext, timeline: Timeline | None = None, failed: FailedWrites = EAGERLY
+) -> list[str]:
+    """Finish rollbacks that were cut short and, by default, roll back every write that a dead writer left.
+
+    Compactions and clusterings stay pending: they can be run again.
+
+    Args:
+        context: the table, locked.
+        timeline: as it was read under that lock; None to read it.
+        failed: whether dead writes are rolled back here.
+
+    Returns:
+        The requested times of the writes rolled back.
+
+    Raises:
+        ConflictError: one of the writes shows signs of life.
+        UnsupportedError: another engine was restoring the table, or rolling a completed write back.
+    """
+    timeline = timeline or context.store.load()
+    _refuse_restore(timeline)
+    refuse_live_writers(context.storage, context.clock, timeline.pending_writes(), failed)
+    for saved in timeline.pending_of(Action.SAVEPOINT):
+        context.store.complete_decided(saved)
+    unfinished = timeline.pending_of(Action.ROLLBACK)
+    done = [target for each in unfinished if (target := resume_rollback(context, timeline, each)) is not None]
+    if unfinished:
+        timeline = context.store.load()
+    dead = timeline.pending_writes() if failed.policy == FailedWritesPolicy.EAGER else ()
+    written_to = {path.rpartition("/")[0] for each in dead for path in _marked(context, each)}
+    for instant in reversed(dead):
+        rollback_instant(context, instant)
+        done.append(instant.requested)
+    if done:
+        folders = (*own_folders(context.config), *sorted(written_to))
+        sweep_leftovers(context.storage, context.clock, folders)
+    left = [each for each in timeline.pending_writes() if each not in dead]
+    done += [each.requested for each in left if isinstance(context.store.bar(each), Instant)]
+    done += _withdraw_left(context, timeline, failed)
+    _sweep(context, context.store.load() if done else timeline)
+    return done
+
+
+def _withdraw_left(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[str]:
+    """Withdraw the clusterings that a process of drawstring ran and left; return their requested times.
+
+    And finish withdrawing plans where somebody began to.
+    """
+    begun = [each for each in timeline.pending_of(*PLANNED_ACTIONS) if each.requested in timeline.rolled_back]
+    left = [] if failed.policy == FailedWritesPolicy.NEVER else _left_by_runners(context, timeline, failed)
+    gone = []
+    for instant in dict.fromkeys((*begun, *left)):
+        _log.info("The %s %s is withdrawn: its process died.", instant.action, instant.requested)
+        if instant.action is Action.CLUSTERING:
+            cancel_clustering(context, instant, failed)
+        else:
+            remove_compaction(context, instant)
+        gone.append(instant.requested)
+    return gone
+
+
+def _left_by_runners(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[Instant]:
+    return [
+        each
+        for each in timeline.pending_of(Action.CLUSTERING)
+        if is_runner_dead(context.storage, context.clock, context.ids, each.requested)
+        and not alive_elsewhere(context.storage, context.clock, (each,), failed)
+    ]
+
+
+def rollback_expired(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[str]:
+    """Roll back the writes whose heartbeat stopped, as a clean does where they were left to it (LAZY).
+
+    Args:
+        context: the table, locked.
+        timeline: as it was read under that lock.
+        failed: who takes dead writes back, and how old a heartbeat may be.
+
+    Returns:
+        The requested times of the writes rolled back.
+    """
+    if failed.policy != FailedWritesPolicy.LAZY:
+        return []
+    pending = timeline.pending_writes()
+    dead = expired(context.storage, context.clock, pending, failed) if pending else []
+    for instant in reversed(dead):
+        rollback_instant(context, instant)
+    forget_heartbeats(context.storage, context.clock, timeline.pending_writes(), failed)
+    return [instant.requested for instant in dead]
+
+
+def _marked(context: RollbackContext, instant: Instant) -> list[str]:
+    return Markers(context.storage, instant.requested).files()
+
+
+def _sweep(context: RollbackContext, timeline: Timeline) -> None:
+    """Clear away what writers left that died right after their write took effect, and late attempts.
+
+    Args:
+        context: the table, locked.
+        timeline: as it is.
+    """
+    context.store.sweep_claims(timeline, context.check)
+    for stray in timeline.stray:
+        context.store.stop(stray)
+    pending = {instant.requested for instant in timeline.pending()}
+    sweep_leases(context.storage, pending, context.check)
+    for folder in context.storage.list_folders(MARKER_ROOT):
+        instant = folder.rpartition("/")[2]
+        write, markers = timeline.write_at(instant), Markers(context.storage, instant)
+        if write is not None:
+            counted = {stat.path for stat in context.store.commit_metadata(write).stats}
+            if late := _uncounted(markers.files(), counted, instant, context.config.layout):
+                context.storage.delete(late)
+                context.storage.sync(folders_above(late))
+            markers.remove()
+        elif instant in timeline.rolled_back and timeline.find(instant) is None:
+            # Its writer stood still, and went on when it had been rolled back.
+            context.storage.delete(markers.files())
+            markers.remove()
+
+
+def _uncounted(marked: Sequence[str], counted: set[str], instant: str, layout: int) -> list[str]:
+    """Return the files that attempts of a completed write made which others had outrun.
+
+    A log file of version 6 carries another write's time and may hold its blocks; a file of change data is
+    counted elsewhere.
+    """
+    return [
+        path
+        for path in marked
+        if path not in counted
+        and (layout > 1 or f"_{instant}." in path.rpartition("/")[2])
+        and not path.endswith(".cdc")
+    ]
+
+
+def _refuse_restore(timeline: Timeline) -> None:
+    for restore in timeline.pending_of(Action.RESTORE):
+        raise UnsupportedError(
+            "Another engine was restoring this table and did not finish; finish the restore there.",
+            instant=restore.requested,
+        )

@@ -1,0 +1,397 @@
+"""Rollback: take back what a write left that never completed (specification: Rollback).
+
+    fence  take the claim of the failed instant: it can never complete, whoever wakes up (`timeline.claims`)
+    plan   the files of the failed instant, and in version 6 the slices with its log blocks (pure)
+    run    requested, inflight -> delete files, append rollback commands -> completed
+           -> take the failed instant off the timeline, remove its markers
+
+A log file of version 6 is named by its slice, so its failed blocks stay and a command block after
+them takes them back. In versions 8 and 9 every log file belongs to one instant and is deleted.
+Each step can be done twice: a rollback that was cut short is resumed by the next writer. Where the plan
+cannot be put, because the disk is full, the files go first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from drawstring.base.clock import Clock, Ids, SystemIds
+from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableError, UnsupportedError
+from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.write.markers import Markers
+from drawstring.formats.metadata.rollback import decode_rollback_plan, encode_rollback, encode_rollback_plan
+from drawstring.index.consistent.rings import drop_rings
+from drawstring.model.files import FileStatus, LogFile
+from drawstring.model.instant import (
+    PLANNED_ACTIONS,
+    WRITE_ACTIONS,
+    Action,
+    Instant,
+    State,
+)
+from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
+from drawstring.storage.paths import folders_above
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.claims import Fence
+from drawstring.timeline.instants import instant_time
+from drawstring.timeline.rolled_back import old_notes
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
+from drawstring.txn.rollback.command_blocks import append_command
+from drawstring.txn.rollback.dependents import refuse_built_on
+from drawstring.txn.rollback.dual_writes import copies_of, holds_blocks_of_others
+from drawstring.txn.rollback.file_owners import appended_logs, data_files, is_named_by, own_logs
+from drawstring.txn.rollback.lost_commits import keep_files, may_be_completed
+from drawstring.txn.rollback.plan_inputs import refuse_inputs_gone
+
+_WRITER_LIVES_MS: Final = 7 * 24 * 3_600_000
+"""How long a writer may stand still and go on, at most: for so long it is known what was rolled back."""
+
+_log = logging.getLogger("drawstring")
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackContext:
+    """What a rollback works with; the caller holds the table lock.
+
+    Attributes:
+        storage: the table's files.
+        config: the table's settings.
+        store: its timeline.
+        clock: for how long it took, and whose heartbeat is alive.
+        ids: name owners of leases.
+        check: makes sure that the table lock is still held.
+    """
+
+    storage: Storage
+    config: TableConfig
+    store: TimelineStore
+    clock: Clock
+    ids: Ids = field(default_factory=SystemIds)
+    check: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackFacts:
+    """What is known of a failed write.
+
+    Attributes:
+        instant: its requested time.
+        action: its action.
+        files: all data files of the table.
+        marked: paths of data files that its markers name.
+        appended: log files named by another instant that hold blocks of this one (version 6).
+        copies: paths of log files named by a resizing that hold blocks of this one alone (versions 8, 9).
+    """
+
+    instant: str
+    action: Action
+    files: tuple[FileStatus, ...]
+    marked: tuple[str, ...] = ()
+    appended: tuple[LogFile, ...] = ()
+    copies: tuple[str, ...] = ()
+
+
+def rollback_instant(context: RollbackContext, instant: Instant, *, by_name: bool = False) -> None:
+    """Roll one pending write back, unless its writer had decided that it completes: then it is completed.
+
+    Args:
+        context: the table, locked.
+        instant: the pending write.
+        by_name: somebody said that this one is to go, though its markers are gone: nothing of it is kept.
+
+    Raises:
+        InvalidError: the instant is completed, or of an action that is not rolled back.
+        CorruptTableError: it had been completed, and its files are needed.
+    """
+    if instant.is_completed:
+        raise InvalidError("A completed write is not rolled back.", instant=instant.requested)
+    if instant.action not in WRITE_ACTIONS:
+        raise InvalidError(f"A {instant.action} is not rolled back.", instant=instant.requested)
+    refuse_built_on(context.store, context.store.load(), instant)
+    if not withdraw(context, instant):
+        return
+    facts = gather_facts(context, instant)
+    plan = plan_rollback(facts)
+    if not by_name and may_be_completed(context.storage, instant, facts.files, context.config.layout):
+        keep_files(context.storage, context.store, instant, plan.paths())
+    roll_back_files(context, instant, plan)
+
+
+def withdraw(context: RollbackContext, instant: Instant) -> bool:
+    """Make sure that a pending instant never completes; False when it is completed now, by its own decision.
+
+    Args:
+        context: the table, locked.
+        instant: pending; nobody runs it again.
+    """
+    can_run_again = instant.action in PLANNED_ACTIONS
+    fenced = context.store.fence(instant) if can_run_again else context.store.bar(instant)
+    if isinstance(fenced, Instant):
+        return False
+    # Had this process stood still before the fence, others might have completed the instant, and archived it.
+    context.check()
+    context.store.note_rolled_back(instant)
+    return True
+
+
+def take_back(context: RollbackContext, instant: Instant) -> None:
+    """Undo a write that failed in this process: without a trace where it had noted no file yet.
+
+    A call whose rows turn out wrong before the first file is begun, by a null key for one, leaves the table
+    as it was, byte for byte. Everything else is rolled back.
+
+    Args:
+        context: the table, locked since before the write began.
+        instant: the write's own.
+    """
+    if instant.action in WRITE_ACTIONS and not Markers(context.storage, instant.requested).files():
+        forget_instant(context, instant.requested, instant)
+    else:
+        rollback_instant(context, instant)
+
+
+def plan_rollback(facts: RollbackFacts) -> RollbackPlan:
+    """Plan what takes a failed write back: one request per file to delete or slice to command."""
+    statuses = (*facts.files, *(FileStatus(path, 0) for path in facts.marked))
+    named = {status.path for status in statuses if is_named_by(status, facts.instant)}
+    own = sorted(named | set(facts.copies))
+    deletes = [RollbackRequest(_partition(path), files_to_delete=(path,)) for path in own]
+    slices: dict[tuple[str, str, str], dict[str, int]] = {}
+    for log in facts.appended:
+        if log.status.path not in own:
+            key = (log.status.folder, log.file_id, log.instant)
+            slices.setdefault(key, {})[log.status.path] = log.status.size_bytes
+    commands = [RollbackRequest(*key, log_blocks=logs) for key, logs in sorted(slices.items())]
+    return RollbackPlan(facts.instant, facts.action, (*deletes, *commands))
+
+
+def run_rollback(
+    context: RollbackContext,
+    rollback: Instant,
+    plan: RollbackPlan,
+    target: Instant | None,
+    fence: Fence | None = None,
+) -> None:
+    """Carry out a rollback that is inflight, and complete it.
+
+    Args:
+        rollback: the rollback's own instant.
+        plan: what to do.
+        target: the failed instant as it is on the timeline, None when it is gone.
+        fence: of the rollback, if another process began it.
+
+    Raises:
+        CorruptTableError: the plan would delete a file of another instant.
+    """
+    if target is not None and _is_given_up(target):
+        # First of all: nobody may run a resizing without what was written to its new buckets.
+        context.store.remove_pending(target)
+        target = None
+    metadata = carry_out(context, rollback, plan)
+    context.store.complete(rollback, encode_rollback(metadata, table_root(context.storage)), fence)
+    forget_instant(context, plan.instant, target)
+
+
+def carry_out(context: RollbackContext, by: Instant, plan: RollbackPlan) -> RollbackMetadata:
+    """Delete the files of a plan and append its commands, which can be done twice.
+
+    Args:
+        by: the rollback or restore that does it.
+        plan: what to do.
+
+    Raises:
+        CorruptTableError: the plan would delete a file of another instant.
+    """
+    started_ms = context.clock.now_ms()
+    doomed = [path for request in plan.requests for path in request.files_to_delete]
+    _check_doomed(context, plan, doomed)
+    context.storage.delete(doomed)
+    commands = [
+        append_command(context.storage, by.requested, plan.instant, each)
+        for each in plan.requests
+        if each.log_blocks
+    ]
+    # Before the instant leaves the timeline: files of it that came back would count once it is archived.
+    context.storage.sync(folders_above((*doomed, *(status.path for status in commands))))
+    return RollbackMetadata(
+        started=by.requested,
+        seconds=(context.clock.now_ms() - started_ms) / 1000,
+        instant=plan.instant,
+        action=plan.action,
+        stats=_stats(plan, commands),
+    )
+
+
+def roll_back_files(context: RollbackContext, instant: Instant, plan: RollbackPlan) -> None:
+    """Put the rollback of an instant that never completes on the timeline, and carry it out."""
+    _log.info("rolling back the unfinished %s %s", instant.action, instant.requested)
+    time = context.store.new_time(context.store.load())
+    try:
+        requested = _request(context, time, plan)
+    except UnavailableError:
+        _free_space(context, instant, plan)
+        plan = plan_rollback(gather_facts(context, instant))
+        requested = _request(context, time, plan)
+    run_rollback(context, context.store.start(requested), plan, instant)
+
+
+def _request(context: RollbackContext, time: str, plan: RollbackPlan) -> Instant:
+    content = encode_rollback_plan(plan, table_root(context.storage))
+    return context.store.request(Action.ROLLBACK, time, content)
+
+
+def _free_space(context: RollbackContext, instant: Instant, plan: RollbackPlan) -> None:
+    """Delete the files of a dead write though its rollback is not on the timeline yet: the disk may be full.
+
+    They never counted, and never will: the instant was kept from completing. It stays pending with its
+    markers, so a rollback that is cut short here begins anew, in any engine.
+    """
+    doomed = [path for request in plan.requests for path in request.files_to_delete]
+    _check_doomed(context, plan, doomed)
+    if context.config.layout == 1:
+        doomed += own_logs(context.storage, marked_files(context, instant), instant.requested)
+    _log.info("deleting the files of the unfinished %s before its rollback is noted", instant.requested)
+    context.storage.delete(doomed)
+
+
+def resume_rollback(context: RollbackContext, timeline: Timeline, rollback: Instant) -> str | None:
+    """Finish a rollback that was cut short; None when it had not come as far as a plan."""
+    plan = _read_plan(context, rollback)
+    if plan is None:
+        context.store.remove_pending(rollback)
+        return None
+    target = timeline.find(plan.instant)
+    if target is not None and target.is_completed:
+        raise UnsupportedError(
+            f"Another engine began to roll back the completed write {plan.instant}; finish it there, or keep"
+            " the write and delete this rollback's files from the timeline.",
+            instant=rollback.requested,
+        )
+    if target is not None:
+        _refuse_needed(context, timeline, plan, target)
+    fence = context.store.fence(rollback)
+    if isinstance(fence, Instant):
+        forget_instant(context, plan.instant, target)
+        return plan.instant
+    if target is not None and not _stays_undone(context, target):
+        context.store.remove_pending(rollback)
+        return plan.instant
+    context.store.stop(rollback)
+    run_rollback(context, context.store.start(rollback), plan, target, fence)
+    return plan.instant
+
+
+def _stays_undone(context: RollbackContext, target: Instant) -> bool:
+    """Make sure that what a rollback takes back does not complete; a plan may be run again afterwards."""
+    if target.action in PLANNED_ACTIONS and not _is_given_up(target):
+        return isinstance(context.store.fence(target), Fence)
+    return withdraw(context, target)
+
+
+def _refuse_needed(context: RollbackContext, timeline: Timeline, plan: RollbackPlan, target: Instant) -> None:
+    """Refuse to go on deleting what turns out to be needed: between two attempts a completed file may go."""
+    if not any(
+        each.log_blocks or any(map(context.storage.exists, each.files_to_delete)) for each in plan.requests
+    ):
+        return
+    refuse_built_on(context.store, timeline, target)
+    if target.action in PLANNED_ACTIONS:
+        refuse_inputs_gone(context.storage, context.config, context.store, timeline, target)
+
+
+def _read_plan(context: RollbackContext, rollback: Instant) -> RollbackPlan | None:
+    try:
+        return decode_rollback_plan(context.store.read_requested(rollback), table_root(context.storage))
+    except CorruptTableError:
+        # Its writer died while writing it, before it deleted anything: a new plan will be made.
+        return None
+
+
+def gather_facts(context: RollbackContext, instant: Instant) -> RollbackFacts:
+    """Look at what a failed write left."""
+    files = tuple(data_files(context.storage))
+    marked = tuple(status.path for status in marked_files(context, instant))
+    facts = RollbackFacts(instant.requested, instant.action, files, marked)
+    if context.config.layout == 1:
+        return replace(facts, appended=tuple(appended_logs(context.storage, files, instant.requested)))
+    copies = copies_of(context.storage, context.store.load(), instant, files, marked)
+    return replace(facts, copies=tuple(copies))
+
+
+def marked_files(context: RollbackContext, instant: Instant) -> list[FileStatus]:
+    """Return the data files that the markers of an instant name."""
+    return [FileStatus(path, 0) for path in Markers(context.storage, instant.requested).files()]
+
+
+def _check_doomed(context: RollbackContext, plan: RollbackPlan, doomed: list[str]) -> None:
+    for path in doomed:
+        if is_named_by(FileStatus(path, 0), plan.instant):
+            continue
+        if context.config.layout == 1 or holds_blocks_of_others(context.storage, path, plan.instant):
+            raise CorruptTableError(
+                "A rollback plan names a file of another write; remove the plan from the timeline.",
+                instant=plan.instant,
+                path=path,
+            )
+
+
+def forget_old_rollbacks(context: RollbackContext) -> None:
+    """Forget the rollbacks whose writers cannot live any more, and delete what these made since.
+
+    Args:
+        context: the table, locked.
+    """
+    storage, config = context.storage, context.config
+    before = instant_time(context.clock.now_ms() - _WRITER_LIVES_MS, config.timezone)
+    for time, note in old_notes(storage, config, before):
+        instant = Instant(time, Action.DELTA_COMMIT, State.INFLIGHT)
+        plan = plan_rollback(gather_facts(context, instant))
+        if plan.requests:
+            carry_out(context, instant, plan)
+        storage.delete([note])
+
+
+def _stats(plan: RollbackPlan, commands: list[FileStatus]) -> tuple[RollbackStat, ...]:
+    partitions = sorted({request.partition for request in plan.requests})
+    return tuple(_stat(partition, plan, commands) for partition in partitions)
+
+
+def _stat(partition: str, plan: RollbackPlan, commands: list[FileStatus]) -> RollbackStat:
+    requests = [request for request in plan.requests if request.partition == partition]
+    written = [status for status in commands if status.folder == partition]
+    return RollbackStat(
+        partition=partition,
+        deleted=tuple(path for request in requests for path in request.files_to_delete),
+        command_files={status.path: status.size_bytes for status in written},
+    )
+
+
+def forget_instant(context: RollbackContext, requested: str, target: Instant | None) -> None:
+    """Take the failed instant off the timeline; a table service goes back to requested."""
+    context.storage.delete([f"{HEARTBEAT_FOLDER}/{requested}"])
+    if target is not None:
+        # Before the markers: an inflight write without any may be one that had been completed.
+        context.store.stop(target)
+    Markers(context.storage, requested).remove()
+    if target is not None and target.action is Action.REPLACE_COMMIT:
+        drop_rings(context.storage, requested)
+    if target is not None and (target.action not in PLANNED_ACTIONS or _is_given_up(target)):
+        context.store.remove_pending(target)
+
+
+def _is_given_up(target: Instant) -> bool:
+    return target.action is Action.CLUSTERING and target.state is State.REQUESTED
+
+
+def _partition(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def table_root(storage: Storage) -> str:
+    """Return the table's path as rollback plans and metadata put it before others."""
+    return storage.local_path("") or storage.full_uri("")

@@ -1,0 +1,1 @@
+"""Bootstrap: a table from a folder of Parquet files."""

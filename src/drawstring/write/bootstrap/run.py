@@ -1,0 +1,259 @@
+r"""Making a table of a folder of Parquet files: the files stay as they are, and where they are.
+
+folder -- METADATA_ONLY --> a base file a file, meta columns only; an index tells which belong together
+      \-- FULL_RECORD ----> the rows written to base files, all columns
+
+Each is a commit with a fixed instant, as in Apache Hudi. Both are written before either is completed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.clock import Ids, Stopwatch
+from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.config.keys.bootstrap import BootstrapMode
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.table.config import TableConfig
+from drawstring.engine.protocol import TaskContext
+from drawstring.filegroups.read.bootstrap_reader import with_values
+from drawstring.filegroups.view.lookup import SliceLookup
+from drawstring.filegroups.write.base_writer import BaseFileWriter
+from drawstring.filegroups.write.settings import FileSettings
+from drawstring.formats.bootstrap_index import BY_FILE_ID, BY_PARTITION, SourceFile, encode_bootstrap_index
+from drawstring.formats.parquet import ParquetQuery, read_parquet
+from drawstring.index.protocol import KEY, PARTITION
+from drawstring.keygen.keys import KeyGenerator
+from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
+from drawstring.model.files import FULL_BOOTSTRAP, METADATA_BOOTSTRAP, FileStatus, file_id_of, join_path
+from drawstring.model.result import CommitResult
+from drawstring.schema.avro import arrow_to_avro
+from drawstring.schema.evolve import conform
+from drawstring.schema.meta import with_meta_fields
+from drawstring.schema.names import record_name
+from drawstring.storage import open_spec
+from drawstring.storage.paths import folders_above
+from drawstring.storage.protocol import StorageSpec
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.events import told_commit
+from drawstring.txn.table_context import TableState
+from drawstring.txn.transaction import Session, begin, cleared, exclusive
+from drawstring.write.bootstrap.source import Source, SourceFolder
+from drawstring.write.facts import WriteFacts
+from drawstring.write.placement.sizing import Sizer
+from drawstring.write.plan import WritePlan, plan_write
+from drawstring.write.run import placed
+from drawstring.write.verbs import BOOTSTRAP
+from drawstring.write.write_source import Arriving
+
+_INSTANTS = {BootstrapMode.METADATA_ONLY: METADATA_BOOTSTRAP, BootstrapMode.FULL_RECORD: FULL_BOOTSTRAP}
+
+_OPERATIONS = {
+    BootstrapMode.METADATA_ONLY: WriteOperation.BOOTSTRAP,
+    BootstrapMode.FULL_RECORD: WriteOperation.BULK_INSERT,
+}
+
+
+def bootstrap(state: TableState, source: Source, options: WriteOptions) -> CommitResult:
+    """Fill an empty table with what a folder holds.
+
+    Args:
+        state: the table.
+        source: the folder.
+        options: of the write.
+
+    Raises:
+        ConflictError: another writer holds the table.
+        InvalidError: the table has rows, or those of the source do not fit it.
+    """
+    watch = Stopwatch()
+    with exclusive(state, options.lock_wait_ms) as found:
+        session, timeline = cleared(found)
+        if timeline.writes():
+            raise InvalidError("the table has rows already: only a new one can be bootstrapped")
+        for time in _INSTANTS.values():  # the only instants whose times are used again
+            session.store.forget_rolled_back(time)
+        work = _Work(session, timeline, source, options)
+        modes = [mode for mode in _INSTANTS if source.of(mode)]
+        plans = {mode: work.planned(mode) for mode in modes}
+        with ExitStack() as stack:
+            action = BOOTSTRAP.action(session.config)
+            begun = {mode: stack.enter_context(begin(session, action, _INSTANTS[mode])) for mode in modes}
+            written = {mode: work.written(mode, plans[mode]) for mode in modes}
+            for mode in modes:
+                extra = {"schema": plans[mode].schema_json}
+                metadata = CommitMetadata(tuple(written[mode]), _OPERATIONS[mode], extra)
+                completed = begun[mode].commit(metadata)
+    stats = [stat for some in written.values() for stat in some]
+    result = CommitResult.of(completed, BOOTSTRAP.name, stats, watch.seconds())
+    return told_commit(state, session.config, result, watch.laps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One bootstrap under its lock."""
+
+    session: Session
+    timeline: Timeline
+    source: Source
+    options: WriteOptions
+
+    def planned(self, mode: BootstrapMode) -> WritePlan:
+        """Return how rows are written, having made sure that they can be.
+
+        Raises:
+            InvalidError: the options contradict the table or the source.
+        """
+        facts = self._facts(mode)
+        plan = plan_write(facts, self.source.schema, BOOTSTRAP, self.options)
+        if mode is BootstrapMode.METADATA_ONLY:
+            self._check_left(plan)
+        return plan
+
+    def written(self, mode: BootstrapMode, plan: WritePlan) -> list[WriteStat]:
+        """Write the base files of a mode, and the index of rows that stay where they are."""
+        files = self.source.of(mode)
+        if mode is BootstrapMode.METADATA_ONLY:
+            return self._left(plan, files)
+        facts, state = self._facts(mode), self.session.state
+        lookup = SliceLookup(state.storage.spec, self.session.config, facts.timeline)
+        sizer = Sizer(facts, lookup, self.options.sizing)
+        rows = state.engine.read(files, ReadFile(self.source.storage, self.source.schema), self.source.schema)
+        return placed(Arriving(rows), plan, BOOTSTRAP, sizer)
+
+    def _left(self, plan: WritePlan, files: list[tuple[SourceFolder, FileStatus]]) -> list[WriteStat]:
+        state = self.session.state
+        nothing = arrow_to_avro(pa.schema([]), *record_name(self.session.config.name))
+        settings = replace(plan.settings, schema=pa.schema([]), avro_schema=with_meta_fields(nothing))
+        prepare = plan.prepare
+        task = WriteKeys(settings, prepare.config, prepare.key_schema, self.source.storage, state.ids)
+        stats = state.engine.map(task, list(enumerate(files)))
+        told = [
+            SourceFile(
+                stat.partition,
+                stat.file_id,
+                join_path(self.source.uri, file.path),
+                folder.path,
+                file.size_bytes,
+                file.modified_ms,
+            )
+            for stat, (folder, file) in zip(stats, files, strict=True)
+        ]
+        by_partition, by_file_id = encode_bootstrap_index(told, self.source.uri, state.clock.now_ms())
+        state.storage.put(BY_PARTITION, by_partition)
+        state.storage.put(BY_FILE_ID, by_file_id)
+        state.storage.sync(folders_above([BY_PARTITION, BY_FILE_ID]))
+        return stats
+
+    def _check_left(self, plan: WritePlan) -> None:
+        """Refuse tables whose rows cannot stay where they are."""
+        config = self.session.config
+        for refused, what in (
+            (plan.index.is_hashed, "with a bucket index the key says which file a row is in"),
+            (not config.populate_meta_fields, "without meta columns there would be nothing to write"),
+            (not config.record_key_fields, "there are no key columns to know them by"),
+            (config.drop_partition_columns, "partition columns cannot be dropped from files that stay"),
+        ):
+            if refused:
+                raise InvalidError(
+                    f"rows cannot stay where they are: {what}; write them to the table (mode full)"
+                )
+        generator = KeyGenerator(plan.prepare.config, is_writing=True)
+        for folder in self.source.folders:
+            if folder.mode is BootstrapMode.METADATA_ONLY and set(config.partition_fields) <= {
+                *folder.values
+            }:
+                values = {name: [folder.values[name]] for name in config.partition_fields}
+                schema = pa.schema([plan.prepare.key_schema.field(name) for name in values])
+                paths = generator.partition_paths(pa.record_batch(values, schema)) if values else [""]
+                _check_paths(pa.array(paths, pa.string()), folder.partition)
+
+    def _facts(self, mode: BootstrapMode) -> WriteFacts:
+        return WriteFacts(self.session, self.timeline, _INSTANTS[mode])
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """Yields the rows of a file of the source as the table has them.
+
+    Attributes:
+        storage: opens the source.
+        schema: columns of all files together.
+    """
+
+    storage: StorageSpec
+    schema: pa.Schema
+
+    def __call__(self, source: tuple[SourceFolder, FileStatus]) -> Iterator[pa.RecordBatch]:
+        """Read one file."""
+        folder, file = source
+        yield from _rows(self.storage, folder, file, self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteKeys:
+    """A task that writes the base file of a file that keeps its rows.
+
+    Attributes:
+        settings: of the base file; no columns but meta columns.
+        config: the table as the key generator sees it.
+        key_schema: columns that keys and partition paths are made from.
+        source: opens the source.
+        ids: names file groups, and gives every attempt a write token of its own.
+    """
+
+    settings: FileSettings
+    config: TableConfig
+    key_schema: pa.Schema
+    source: StorageSpec
+    ids: Ids
+
+    def __call__(self, numbered: tuple[int, tuple[SourceFolder, FileStatus]]) -> WriteStat:
+        """Write the base file of one file.
+
+        Raises:
+            InvalidError: a row has no key, or belongs to another partition.
+        """
+        number, (folder, file) = numbered
+        token = TaskContext(number, 0, int(self.ids.uuid()[:6], 16)).write_token
+        storage, partition = open_spec(self.settings.storage), folder.partition
+        writer = BaseFileWriter(self.settings, storage, partition, file_id_of(self.ids.uuid()), token)
+        stamp, generator = self.settings.stamp(number), KeyGenerator(self.config, is_writing=True)
+        try:
+            for batch in _rows(self.source, folder, file, self.key_schema):
+                keys, paths = generator.keys_and_paths(batch)
+                _check_paths(paths, partition)
+                rows = pa.RecordBatch.from_arrays([keys, paths], names=[KEY, PARTITION])
+                writer.write(stamp.apply(rows, writer.name))
+        except DrawstringError as error:
+            writer.abort()
+            raise error.at(path=file.path) from error.__cause__
+        except BaseException:
+            writer.abort()
+            raise
+        return writer.close(inserts=writer.rows)
+
+
+def _rows(
+    source: StorageSpec, folder: SourceFolder, file: FileStatus, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    query = ParquetQuery(schema.names)
+    for batch in read_parquet(open_spec(source), file.path, query):
+        yield conform(with_values(batch, folder.values, schema), schema)
+
+
+def _check_paths(paths: pa.Array, partition: str) -> None:
+    """Refuse rows that later writes would look for in another partition than the one that they are in."""
+    elsewhere = pc.index(pc.not_equal(paths, partition), pa.scalar(True)).as_py()
+    if elsewhere >= 0:
+        raise InvalidError(
+            f"rows in folder {partition!r} belong to partition {paths[elsewhere].as_py()!r} by the table's"
+            " keys, so they cannot stay where they are: change the partition columns, hive-style"
+            " partitioning, URL-encoding or hoodie.bootstrap.partitionpath.translator.class, or write the"
+            " rows to the table (mode full)"
+        )

@@ -1,0 +1,230 @@
+"""What a bootstrap finds in its source: a folder of Parquet files, in folders that stand for partitions.
+
+source/city=lima/part-0.parquet      column=value: the columns need not be in the files
+source/2024/01/part-0.parquet        values alone: partition columns, in this order, or in the files
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
+from drawstring.config.keys.bootstrap import BootstrapMode
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.table.kinds import typed_columns
+from drawstring.engine.protocol import Engine
+from drawstring.formats.parquet import parquet_schema
+from drawstring.keygen.path_values import parse_value
+from drawstring.keygen.paths import DEFAULT_PARTITION
+from drawstring.model.files import HOODIE_FOLDER, FileStatus
+from drawstring.schema.evolve import evolve
+from drawstring.schema.meta import META_COLUMNS
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import Storage, StorageSpec
+
+_ENDING: Final = ".parquet"
+_ORC: Final = ".orc"
+_DELTA: Final = "_delta_log"
+_HIDDEN: Final = ("_", ".")
+_GUESSES: Final = (pa.int32(), pa.int64(), pa.date32())
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFolder:
+    """A folder of the source that holds files.
+
+    Attributes:
+        path: relative to the source's root.
+        partition: partition path that its rows get if they stay where they are.
+        mode: what becomes of its rows.
+        values: value by partition column, of those that the files lack.
+        files: its files.
+    """
+
+    path: str
+    partition: str
+    mode: BootstrapMode
+    values: Mapping[str, Any]
+    files: tuple[FileStatus, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a table is to be made of.
+
+    Attributes:
+        storage: opens the source.
+        uri: address of its root.
+        schema: columns of its rows, partition columns that only folders name at the end.
+        hive_style: whether folders are named `column=value`.
+        folders: those that hold files.
+    """
+
+    storage: StorageSpec
+    uri: str
+    schema: pa.Schema
+    hive_style: bool
+    folders: tuple[SourceFolder, ...]
+
+    def of(self, mode: BootstrapMode) -> list[tuple[SourceFolder, FileStatus]]:
+        """Return the files whose rows one thing becomes of, with their folders."""
+        return [(folder, file) for folder in self.folders if folder.mode is mode for file in folder.files]
+
+
+def look_at_source(
+    storage: Storage, partition_by: Sequence[str], options: WriteOptions, engine: Engine
+) -> Source:
+    """Look at a folder that a table is to be made of; of its files the footers are read.
+
+    Args:
+        storage: the folder.
+        partition_by: partition columns, with types for a CUSTOM key generator.
+        options: of the write.
+        engine: runs the tasks that read footers.
+
+    Raises:
+        InvalidError: it is no folder of Parquet files with the same columns, or laid out by other columns.
+        UnsupportedError: it has ORC files.
+    """
+    columns, asked = typed_columns(partition_by)[0], options.bootstrap
+    decodes = asked.decodes(url_encode=bool(options.url_encode))
+    files = _files_by_folder(storage)
+    schema = _schema(storage, [file for some in files.values() for file in some], engine)
+    missing = [name for name in columns if name not in schema.names]
+    texts = {folder: _texts(folder, columns) for folder in files}
+    is_hive = bool(columns) and all(_names(folder) == columns for folder in files)
+    _check_layout(files, columns, missing)
+    kinds = {name: _kind([text[name] for text in texts.values()]) for name in missing}
+    folders = [
+        SourceFolder(
+            path=folder,
+            partition=unquote(folder) if decodes else folder,
+            mode=asked.mode_of(folder),
+            values={name: _value(texts[folder][name], kinds[name]) for name in missing},
+            files=tuple(some),
+        )
+        for folder, some in sorted(files.items())
+    ]
+    whole = pa.schema([*schema, *(pa.field(name, kind) for name, kind in kinds.items())])
+    return Source(storage.spec, storage.full_uri(""), whole, is_hive, tuple(folders))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSchema:
+    """A task that reads the columns of a file.
+
+    Attributes:
+        storage: opens the source.
+    """
+
+    storage: StorageSpec
+
+    def __call__(self, path: str) -> pa.Schema:
+        """Return the columns of the file at a path."""
+        return parquet_schema(open_spec(self.storage), path)
+
+
+def _files_by_folder(storage: Storage) -> dict[str, list[FileStatus]]:
+    found: dict[str, list[FileStatus]] = defaultdict(list)
+    for status in storage.list_tree(""):
+        if status.path.startswith((f"{HOODIE_FOLDER}/", f"{_DELTA}/")):
+            kind = "Hudi" if status.path.startswith(HOODIE_FOLDER) else "Delta"
+            raise InvalidError(
+                f"the source is a {kind} table, not a folder of Parquet files: read it as such, and write its"
+                " rows to a new table",
+                path=storage.full_uri(""),
+            )
+        is_hidden = any(part.startswith(_HIDDEN) for part in status.path.split("/"))
+        if status.path.endswith(_ORC) and not is_hidden:
+            raise UnsupportedError(
+                "the source has an ORC file, and this release bootstraps folders of Parquet files only:"
+                " write its rows to a new table",
+                path=storage.full_uri(status.path),
+            )
+        if status.path.endswith(_ENDING) and not is_hidden:
+            found[status.folder].append(status)
+    if not found:
+        raise InvalidError(
+            f"there are no Parquet files (*{_ENDING}) below the source: check its path",
+            path=storage.full_uri(""),
+        )
+    return found
+
+
+def _schema(storage: Storage, files: Sequence[FileStatus], engine: Engine) -> pa.Schema:
+    """Return the columns of all files together."""
+    found = engine.map(ReadSchema(storage.spec), [file.path for file in files])
+    schema = pa.schema([])
+    done: list[pa.Schema] = []
+    for file, columns in zip(files, found, strict=True):
+        if any(columns.equals(each) for each in done):
+            continue
+        done.append(columns)
+        if META_COLUMNS[0] in columns.names:
+            raise InvalidError(
+                "a file of the source has Hudi's meta columns, so it belongs to a Hudi table: read that one,"
+                " and write its rows to a new table",
+                path=file.path,
+            )
+        try:
+            schema = evolve(schema, pa.schema([field.with_nullable(True) for field in columns]))
+        except DrawstringError as error:
+            raise error.at(path=file.path) from error.__cause__
+    return schema
+
+
+def _check_layout(files: Mapping[str, object], columns: tuple[str, ...], missing: Sequence[str]) -> None:
+    """Check that folders and partition columns fit together."""
+    for folder in files:
+        names = _names(folder)
+        if names and names != columns:
+            raise InvalidError(
+                f"the source is laid out by {', '.join(names)} ({folder!r}), and the table by"
+                f" {', '.join(columns) or 'nothing'}: set the partition columns to those of the source"
+            )
+        depth = folder.count("/") + 1 if folder else 0
+        if missing and depth != len(columns):
+            raise InvalidError(
+                f"partition column {missing[0]} is neither in the files nor in the names of folders such as"
+                f" {folder!r}: name a column for each folder, in their order"
+            )
+
+
+def _names(folder: str) -> tuple[str, ...]:
+    """Return the columns that the name of a folder tells, none when it does not tell one in every part."""
+    pairs = [part.partition("=") for part in folder.split("/")]
+    return tuple(name for name, _, _ in pairs) if all(equals and name for name, equals, _ in pairs) else ()
+
+
+def _texts(folder: str, columns: Sequence[str]) -> dict[str, str | None]:
+    """Return the texts of partition columns that a folder tells; None for null."""
+    named = bool(_names(folder))
+    parts = [part.partition("=")[2] if named else part for part in folder.split("/")]
+    values = [None if part == DEFAULT_PARTITION else unquote(part) for part in parts]
+    return dict(zip(columns, values, strict=False))
+
+
+def _kind(texts: Iterable[str | None]) -> pa.DataType:
+    """Return the type that all texts can be values of."""
+    known = [text for text in texts if text is not None]
+    for kind in _GUESSES:
+        if known and all(_fits(parse_value(text, kind), kind) for text in known):
+            return kind
+    return pa.string()
+
+
+def _fits(value: Any, kind: pa.DataType) -> bool:
+    try:
+        return value is not None and pa.scalar(value, kind).is_valid
+    except (pa.ArrowInvalid, OverflowError):
+        return False
+
+
+def _value(text: str | None, kind: pa.DataType) -> Any:
+    return None if text is None else parse_value(text, kind)

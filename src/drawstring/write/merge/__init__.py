@@ -1,0 +1,1 @@
+"""Writes that read the table: merge, update, delete by condition, partial updates."""

@@ -1,0 +1,289 @@
+"""What a merge does to batches: sources arrive, slices are read, clauses are applied to the pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.errors import InvalidError
+from drawstring.config.table.config import TableConfig
+from drawstring.expressions.evaluation import evaluated
+from drawstring.filegroups.read.log_records import record_keys
+from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
+from drawstring.filegroups.write.actions import ACTION, RowAction
+from drawstring.index.protocol import KEY, PARTITION, ROUTE
+from drawstring.keygen.keys import KeyGenerator
+from drawstring.merge.versions import flat
+from drawstring.schema.evolve import conform
+from drawstring.write.merge.clauses import Clause, Sides, When
+from drawstring.write.merge.match_keys import join_text
+from drawstring.write.merge.matched_rows import (
+    assigned,
+)
+from drawstring.write.prepare import Prepare
+
+JOINED: Final = "_drawstring_joined"
+IS_SOURCE: Final = "_drawstring_is_source"
+TOUCHED: Final = "_drawstring_touched"
+HOME: Final = "_drawstring_home"
+"""The file group that a row was read from; null for a new one."""
+
+_NO_SOURCE, _NO_TARGET = "no source", "no target"
+
+
+def target_columns(clauses: Sequence[Clause], sides: Sides) -> list[str]:
+    """Return the columns of the target that the join has to bring: looked at, or kept by an update."""
+    names = {name for clause in clauses for name in clause.looked_at(sides.all)}
+    for clause in clauses:
+        if clause.action is RowAction.UPDATE:
+            names |= {sides.of_target(name) for name in sides.target.names if name not in clause.values}
+    return [name for name in sides.target.names if sides.of_target(name) in names]
+
+
+@dataclass(frozen=True, slots=True)
+class ArriveToMerge:
+    """A batch function that makes the source ready to be joined.
+
+    Attributes:
+        sides: columns of both.
+        clauses: which tell the columns that are looked at.
+        config: the table as its key generator has to see it.
+        by_record: whether the rows are for the record that has their key and partition path, rather than
+            for those with equal columns: nulls have a path too, and different values may have the same.
+    """
+
+    sides: Sides
+    clauses: tuple[Clause, ...]
+    config: TableConfig
+    by_record: bool = False
+
+    @property
+    def knows_partitions(self) -> bool:
+        """Whether what is matched on tells the partition of a match."""
+        is_parted = bool(self.config.partition_fields)
+        return is_parted and all(name in self.sides.matched_on for name in self.sides.fixed)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the source that are looked at."""
+        looked_at = {name for clause in self.clauses for name in clause.looked_at(self.sides.all)}
+        return [name for name in self.sides.source.names if self.sides.of_source(name) in looked_at]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Text to join by, that this is a source row, partition of a match, and the columns."""
+        source = self.sides.source
+        named = [source.field(name).with_name(self.sides.of_source(name)) for name in self.columns]
+        return pa.schema(
+            [(JOINED, pa.string()), (IS_SOURCE, pa.bool_()), (TOUCHED, pa.string()), *_nullable(named)]
+        )
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Prepare a stream of batches.
+
+        Raises:
+            InvalidError: a column that is matched on does not fit the table's type, or makes no key.
+        """
+        sides, generator, schema = self.sides, KeyGenerator(self.config, is_writing=True), self.schema
+        kinds = pa.schema([sides.target.field(name).with_nullable(True) for name in sides.matched_on])
+        for batch in batches:
+            rows = conform(batch, sides.source)
+            matched = [rows.column(name) for name in sides.matched_on.values()]
+            named = conform(pa.RecordBatch.from_arrays(matched, names=kinds.names), kinds)
+            touched = (
+                generator.partition_paths(named)
+                if self.knows_partitions
+                else pa.nulls(len(rows), pa.string())
+            )
+            asked = generator.keys_and_paths(named) if self.by_record else named.columns
+            added = [join_text(asked, _NO_TARGET), pa.repeat(True, len(rows)), touched]
+            columns = [*added, *(rows.column(name) for name in self.columns)]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadToMerge:
+    """Reads the rows of a slice that a source may match.
+
+    Attributes:
+        sides: columns of both.
+        clauses: which tell the columns that are looked at.
+        by_record: as in `ArriveToMerge`.
+    """
+
+    sides: Sides
+    clauses: tuple[Clause, ...]
+    by_record: bool = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Text to join by, key, partition path, file group, and the columns."""
+        target = self.sides.target
+        named = [
+            target.field(name).with_name(self.sides.of_target(name))
+            for name in target_columns(self.clauses, self.sides)
+        ]
+        return pa.schema(
+            [*(pa.field(name, pa.string()) for name in (JOINED, KEY, PARTITION, HOME)), *_nullable(named)]
+        )
+
+    def __call__(self, task: ReadTask) -> Iterator[pa.RecordBatch]:
+        """Read one slice."""
+        schema, names = self.schema, target_columns(self.clauses, self.sides)
+        for batch in read_slice(task):
+            record = (record_keys(batch, self.sides.config), pa.repeat(task.file_slice.partition, len(batch)))
+            matched = [batch.column(name) for name in self.sides.matched_on]
+            columns = [
+                join_text(record if self.by_record else matched, _NO_SOURCE),
+                *record,
+                pa.repeat(task.file_slice.file_id, len(batch)),
+                *(batch.column(name) for name in names),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyClauses:
+    """A batch function that turns joined rows into what becomes of them.
+
+    Attributes:
+        clauses: what is to be done.
+        sides: columns of both.
+        prepare: makes the keys of new rows, and routes if its index hashes.
+        place: name of the column that tells the file group: a route, or where the row was read from.
+    """
+
+    clauses: tuple[Clause, ...]
+    sides: Sides
+    prepare: Prepare
+    place: str
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's columns, key, partition path, place and action."""
+        columns = [each.with_nullable(True) for each in self.prepare.schema]
+        added = [pa.field(name, pa.string()) for name in (KEY, PARTITION, self.place)]
+        return pa.schema([*columns, *added, (ACTION, pa.int8())])
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Apply the clauses to a stream of batches.
+
+        Raises:
+            InvalidError: a value does not fit its column, a new row has no key, or an update would move
+                a row to another key or partition.
+        """
+        generator = KeyGenerator(self.prepare.config, is_writing=True)
+        for batch in batches:
+            rows = pa.Table.from_batches([batch])
+            is_source = rows.column(IS_SOURCE).is_valid()
+            is_target = rows.column(HOME).is_valid()
+            for when, mask in (
+                (When.MATCHED, pc.and_(is_source, is_target)),
+                (When.NOT_MATCHED, pc.invert(is_target)),
+                (When.BY_SOURCE, pc.invert(is_source)),
+            ):
+                clauses = [clause for clause in self.clauses if clause.when is when]
+                if clauses and (found := rows.filter(mask)).num_rows:
+                    yield from self._applied(found, clauses, generator)
+
+    def _applied(
+        self, rows: pa.Table, clauses: list[Clause], generator: KeyGenerator
+    ) -> Iterator[pa.RecordBatch]:
+        """Let the first clause whose condition holds decide about each row."""
+        is_open = np.ones(rows.num_rows, dtype=bool)
+        for clause in clauses:
+            holds = is_open & _holds(rows, clause)
+            is_open &= ~holds
+            if holds.any():
+                yield self._outcome(rows.filter(pa.array(holds)), clause, generator)
+
+    def _outcome(self, rows: pa.Table, clause: Clause, generator: KeyGenerator) -> pa.RecordBatch:
+        columns = self._columns(rows, clause)
+        if clause.action is RowAction.INSERT:
+            whole = conform(
+                pa.RecordBatch.from_arrays(columns, names=self.prepare.schema.names), self.prepare.schema
+            )
+            keys, partitions = generator.keys_and_paths(conform(whole, self.prepare.key_schema))
+        else:
+            keys, partitions = flat(rows.column(KEY)), flat(rows.column(PARTITION))
+        routes = self.prepare.index.routes(keys, partitions) if self.place == ROUTE else None
+        place = flat(rows.column(HOME)) if routes is None else routes.cast(pa.string())
+        action = pa.array(np.full(rows.num_rows, clause.action, dtype=np.int8))
+        return pa.RecordBatch.from_arrays([*columns, keys, partitions, place, action], schema=self.schema)
+
+    def _columns(self, rows: pa.Table, clause: Clause) -> list[pa.Array]:
+        """Return the table's columns of the rows that a clause makes; a delete needs none of them."""
+        schema, kept = self.prepare.schema, clause.action is RowAction.UPDATE
+        _check_not_moved(rows, clause)
+        made = assigned(rows, clause.values, schema) if clause.values else None
+        columns = []
+        for each in schema:
+            if made is not None and each.name in clause.values:
+                columns.append(made.column(each.name))
+            elif kept:
+                columns.append(flat(rows.column(self.sides.of_target(each.name))))
+            else:
+                columns.append(pa.nulls(rows.num_rows, each.type))
+        return columns
+
+
+def _holds(rows: pa.Table, clause: Clause) -> np.ndarray:
+    if clause.predicate is None:
+        return np.ones(rows.num_rows, dtype=bool)
+    try:
+        found = evaluated(rows, [clause.predicate], ["holds"]).column(0)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidError(
+            f"the condition of a clause {clause.when} fails on a row: {' '.join(str(error).split())}"
+        ) from error
+    return np.asarray(flat(found).fill_null(False).to_numpy(zero_copy_only=False))
+
+
+def _check_not_moved(rows: pa.Table, clause: Clause) -> None:
+    for name, differs in clause.differs.items():
+        moved = pc.sum(evaluated(rows, [differs], ["differs"]).column(0)).as_py()
+        if moved:
+            raise InvalidError(
+                f"{moved} matched rows have another {name} in the source than in the table, and an update"
+                f" cannot move a row: match on {name} too, or set columns by name, without it"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A batch function that leaves columns out.
+
+    Attributes:
+        schema: columns of the rows that come out.
+    """
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return (batch.select(self.schema.names) for batch in batches)
+
+
+@dataclass(frozen=True, slots=True)
+class AtHome:
+    """A batch function that lets a row that was read from a file group go to no other one.
+
+    Attributes:
+        schema: columns of the rows that come out.
+    """
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            home, route = batch.column(HOME), batch.column(ROUTE)
+            stays = pc.or_kleene(home.is_null(), pc.equal(home, route)).fill_null(False)
+            yield batch.filter(stays).select(self.schema.names)
+
+
+def _nullable(fields: Sequence[pa.Field]) -> list[pa.Field]:
+    return [each.with_nullable(True) for each in fields]

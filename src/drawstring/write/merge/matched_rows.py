@@ -1,0 +1,294 @@
+"""Rows of the table as the feed of a write: deleted or updated where they are.
+
+slices that may match ── read with the condition ──> rows with key, partition, file id ── SET ──> write
+
+The file group of each row is known, so no index is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.table.config import KeyGeneratorType, TableConfig
+from drawstring.engine.protocol import Rows
+from drawstring.expressions.column_names import path_in
+from drawstring.expressions.evaluation import evaluated
+from drawstring.expressions.predicate import Where, parse_value, parse_where
+from drawstring.filegroups.read.deletions import row_deletes
+from drawstring.filegroups.read.log_records import record_keys
+from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
+from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.index.protocol import KEY, PARTITION, ROUTE, Index
+from drawstring.merge.choose import WholeMerger, merger_of
+from drawstring.merge.order import wins_over
+from drawstring.merge.versions import flat, ordering_fields, ordering_of
+from drawstring.query.facts import TableFacts, load_facts
+from drawstring.query.snapshot import Query, query_of, snapshot_tasks
+from drawstring.schema.evolve import conform
+from drawstring.schema.meta import RECORD_KEY
+from drawstring.txn.table_context import TableState
+from drawstring.txn.transaction import Session
+from drawstring.write.plan import WritePlan
+from drawstring.write.verbs import Verb
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The rows of the table that fulfil a condition, to be deleted or updated.
+
+    Attributes:
+        where: the condition; None for all rows.
+        changes: by column, what it is set to; None to delete the rows.
+    """
+
+    where: Where
+    changes: Mapping[str, Any] | None = None
+
+    def bind(self, session: Session) -> BoundFound:
+        """Check condition and changes against the table.
+
+        Raises:
+            InvalidError: a column that is not there or cannot be set, a type that does not fit.
+        """
+        facts = facts_for_change(session)
+        changes = None if self.changes is None else checked_changes(self.changes, facts.schema, facts.config)
+        names = (*key_columns(facts.config), *(() if changes is None else facts.schema.names))
+        query = query_for_change(facts, names, self.where)
+        return BoundFound(session.state, query, changes)
+
+
+def facts_for_change(session: Session) -> TableFacts:
+    """Look at a table whose rows are to be changed where they are.
+
+    Raises:
+        InvalidError: it has no columns yet.
+        UnsupportedError: its files lack columns.
+    """
+    facts = load_facts(session.state.storage, session.state.clock)
+    if not len(facts.schema):
+        raise InvalidError("the table has no data yet: there is nothing to change")
+    check_whole_rows(facts.config)
+    return facts
+
+
+def check_whole_rows(config: TableConfig) -> None:
+    """Refuse changes to rows of which the files do not have all columns.
+
+    Raises:
+        UnsupportedError: they lack the partition columns.
+    """
+    if config.drop_partition_columns:
+        raise UnsupportedError(
+            "rows of a table whose files lack the partition columns cannot be changed by a condition or"
+            " merged yet: upsert or delete them by their keys"
+        )
+
+
+def query_for_change(facts: TableFacts, columns: Iterable[str], where: Where) -> Query:
+    """Return the query for rows as the files hold them, where other queries show what a folder makes of them.
+
+    Raises:
+        InvalidError: a bad condition.
+    """
+    query = query_of(facts, tuple(columns), None, InstantRange.of(facts.timeline))
+    return replace(query, schema=facts.full_schema, where=parse_where(where, facts.full_schema))
+
+
+def slices_for_change(query: Query) -> list[ReadTask]:
+    """Return the tasks of such a query; a formatted partition value stands for nothing."""
+    if query.facts.config.path_generator is not KeyGeneratorType.TIMESTAMP:
+        return snapshot_tasks(query)
+    whole = snapshot_tasks(replace(query, where=None))
+    return [replace(task, where=query.where, partition_values={}) for task in whole]
+
+
+def key_columns(config: TableConfig) -> tuple[str, ...]:
+    """Return the columns that record keys are read from."""
+    return (RECORD_KEY,) if config.populate_meta_fields else config.record_key_fields
+
+
+@dataclass(frozen=True, slots=True)
+class BoundFound:
+    """The same, bound to a table.
+
+    Attributes:
+        state: the table.
+        query: the rows.
+        changes: by column, what it is set to; None to delete the rows.
+    """
+
+    state: TableState
+    query: Query
+    changes: Mapping[str, pc.Expression] | None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's columns; no new ones come this way."""
+        return self.query.facts.schema
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The columns that are set."""
+        return tuple(self.changes or ())
+
+    def acts_as(self, verb: Verb, config: TableConfig) -> Verb:
+        """Return the operation: rows of a table know their keys."""
+        return verb
+
+    def prepared(self, plan: WritePlan) -> Rows:
+        """Return the rows as they are to be written, each with its file group."""
+        columns = plan.prepare.schema
+        read = ReadForChange(columns, self.query.facts.config, plan.index)
+        rows = self.state.engine.read(slices_for_change(self.query), read, read.schema)
+        if not self.changes:
+            return rows
+        return rows.map_batches(Assign(self.changes, columns, self.query.facts.config), read.schema)
+
+    def release(self) -> None:
+        """Keep nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadForChange:
+    """Reads the rows of a slice with their key, partition path and route.
+
+    Attributes:
+        columns: columns of the rows.
+        config: the table.
+        index: routes them; by their file group if it does not hash.
+    """
+
+    columns: pa.Schema
+    config: TableConfig
+    index: Index
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns of the rows and what is added."""
+        return pa.schema([*self.columns, *(pa.field(name, pa.string()) for name in (KEY, PARTITION, ROUTE))])
+
+    def __call__(self, task: ReadTask) -> Iterator[pa.RecordBatch]:
+        """Read one slice."""
+        for batch in read_slice(task):
+            keys = record_keys(batch, self.config)
+            paths = pa.repeat(task.file_slice.partition, batch.num_rows)
+            routes = self.index.routes(keys, paths)
+            columns = [
+                *conform(batch, self.columns).columns,
+                keys,
+                paths,
+                pa.repeat(task.file_slice.file_id, batch.num_rows)
+                if routes is None
+                else routes.cast(pa.string()),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """A batch function that sets columns.
+
+    Attributes:
+        changes: by column, what it is set to.
+        columns: the table's columns with their types.
+        config: the table.
+    """
+
+    changes: Mapping[str, pc.Expression]
+    columns: pa.Schema
+    config: TableConfig
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Set the columns of a stream of batches, and leave out rows that would lose against what they were.
+
+        Raises:
+            InvalidError: a value does not fit its column.
+        """
+        orders = not self.changes.keys().isdisjoint(ordering_fields(self.config))
+        for before in batches:
+            after = self._set(before)
+            yield not_late(before, after, self.config) if orders else after
+
+    def _set(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        values = assigned(pa.Table.from_batches([batch]), self.changes, self.columns)
+        for name, column in zip(values.schema.names, values.columns, strict=True):
+            place = batch.schema.get_field_index(name)
+            batch = batch.set_column(place, batch.schema.field(name), column)
+        return batch
+
+
+def not_late(before: pa.RecordBatch, after: pa.RecordBatch, config: TableConfig) -> pa.RecordBatch:
+    """Return the rows that take the place of what they were; where records merge by columns, all of them.
+
+    Args:
+        before: rows as the table has them.
+        after: the same with columns set.
+        config: the table.
+    """
+    if not isinstance(merger_of(config), WholeMerger):
+        return after
+    wins = wins_over(ordering_of(after, config), ordering_of(before, config))
+    wins |= row_deletes(pa.Table.from_batches([after]), config)[1]
+    return after if wins.all() else after.filter(pa.array(wins))
+
+
+def assigned(rows: pa.Table, changes: Mapping[str, pc.Expression], columns: pa.Schema) -> pa.RecordBatch:
+    """Return the values that columns are set to, in the columns' types.
+
+    Args:
+        rows: what the expressions look at.
+        changes: by column, what it is set to.
+        columns: the table's columns.
+
+    Raises:
+        InvalidError: an expression fails on a row, or a value does not fit its column.
+    """
+    names = list(changes)
+    try:
+        values = evaluated(rows, list(changes.values()), names)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidError(
+            f"setting {', '.join(names)} fails on a row: {' '.join(str(error).split())}; change it"
+        ) from error
+    whole = pa.RecordBatch.from_arrays([flat(column) for column in values.columns], names=names)
+    return conform(whole, pa.schema([columns.field(name) for name in names]))
+
+
+def checked_changes(
+    changes: Mapping[str, Any], schema: pa.Schema, config: TableConfig
+) -> dict[str, pc.Expression]:
+    """Return what columns of a table are set to, as expressions over its rows.
+
+    Raises:
+        InvalidError: nothing is set, a column is not there or may not be set, a type does not fit.
+    """
+    names = settable(changes, schema, config)
+    return {name: parse_value(changes[given], schema, schema.field(name)) for given, name in names.items()}
+
+
+def settable(given: Iterable[str], schema: pa.Schema, config: TableConfig) -> dict[str, str]:
+    """Return the table's own names of the columns that an update sets, by the names given.
+
+    Raises:
+        InvalidError: there are none, one is not there, comes twice, or makes keys and partitions.
+    """
+    names = {each: path_in([each], schema)[0] for each in given}
+    if not names:
+        raise InvalidError("there is nothing to set: name at least one column and its value")
+    if len(set(names.values())) < len(names):
+        raise InvalidError(f"a column is set twice: {', '.join(names)}")
+    for what, fixed in (
+        ("record key", config.record_key_fields),
+        ("partition path", config.partition_fields),
+    ):
+        if wrong := [name for name in names.values() if name in fixed]:
+            raise InvalidError(
+                f"column {wrong[0]} makes the {what} and cannot be set: delete the row and insert another"
+            )
+    return names

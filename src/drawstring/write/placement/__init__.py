@@ -1,0 +1,1 @@
+"""From a record to its file group, and from there to a file."""

@@ -1,0 +1,233 @@
+r"""Step three of a write: in a worker, hand each file group its rows.
+
+rows of one group --- no slice yet -----------------> new base file(s)
+                  \-- MERGE_ON_READ ----------------> log file on the slice
+                   \- COPY_ON_WRITE, or small file --> base file rewritten with the changes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.bounds import BATCH_ROWS
+from drawstring.base.clock import Ids
+from drawstring.config.table.config import TableType
+from drawstring.engine.coalesce import coalesced
+from drawstring.engine.grouping import contiguous_groups, split_by
+from drawstring.engine.protocol import TaskContext
+from drawstring.engine.ranges import sorted_order
+from drawstring.filegroups.view.lookup import SliceLookup
+from drawstring.filegroups.write.actions import CountedActions, acted
+from drawstring.filegroups.write.base_writer import NewGroups
+from drawstring.filegroups.write.changes import Changes, deletes, joined, split_deletes, upserts
+from drawstring.filegroups.write.generated_keys import with_keys
+from drawstring.filegroups.write.log_writer import append_log
+from drawstring.filegroups.write.meta_columns import Stamp
+from drawstring.filegroups.write.rewrite import extend_slice, rewrite_slice
+from drawstring.filegroups.write.settings import FileSettings
+from drawstring.index.protocol import PARTITION, ROUTE, Index
+from drawstring.model.commit import WriteStat
+from drawstring.model.files import FileSlice
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import Storage
+from drawstring.write.placement.pieces import in_pieces
+from drawstring.write.placement.shares import IS_NEW, NEW_GROUP
+
+if TYPE_CHECKING:  # a worker of Spark would load the services with it
+    from drawstring.write.placement.dual_write import WriteTwice
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceGroups:
+    """A task on rows that stand together by partition and route.
+
+    Attributes:
+        settings: of the write.
+        index: finds the slice of a route.
+        lookup: the table's slices; None when every group is new (overwrite).
+        ids: names file groups.
+        is_delete: rows are keys to delete.
+        combine: whether duplicate keys are resolved.
+        filled: file groups, as partition and file id, whose base file is written anew if new records come.
+        merges: whether a record takes the place of one with its key; else it comes beside it.
+        sort_by: columns that the rows of a new file group are sorted by.
+        grouping: the columns that a group has in common, the partition path first.
+        twice: repeats rows of buckets that are being resized.
+    """
+
+    settings: FileSettings
+    index: Index
+    lookup: SliceLookup | None
+    ids: Ids
+    is_delete: bool = False
+    combine: bool = True
+    filled: frozenset[tuple[str, str]] = frozenset()
+    merges: bool = True
+    sort_by: tuple[str, ...] = ()
+    grouping: tuple[str, ...] = (PARTITION, ROUTE)
+    twice: WriteTwice | None = None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
+        """Write the groups of one part."""
+        storage = open_spec(self.settings.storage)
+        stamp = self.settings.stamp(context.task)
+        work = _GroupWork(self, storage, stamp, context)
+        keyed = with_keys(coalesced(batches), self.settings, context.task)
+        for (partition, *route), rows in contiguous_groups(keyed, self.grouping):
+            yield from work.place(partition, route[0] if route else None, rows)
+
+
+class _GroupWork:
+    """The groups of one part, one after the other."""
+
+    def __init__(self, task: PlaceGroups, storage: Storage, stamp: Stamp, context: TaskContext) -> None:
+        self._task = task
+        self._storage = storage
+        self._stamp = stamp
+        self._context = context
+
+    def place(self, partition: str, route: str | None, rows: Iterator[pa.RecordBatch]) -> Iterator[WriteStat]:
+        task = self._task
+        if task.twice and task.lookup and (to_come := task.twice.target(partition, route, task.lookup)):
+            yield from self._log(to_come, in_pieces(rows), named_by=to_come.base_instant)
+            return
+        target = self._target(partition, route)
+        if target is None:
+            yield from self._create(partition, route, rows)
+            return
+        if not task.merges:
+            yield self._extend(target, rows)
+            return
+        if task.settings.config.table_type is TableType.MERGE_ON_READ:
+            yield from self._append(target, in_pieces(rows))
+        else:
+            yield from self._rewrite(target, joined([self._changes(piece) for piece in in_pieces(rows)]))
+
+    def _append(self, target: FileSlice, pieces: Iterator[pa.Table]) -> Iterator[WriteStat]:
+        """Write a log file, or the base file anew where new records fill it: those are never many."""
+        task = self._task
+        if (target.partition, target.file_id) in task.filled:
+            rows = pa.concat_tables(list(pieces))
+            if pc.any(rows.column(IS_NEW)).as_py():
+                yield from self._rewrite(target, self._changes(rows))
+                return
+            pieces = iter((rows,))
+        yield from self._log(target, pieces)
+
+    def _log(
+        self, target: FileSlice, pieces: Iterator[pa.Table], named_by: str | None = None
+    ) -> Iterator[WriteStat]:
+        settings = replace(self._task.settings, logs_named_by=named_by) if named_by else self._task.settings
+        changes = (each for each in map(self._changes, pieces) if not each.is_nothing)
+        first = next(changes, None)
+        if first is not None:
+            every = CountedActions(chain((first,), changes))
+            stat = append_log(settings, self._storage, target, every, self._stamp, self._context)
+            yield every.told(stat)
+
+    def _rewrite(self, target: FileSlice, changes: Changes) -> Iterator[WriteStat]:
+        if not changes.is_nothing:
+            settings = self._task.settings
+            stat = rewrite_slice(settings, self._storage, target, changes, self._stamp, self._context)
+            if stat is not None:
+                yield stat
+
+    def _target(self, partition: str, route: str | None) -> FileSlice | None:
+        lookup = self._task.lookup
+        if lookup is None or (route is not None and route.startswith(NEW_GROUP)):
+            return None
+        target = self._task.index.find(route, lookup.slices(partition))
+        if target is not None:
+            lookup.check_free(target.partition, target.file_id)
+        return target
+
+    def _extend(self, target: FileSlice, rows: Iterator[pa.RecordBatch]) -> WriteStat:
+        added = self._resolved(rows)
+        return extend_slice(self._task.settings, self._storage, target, added, self._stamp, self._context)
+
+    def _changes(self, rows: pa.Table) -> Changes:
+        if self._task.is_delete:
+            return deletes(rows)
+        return acted(rows, self._task.settings)
+
+    def _create(
+        self, partition: str, route: str | None, rows: Iterator[pa.RecordBatch]
+    ) -> Iterator[WriteStat]:
+        if self._task.is_delete:
+            return
+        task = self._task
+        file_id = task.index.new_file_id(route, task.ids) if task.index.is_hashed else None
+        groups = NewGroups(task.settings, self._storage, partition, self._context, self._stamp, task.ids)
+        try:
+            for batch in self._resolved(rows):
+                groups.write(batch, file_id)
+        except BaseException:
+            groups.abort()
+            raise
+        yield from groups.close()
+
+    def _resolved(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settings = self._task.settings
+        if self._task.combine and not self._task.sort_by:
+            for piece in in_pieces(rows):
+                yield from acted(piece, settings).records.to_batches()
+        elif self._task.sort_by:
+            table = pa.Table.from_batches(list(rows))
+            combine = self._task.combine
+            changes = upserts(table, settings) if combine else split_deletes(table, settings.config)
+            ordered = changes.records.take(sorted_order(changes.records, self._task.sort_by))
+            yield from ordered.to_batches(max_chunksize=BATCH_ROWS)
+        else:
+            for batch in rows:
+                yield from split_deletes(pa.Table.from_batches([batch]), settings.config).records.to_batches()
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceNew:
+    """A task on rows in any order that all go to new file groups (bulk insert without a hash).
+
+    Attributes:
+        settings: of the write.
+        ids: names file groups.
+        is_sorted: whether the rows of a partition path stand together, so that its files can be closed.
+    """
+
+    settings: FileSettings
+    ids: Ids
+    is_sorted: bool = False
+
+    def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
+        """Write one part; every partition that comes up has one open file, of sorted rows only the last."""
+        storage = open_spec(self.settings.storage)
+        stamp = self.settings.stamp(context.task)
+        open_groups: dict[str, NewGroups] = {}
+        try:
+            for batch in with_keys(batches, self.settings, context.task):
+                for (partition,), rows in split_by(batch, (PARTITION,)):
+                    if partition not in open_groups:
+                        if self.is_sorted:
+                            for groups in open_groups.values():
+                                yield from groups.close()
+                            open_groups.clear()
+                        open_groups[partition] = NewGroups(
+                            self.settings, storage, partition, context, stamp, self.ids
+                        )
+                    open_groups[partition].write(_live(rows, self.settings))
+            for groups in open_groups.values():
+                yield from groups.close()
+        except BaseException:
+            for groups in open_groups.values():
+                groups.abort()
+            raise
+
+
+def _live(rows: pa.RecordBatch, settings: FileSettings) -> pa.RecordBatch:
+    """Drop rows that are marked as deleted: there is nothing yet that they could delete."""
+    kept = split_deletes(pa.Table.from_batches([rows]), settings.config).records
+    return rows if kept.num_rows == rows.num_rows else kept.combine_chunks().to_batches()[0]

@@ -1,0 +1,217 @@
+r"""File sizing: new records fill small base files first, and then new file groups of the size aimed at.
+
+    rows by partition, counted with what is looked at anyway
+      \-- all of them fit into the smallest file --> that file takes what is new
+       \-- they may not ---------------------------> count the new ones alone, then divide them
+
+The rules are those of Apache Hudi's partitioners of upserts. A small file takes records by being written
+anew, in a MERGE_ON_READ table too: where its index, like Hudi's, need not find keys in log files, only file
+groups without logs are filled, and few of them at once. Where the index finds them (`can_index_log_files`),
+small file groups take records in log files, and these count for their size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+
+from drawstring.config.keys.sizing import Sizing
+from drawstring.engine.counting import Tally
+from drawstring.engine.protocol import Rows
+from drawstring.filegroups.view.lookup import SliceLookup
+from drawstring.index.protocol import PARTITION, ROUTE
+from drawstring.model.commit import WriteStat
+from drawstring.model.files import FileSlice
+from drawstring.model.instant import Action
+from drawstring.write.facts import WriteFacts
+from drawstring.write.placement.shares import NEW_GROUP, RouteNew, Share, Shares
+
+Groups: TypeAlias = frozenset[tuple[str, str]]
+
+_COMMITS_LOOKED_AT: Final = 5
+_COMPRESSION_GUESS: Final = 0.5
+_GROUP_ROWS_MIN: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Sizer:
+    """Divides the new records of a write among file groups.
+
+    Attributes:
+        facts: the table as the write finds it.
+        lookup: its slices.
+        sizing: the sizes that are aimed at.
+        fills_logs: whether new records go to log files.
+    """
+
+    facts: WriteFacts
+    lookup: SliceLookup
+    sizing: Sizing
+    fills_logs: bool = False
+
+    def has_to_count(self, *, combine: bool) -> bool:
+        """Tell whether rows that nobody looks up have to be counted before they are placed.
+
+        Else they stream into new file groups, each as large as it is to be.
+
+        Args:
+            combine: whether records of one key have to come together, wherever they come from.
+        """
+        may_fill = self.sizing.small_file_limit_bytes > 0 and self.facts.timeline.latest_write() is not None
+        return combine or may_fill
+
+    def without_small_files(self) -> Sizer:
+        """Return what brings new records to new file groups only."""
+        return replace(self, sizing=replace(self.sizing, small_file_limit_bytes=0))
+
+    @contextmanager
+    def sized(self, kept: Rows, located: Rows) -> Iterator[tuple[Rows, Groups]]:
+        """Give new records their routes.
+
+        Args:
+            kept: prepared rows that may be looked at more than once.
+            located: the same, with the routes of known keys if they have been looked for.
+
+        Yields:
+            Rows with routes, and the file groups, as partition and file id, whose base files they fill.
+        """
+        tally = kept.tally((PARTITION,))
+        small = {path: self._small(path) for (path,) in tally.rows}
+        if located is kept or not self._unclear(tally, small):
+            shares = self._shares(tally, small)
+            yield self._routed(located, shares), self._filled(shares)
+            return
+        counted = located.last().persist()
+        try:
+            new = counted.map_batches(only_new, counted.schema).tally((PARTITION,))
+            kept.release()
+            shares = self._shares(Tally(new.rows, int(tally.row_bytes * sum(new.rows.values()))), small)
+            yield self._routed(counted, shares), self._filled(shares)
+        finally:
+            counted.release()
+
+    def _small(self, partition: str) -> list[FileSlice]:
+        """Return the file groups that may take new records, the smallest first."""
+        view = self.lookup.view()
+        found = [
+            each
+            for each in self.lookup.slices(partition)
+            if _is_small(each, self.sizing.small_file_limit_bytes, with_logs=self.fills_logs)
+            and (partition, each.file_id) not in view.pending_compactions()
+            and (partition, each.file_id) not in view.pending_clusterings()
+        ]
+        found.sort(key=lambda each: (each.size_bytes, each.file_id))
+        is_merge_on_read = self.facts.session.config.is_merge_on_read
+        return found[: self.sizing.candidates_max] if is_merge_on_read and not self.fills_logs else found
+
+    def _unclear(self, tally: Tally, small: Mapping[str, Sequence[FileSlice]]) -> bool:
+        """Tell whether it matters how many of the rows are new."""
+        return any(
+            self.lookup.slices(path) and not self._fit(rows * tally.row_bytes, small[path])
+            for (path,), rows in tally.rows.items()
+        )
+
+    def _fit(self, size_bytes: float, small: Sequence[FileSlice]) -> bool:
+        """Tell whether rows go into one file, whatever becomes of their size in it."""
+        return size_bytes <= self.sizing.base_file_size_max_bytes - (small[0].size_bytes if small else 0)
+
+    def _shares(self, tally: Tally, small: Mapping[str, Sequence[FileSlice]]) -> Shares:
+        shares: dict[str, tuple[Share, ...]] = {}
+        record_bytes: float | None = None
+        for (path,), rows in tally.rows.items():
+            if not self._fit(rows * tally.row_bytes, small[path]):
+                if record_bytes is None:
+                    record_bytes = self._record_bytes(tally)
+                shares[path] = divide(rows, record_bytes, small[path], self.sizing)
+            elif small[path]:
+                shares[path] = (Share(small[path][0].file_id, rows),)
+        return shares
+
+    def _filled(self, shares: Shares) -> Groups:
+        if self.fills_logs:
+            return frozenset()
+        return frozenset(
+            (path, each.route) for path, some in shares.items() for each in some if not each.is_new
+        )
+
+    def _routed(self, rows: Rows, shares: Shares) -> Rows:
+        route = RouteNew(shares, marks=self.facts.session.config.is_merge_on_read)
+        return rows.map_batches(route, route.output_schema(rows.schema))
+
+    def _record_bytes(self, tally: Tally) -> float:
+        writes = [each for each in self.facts.timeline.writes() if each.action is not Action.REPLACE_COMMIT]
+        store = self.facts.session.store
+        stats = [
+            stat
+            for instant in writes[-_COMMITS_LOOKED_AT:]
+            for stat in store.commit_metadata(instant).stats
+            if stat.log_version is None and stat.num_writes and stat.size_bytes
+        ]
+        return record_bytes(stats, tally.row_bytes * _COMPRESSION_GUESS, self.sizing)
+
+
+def record_bytes(stats: Sequence[WriteStat], guess: float, sizing: Sizing) -> float:
+    """Estimate what a record takes in a base file.
+
+    Large files of earlier commits tell it. Without any it is what the user says; else the least of what small
+    files, which are not all records, and the incoming rows suggest.
+
+    Args:
+        stats: base files of earlier commits.
+        guess: what the incoming rows suggest, bytes.
+        sizing: the options.
+    """
+    threshold = sizing.record_size_threshold * sizing.small_file_limit_bytes
+    large = [stat for stat in stats if stat.size_bytes > threshold]
+    if large:
+        return _average(large)
+    if sizing.record_size_bytes is not None:
+        return sizing.record_size_bytes
+    return min(guess, _average(stats)) if stats else guess
+
+
+def divide(rows: int, record_bytes: float, small: Sequence[FileSlice], sizing: Sizing) -> tuple[Share, ...]:
+    """Divide the new records of a partition: small files are filled up, new file groups get equal shares.
+
+    Args:
+        rows: new records.
+        record_bytes: size of one in a base file.
+        small: file groups to fill, in this order.
+        sizing: the options.
+    """
+    shares: list[Share] = []
+    left = rows
+    for each in small:
+        room = sizing.base_file_size_max_bytes - each.size_bytes
+        taken = min(left, int(room / max(record_bytes, 1.0)))
+        if taken > 0:
+            shares.append(Share(each.file_id, taken))
+            left -= taken
+    if left:
+        by_size = sizing.base_file_size_max_bytes / max(record_bytes, 1.0)
+        most = max(_GROUP_ROWS_MIN, by_size) if sizing.auto_split else sizing.split_rows
+        count = math.ceil(left / most)
+        shares += [Share(f"{NEW_GROUP}{number}", left / count) for number in range(count)]
+    return tuple(shares)
+
+
+def only_new(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Leave out rows whose file group is known."""
+    for batch in batches:
+        yield batch.filter(batch.column(ROUTE).is_null())
+
+
+def _average(stats: Sequence[WriteStat]) -> float:
+    return sum(stat.size_bytes for stat in stats) / sum(stat.num_writes for stat in stats)
+
+
+def _is_small(file_slice: FileSlice, limit_bytes: int, *, with_logs: bool) -> bool:
+    base = file_slice.base
+    if base is not None and (base.source is not None or not base.status.name.endswith(".parquet")):
+        return False
+    return (with_logs or (base is not None and not file_slice.logs)) and file_slice.size_bytes < limit_bytes
