@@ -229,7 +229,7 @@ def test_a_slip_in_a_key_is_no_tuning_option(slip: str, meant: str) -> None:
 
 
 def test_keys_of_hudi_that_are_left_aside_are_no_slips_of_each_other() -> None:
-    keys = resources.files("drawstring.config").joinpath("known_keys.txt").read_text().split()
+    keys = resources.files("drawstring.config.keys").joinpath("known_keys.txt").read_text().split()
     assert len(keys) > 500
     checked = {key for option in ALL_OPTIONS for key in option.keys}
     WriteOptions.parse({key: "1" for key in keys if key not in checked and key != LOCK_PROVIDER})
