@@ -26,6 +26,7 @@ from drawstring.services.compaction.run import (
     schedule_compaction,
     schedule_log_compaction,
 )
+from drawstring.services.maintenance_tasks import after_commit
 from drawstring.services.progress import Progress
 from drawstring.table_services import TableServices
 from drawstring.txn.table_context import TableState
@@ -211,7 +212,7 @@ class Table(TableServices):
             check_call(options, DELETE_PARTITION)
             parsed = WriteOptions.parse({**options, OPERATION_KEY: DELETE_PARTITION})
             named = replace(parsed, partitions_to_delete=(*partitions, *parsed.partitions_to_delete))
-            return delete_partitions(self._state, None, named)
+            return after_commit(delete_partitions(self._state, None, named))
 
     def write(
         self,
@@ -233,7 +234,7 @@ class Table(TableServices):
         """
         with self._about():
             parsed = WriteOptions.parse({**options, OPERATION_KEY: operation})
-            return write(self._state, operation, rows, parsed, extra)
+            return after_commit(write(self._state, operation, rows, parsed, extra))
 
     def compact(
         self, progress: Progress | None = None, *, instant: str | None = None, **options: Any
@@ -362,7 +363,7 @@ class Table(TableServices):
             operation = verb.operation.lower()
             check_call(options, operation)
             parsed = WriteOptions.parse({**options, OPERATION_KEY: operation})
-            return write_feed(self._state, feed, verb, parsed)
+            return after_commit(write_feed(self._state, feed, verb, parsed))
 
     def _write(self, operation: str, data: Any, options: Mapping[str, Any]) -> CommitResult:
         with self._about():

@@ -31,7 +31,7 @@ from drawstring.services.clustering.base_file_compaction import (
     run_base_file_compaction,
     schedule_base_file_compaction,
 )
-from drawstring.services.maintenance_tasks import Done, run_duties
+from drawstring.services.maintenance_tasks import TaskOutcome, after_commit, run_tasks
 from drawstring.services.manual_rollback import planned_rollback, roll_back
 from drawstring.services.partition_ttl import expire_partitions, planned_expiry
 from drawstring.services.progress import Progress
@@ -39,7 +39,6 @@ from drawstring.services.savepoints.savepoint import delete_savepoint, planned_r
 from drawstring.services.validation.repair import remedies_of, repair
 from drawstring.services.validation.run import validate
 from drawstring.services.versions.run import change_version, planned_version
-from drawstring.write.duties import DUTIES
 
 
 class TableServices(TableQueries):
@@ -137,7 +136,8 @@ class TableServices(TableQueries):
             ConflictError: another writer holds the table.
         """
         with self._about():
-            return expire_partitions(self._state, self._told(options))
+            dropped = expire_partitions(self._state, self._told(options))
+            return after_commit(dropped) if dropped else None
 
     def plan_expiry(self, **options: Any) -> list[str]:
         """Return the partitions that `expire_partitions` would drop now; the table stays as it is."""
@@ -168,7 +168,7 @@ class TableServices(TableQueries):
 
     def run_services(
         self, progress: Callable[[str], Progress] | None = None, **options: Any
-    ) -> Iterator[Done]:
+    ) -> Iterator[TaskOutcome]:
         """Do what is due, and run what others planned: compact, cluster, drop old partitions, clean, archive.
 
         Args:
@@ -180,7 +180,7 @@ class TableServices(TableQueries):
         """
         with self._about():
             told = self._told(options)
-        yield from run_duties(self._state, told, DUTIES, progress)
+        yield from run_tasks(self._state, told, progress)
 
     def validate(
         self, *, contents: bool = True, global_keys: bool = False, progress: Progress | None = None

@@ -14,9 +14,8 @@ from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.index.consistent.consistent_bucket import key_hashes
 from drawstring.index.consistent.rings import FOLDERS, HASH_MASK, Ring, load_ring
 from drawstring.model.files import BaseFile, FileSlice, FileStatus
-from drawstring.model.hashing import decode_nodes, encode_nodes
+from drawstring.model.hashing import decode_nodes, encode_nodes, nodes_of
 from drawstring.model.instant import Action
-from drawstring.services.clustering.resizing import nodes_of
 from drawstring.services.clustering.resizing_plan import middle_of_range, plan_resizing
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from drawstring.model.clustering import ClusteringGroup, ClusteringPlan
 from drawstring.model.files import file_id_of
 
 REPLACE: Final = "REPLACE"
@@ -68,3 +69,13 @@ def decode_nodes(text: str) -> tuple[NodeChange, ...]:
         )
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"a node lacks {error}") from error
+
+
+def is_resizing(plan: ClusteringPlan) -> bool:
+    """Tell whether a clustering resizes the buckets of a ring."""
+    return any(NODES_KEY in (group.extra or {}) for group in plan.groups)
+
+
+def nodes_of(group: ClusteringGroup) -> tuple[NodeChange, ...]:
+    """Return the nodes that a group of a resizing changes."""
+    return decode_nodes((group.extra or {})[NODES_KEY])

@@ -1,13 +1,13 @@
-"""What a process that looks after tables does for each of them; `write.duties` is the registry.
+"""The registry of table services: what follows a commit, and what a process does that maintains tables.
 
-A duty does what is due and says in a line what that was. One that fails, in whatever way, leaves the others
-to run.
+A task does what is due and says what that was. One that fails, in whatever way, leaves the others to run.
+A new service plugs in here.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -16,23 +16,29 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.model.instant import Action
 from drawstring.model.result import ArchiveResult, CleanResult, CommitResult
+from drawstring.services.archiving.after_commit import archive_when_due
 from drawstring.services.archiving.run import archive
+from drawstring.services.cleaning.after_commit import clean_when_due
 from drawstring.services.cleaning.run import clean
 from drawstring.services.clustering import run as clustering
+from drawstring.services.clustering.after_commit import cluster_when_due, commits_since_clustering
+from drawstring.services.clustering.append_merge import merge_when_due
 from drawstring.services.compaction import run as compaction
-from drawstring.services.inline_clustering import commits_since_clustering
+from drawstring.services.compaction.after_commit import compact_when_due, log_compact_when_due
+from drawstring.services.partition_ttl import expire_partitions
 from drawstring.services.progress import Progress
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableState
+from drawstring.write.committed import Committed, commit_stands
 
 Result: TypeAlias = CommitResult | CleanResult | ArchiveResult
 _log: Final = logging.getLogger("drawstring")
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep:
-    """A table to look after.
+class Maintained:
+    """A table whose services run.
 
     Attributes:
         state: the table.
@@ -48,29 +54,114 @@ class Upkeep:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """What became of a duty that had something to do.
+class TaskOutcome:
+    """What became of a task that had something to do.
 
     Attributes:
-        duty: its name.
+        task: its name.
         result: what it did; None if it failed.
         error: why it failed.
     """
 
-    duty: str
+    task: str
     result: Result | None = None
     error: Exception | None = None
 
 
-Duty: TypeAlias = Callable[[Upkeep], Result | None]
-"""Does what is due, and returns what it did, None for nothing."""
+@dataclass(frozen=True, slots=True)
+class MaintenanceTask:
+    """One table service.
+
+    Attributes:
+        name: of the service, for people.
+        after_commit: does what is due after a commit.
+        retry: what becomes of it, or what people can do, where that fails.
+        run: does what is due, and runs what is planned; returns what it did. None for a task that only
+            commits give rise to.
+        deletes: whether it takes files away: then `run` comes after the tasks that write files.
+    """
+
+    name: str
+    after_commit: Callable[[Committed], None]
+    retry: str
+    run: Callable[[Maintained], Result | None] | None = None
+    deletes: bool = False
 
 
-def _compact(upkeep: Upkeep) -> Result | None:
-    """Run what is planned, and plan and run what is due by the triggers."""
-    if not upkeep.config.is_merge_on_read:
+def after_commit(written: Committed) -> CommitResult:
+    """Do what is due after a commit, which stands whatever becomes of that.
+
+    Each task takes the table lock itself, for as long as it needs it.
+
+    Args:
+        written: what a write returned.
+
+    Returns:
+        The result of the write.
+    """
+    if written.result.instant:
+        for task in TASKS:
+            with commit_stands(task.name, task.retry):
+                task.after_commit(written)
+    return written.result
+
+
+def run_tasks(
+    state: TableState, options: WriteOptions, progress: Callable[[str], Progress] | None = None
+) -> Iterator[TaskOutcome]:
+    """Do what is due on a table, and run what is planned there.
+
+    Args:
+        state: the table.
+        options: Hudi's options of services.
+        progress: returns, for the name of a task, what is told of its progress.
+
+    Yields:
+        Each task that did something or failed, once it is over.
+
+    Raises:
+        InvalidError: there is no table.
+        CorruptTableError: its properties are damaged.
+    """
+    config = load_config(state.storage)
+    for task in sorted(TASKS, key=lambda each: each.deletes):
+        if task.run is None:
+            continue
+        try:
+            result = task.run(Maintained(state, config, options, progress(task.name) if progress else None))
+        except (DrawstringError, OSError) as error:
+            yield TaskOutcome(task.name, error=error)
+        except Exception as error:  # whatever it was, the other tasks and tables are not to wait for it
+            place = state.storage.spec.uri
+            _log.exception("the %s of %s failed in a way that nobody expected", task.name, place)
+            yield TaskOutcome(task.name, error=error)
+        else:
+            if result is not None:
+                yield TaskOutcome(task.name, result)
+
+
+def _clean(table: Maintained) -> Result | None:
+    return clean(table.state, table.options) if table.options.cleaning.automatic else None
+
+
+def _archive(table: Maintained) -> Result | None:
+    return archive(table.state, table.options) if table.options.archiving.automatic else None
+
+
+def _compact_logs(table: Maintained) -> Result | None:
+    """Run what is planned, and with `hoodie.log.compaction.inline` what has many log blocks."""
+    if not table.config.is_merge_on_read:
         return None
-    state, options, progress = upkeep.state, upkeep.options, upkeep.progress
+    if table.options.compaction.log_inline:
+        return compaction.log_compact(table.state, table.options, table.progress)
+    return compaction.run_pending(table.state, table.options, table.progress, (Action.LOG_COMPACTION,))
+
+
+def _compact(table: Maintained) -> Result | None:
+    """Run what is planned, and plan and run what is due by the triggers."""
+    if not table.config.is_merge_on_read:
+        return None
+    state, options, progress = table.state, table.options, table.progress
     result = compaction.run_pending(state, options, progress, (Action.COMPACTION,))
     scheduled = compaction.schedule_compaction(state, options, when_due=True)
     if scheduled is None:
@@ -78,21 +169,12 @@ def _compact(upkeep: Upkeep) -> Result | None:
     return compaction.run_compaction(state, scheduled, options, progress, is_own=True)
 
 
-def _compact_logs(upkeep: Upkeep) -> Result | None:
-    """Run what is planned, and with `hoodie.log.compaction.inline` what has many log blocks."""
-    if not upkeep.config.is_merge_on_read:
-        return None
-    if upkeep.options.compaction.log_inline:
-        return compaction.log_compact(upkeep.state, upkeep.options, upkeep.progress)
-    return compaction.run_pending(upkeep.state, upkeep.options, upkeep.progress, (Action.LOG_COMPACTION,))
-
-
-def _cluster(upkeep: Upkeep) -> Result | None:
+def _cluster(table: Maintained) -> Result | None:
     """Run what is planned, and with `hoodie.clustering.inline` what is due by commits."""
-    state, options, progress = upkeep.state, upkeep.options, upkeep.progress
+    state, options, progress = table.state, table.options, table.progress
     result = clustering.run_pending(state, options, progress)
     asked = options.clustering
-    store = TimelineStore(state.storage, upkeep.config, state.clock)
+    store = TimelineStore(state.storage, table.config, state.clock)
     if not asked.inline or commits_since_clustering(store) < asked.inline_commits:
         return result
     scheduled = clustering.schedule_clustering(state, options)
@@ -101,55 +183,29 @@ def _cluster(upkeep: Upkeep) -> Result | None:
     return clustering.run_clustering(state, scheduled, options, progress, is_own=True) or result
 
 
-def _clean(upkeep: Upkeep) -> Result | None:
-    return clean(upkeep.state, upkeep.options) if upkeep.options.cleaning.automatic else None
+def _expire(table: Maintained) -> Result | None:
+    """Drop the partitions whose time is over, with `hoodie.partition.ttl.inline`."""
+    dropped = expire_partitions(table.state, table.options) if table.options.ttl.inline else None
+    return dropped.result if dropped else None
 
 
-def _archive(upkeep: Upkeep) -> Result | None:
-    return archive(upkeep.state, upkeep.options) if upkeep.options.archiving.automatic else None
+def _expire_after_commit(written: Committed) -> None:
+    dropped = expire_partitions(written.state, written.options) if written.options.ttl.inline else None
+    if dropped is not None:
+        clean_when_due(dropped)
+        archive_when_due(dropped)
 
 
-MAKING: Final[Mapping[str, Duty]] = {
-    "log compaction": _compact_logs,
-    "compaction": _compact,
-    "clustering": _cluster,
-}
-"""What makes files, by name, in the order in which it is done."""
+_LATER: Final = "the next one tries again"
+_AGAIN: Final = "run it again"
 
-TAKING_AWAY: Final[Mapping[str, Duty]] = {"clean": _clean, "archive": _archive}
-"""What takes files away, once everything else is done."""
-
-
-def run_duties(
-    state: TableState,
-    options: WriteOptions,
-    duties: Mapping[str, Duty],
-    progress: Callable[[str], Progress] | None = None,
-) -> Iterator[Done]:
-    """Do what is due on a table.
-
-    Args:
-        state: the table.
-        options: Hudi's options of services.
-        duties: what may be due, by name, in its order.
-        progress: returns, for the name of a duty, what is told of its progress.
-
-    Yields:
-        Each duty that did something or failed, once it is over.
-
-    Raises:
-        InvalidError: there is no table.
-        CorruptTableError: its properties are damaged.
-    """
-    config = load_config(state.storage)
-    for name, duty in duties.items():
-        try:
-            result = duty(Upkeep(state, config, options, progress(name) if progress else None))
-        except (DrawstringError, OSError) as error:
-            yield Done(name, error=error)
-        except Exception as error:  # whatever it was, the other duties and tables are not to wait for it
-            _log.exception("the %s of %s failed in a way that nobody expected", name, state.storage.spec.uri)
-            yield Done(name, error=error)
-        else:
-            if result is not None:
-                yield Done(name, result)
+TASKS: Final = (
+    MaintenanceTask("clean", clean_when_due, _LATER, _clean, deletes=True),
+    MaintenanceTask("archive", archive_when_due, _LATER, _archive, deletes=True),
+    MaintenanceTask("log compaction", log_compact_when_due, _AGAIN, _compact_logs),
+    MaintenanceTask("compaction", compact_when_due, _AGAIN, _compact),
+    MaintenanceTask("clustering", cluster_when_due, _AGAIN, _cluster),
+    MaintenanceTask("merge of small files", merge_when_due, "a later append does it"),
+    MaintenanceTask("expiry", _expire_after_commit, _LATER, _expire),
+)
+"""In the order in which they follow a commit, as in Hudi: cleaning and archiving come first."""

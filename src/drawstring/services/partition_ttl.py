@@ -22,8 +22,6 @@ from drawstring.config.table.properties import decode_properties
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.model.files import PARTITION_METADATA, FileSlice, join_path
 from drawstring.model.instant import time_of
-from drawstring.model.result import CommitResult
-from drawstring.services.committed import write_stands
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.instants import instant_time
 from drawstring.timeline.properties_store import load_config
@@ -32,14 +30,15 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.clustering_conflicts import lookup_of
 from drawstring.txn.table_context import TableState
 from drawstring.txn.transaction import cleared, exclusive
+from drawstring.write.committed import Committed
 from drawstring.write.delete_partition import drop_listed
 
 _DAY_MS: Final = 86_400_000
 _log: Final = logging.getLogger(__name__)
 
 
-def expire_partitions(state: TableState, options: WriteOptions) -> CommitResult | None:
-    """Drop partitions whose time is over.
+def expire_partitions(state: TableState, options: WriteOptions) -> Committed | None:
+    """Drop partitions whose time is over; the caller looks after what follows the commit.
 
     Args:
         state: the table.
@@ -68,14 +67,6 @@ def planned_expiry(state: TableState, options: WriteOptions) -> list[str]:
     timeline = store.load()
     lookup = SliceLookup(state.storage.spec, config, timeline)
     return _Ages(state, config, store, timeline, lookup).over(options.ttl)
-
-
-def expire_inline(state: TableState, options: WriteOptions) -> None:
-    """Drop partitions whose time is over after a write, which stands whatever becomes of this."""
-    if not options.ttl.inline:
-        return
-    with write_stands("dropping old partitions", "the next one tries again"):
-        expire_partitions(state, options)
 
 
 def _check(ttl: PartitionTtl) -> None:

@@ -13,8 +13,8 @@ from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.formats.metadata.base_file_compaction import gives_way
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.model.commit import CommitMetadata
+from drawstring.model.hashing import is_resizing
 from drawstring.model.instant import Action
-from drawstring.services.clustering.resizing import is_resizing
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.rollback.withdrawal import cancel_clustering
 from drawstring.txn.transaction import Session

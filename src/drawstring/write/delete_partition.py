@@ -22,12 +22,13 @@ from drawstring.index.protocol import PARTITION
 from drawstring.model.commit import CommitMetadata, WriteOperation
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
-from drawstring.services.clean_and_archive import tidy
 from drawstring.timeline.table_schema import table_schema_json
+from drawstring.timeline.timeline import Timeline
 from drawstring.txn.clustering_conflicts import lookup_of, make_way
 from drawstring.txn.events import told_commit
 from drawstring.txn.table_context import TableState
 from drawstring.txn.transaction import Session, begin, cleared, exclusive
+from drawstring.write.committed import Committed
 from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import plan_write
 from drawstring.write.renewed_rings import renewed_rings
@@ -42,7 +43,7 @@ _log: Final = logging.getLogger(__name__)
 
 def delete_partitions(
     state: TableState, rows: Rows | None, options: WriteOptions, extra: Mapping[str, str] | None = None
-) -> CommitResult:
+) -> Committed:
     """Drop partitions as one commit.
 
     Args:
@@ -83,7 +84,7 @@ def drop_listed(
     lookup: SliceLookup,
     options: WriteOptions,
     extra: Mapping[str, str] | None = None,
-) -> CommitResult:
+) -> Committed:
     """Drop partitions of a table whose lock is held, as one commit; see `delete_partitions`.
 
     Args:
@@ -96,7 +97,8 @@ def drop_listed(
     watch, timeline = Stopwatch(), lookup.timeline
     replaced = replaced_groups(dropped, lookup)
     if not (any(replaced.values()) or options.allow_empty_commit):
-        return CommitResult("", None, DELETE_PARTITION, seconds=watch.seconds())
+        nothing = CommitResult("", None, DELETE_PARTITION, seconds=watch.seconds())
+        return Committed(session.state, session.config, options, nothing, timeline)
     schema = table_schema_json(session.state.storage, session.store, timeline, session.config)
     requested = encode_requested_replace(WriteOperation.DELETE_PARTITION)
     time = session.store.new_time(timeline)
@@ -115,8 +117,8 @@ def drop_listed(
         groups_dropped=sum(map(len, replaced.values())),
     )
     told_commit(session.state, session.config, result, watch.laps)
-    tidy(session, options)
-    return result
+    after = Timeline.of((*timeline.instants, completed))
+    return Committed(session.state, session.config, options, result, after)
 
 
 def matching(asked: Iterable[str], partitions: Sequence[str]) -> list[str]:

@@ -24,17 +24,13 @@ from drawstring.index.protocol import PARTITION, ROUTE
 from drawstring.index.tagging import TableLook
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
-from drawstring.services.after_commit import look_after
-from drawstring.services.clean_and_archive import tidy
-from drawstring.services.clustering.append_merge import merge_when_due
-from drawstring.services.committed import Committed
-from drawstring.services.partition_ttl import expire_inline
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.clustering_conflicts import lookup_of, make_way
 from drawstring.txn.events import told_commit
 from drawstring.txn.table_context import TableState
 from drawstring.txn.transaction import Session, begin, clear, exclusive
 from drawstring.write.buckets import check_buckets
+from drawstring.write.committed import Committed
 from drawstring.write.delete_partition import DELETE_PARTITION, delete_partitions
 from drawstring.write.duplicates import without_known
 from drawstring.write.facts import WriteFacts
@@ -57,7 +53,7 @@ def write(
     rows: Rows,
     options: WriteOptions,
     extra: Mapping[str, str] | None = None,
-) -> CommitResult:
+) -> Committed:
     """Carry out one write operation as one commit.
 
     Args:
@@ -85,7 +81,7 @@ def write_feed(
     asked: Verb,
     options: WriteOptions,
     extra: Mapping[str, str] | None = None,
-) -> CommitResult:
+) -> Committed:
     """Carry out one write as one commit; see `write`.
 
     Args:
@@ -116,28 +112,20 @@ def write_feed(
             metadata = CommitMetadata(tuple(stats), verb.operation, said, _replaced(verb, stats, lookup))
             if not (metadata.touched or options.allow_empty_commit):
                 transaction.abandon()
-                return CommitResult("", None, asked.name, seconds=watch.seconds())
+                nothing = CommitResult("", None, asked.name, seconds=watch.seconds())
+                return Committed(state, session.config, options, nothing, facts.timeline)
             make_way(session, facts.timeline, options, metadata)
             with renewed_rings(session, facts.timeline, _overwritten(verb, metadata), facts.time):
                 completed = transaction.commit(metadata)
         watch.lap("commit")
         done = CommitResult.of(completed, asked.name, _once(plan, stats), watch.seconds())
         result = told_commit(state, session.config, done, watch.laps)
-        tidy(session, options)
     timeline = Timeline.of((*facts.timeline.instants, completed))
-    _look_after(Committed(state, session.config, options, timeline, stats), asked)
-    return result
+    return Committed(state, session.config, options, result, timeline, stats, asked.merges_files)
 
 
 def _once(plan: WritePlan, stats: list[WriteStat]) -> list[WriteStat]:
     return plan.twice.once(stats) if plan.twice else stats
-
-
-def _look_after(written: Committed, asked: Verb) -> None:
-    look_after(written)
-    if asked.merges_files:
-        merge_when_due(written)
-    expire_inline(written.state, written.options)
 
 
 def placed(feed: BoundFeed, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:

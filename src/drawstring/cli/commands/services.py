@@ -16,7 +16,7 @@ from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, named_values, open_table
 from drawstring.cli.bar import progress_bar
 from drawstring.model.result import ArchiveResult, CleanResult, CommitResult
-from drawstring.services.maintenance_tasks import Done
+from drawstring.services.maintenance_tasks import TaskOutcome
 
 _log: Final = logging.getLogger("drawstring")
 
@@ -74,33 +74,33 @@ def _for_ever(work: Callable[[], int], every: float) -> None:
         return
 
 
-def _looked_after(path: str, given: dict[str, str], option: tuple[str, ...]) -> Iterator[Done]:
+def _looked_after(path: str, given: dict[str, str], option: tuple[str, ...]) -> Iterator[TaskOutcome]:
     """Do what is due on one table, while a bar on standard error, if that is a terminal, counts."""
     with progress_bar(path) as began:
         try:
             table = open_table(path, option)
-            yield from table.run_services(lambda duty: began(f"{duty} of {path}"), **given)
+            yield from table.run_services(lambda task: began(f"{task} of {path}"), **given)
         except (DrawstringError, OSError) as error:
-            yield Done("open", error=error)
+            yield TaskOutcome("open", error=error)
         except Exception as error:  # whatever it was, the other tables are not to wait for it
             _log.exception("looking after %s failed in a way that nobody expected", path)
-            yield Done("open", error=error)
+            yield TaskOutcome("open", error=error)
 
 
-def _tell(path: str, done: Done, as_json: bool) -> None:
+def _tell(path: str, done: TaskOutcome, as_json: bool) -> None:
     if as_json:
         result = asdict(done.result) if done.result else None
         error = _reason(done.error) if done.error else None
-        output.print_json({"table": path, "service": done.duty, "result": result, "error": error})
+        output.print_json({"table": path, "service": done.task, "result": result, "error": error})
     else:
-        _say(f"{path}: {done.duty}: {_told(done)}")
+        _say(f"{path}: {done.task}: {_told(done)}")
 
 
 def _say(text: str) -> None:
     output.print_line(text)
 
 
-def _told(done: Done) -> str:
+def _told(done: TaskOutcome) -> str:
     match done.result:
         case None:
             return f"failed: {_reason(done.error)}"

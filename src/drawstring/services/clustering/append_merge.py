@@ -33,10 +33,10 @@ from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.services.clustering.plan import SORT_COLUMNS, plan_base_files
 from drawstring.services.clustering.run import clusterings_among, run_clustering, schedule_clustering
-from drawstring.services.committed import Committed, write_stands
 from drawstring.services.manual_rollback import roll_back
 from drawstring.txn.missing_plans import NoPlanError
 from drawstring.txn.table_context import TableState
+from drawstring.write.committed import Committed
 
 _LOOKS: Final = 3
 """How often a partition is looked at while the files of one merge come together, by and large."""
@@ -45,29 +45,28 @@ _log: Final = logging.getLogger("drawstring")
 
 
 def merge_when_due(appended: Committed) -> None:
-    """Merge small files after an append, when that is due; the append stands whatever becomes of it."""
+    """Merge small files after an append, when that is due."""
     options, clustering = appended.options, appended.options.clustering
-    if not options.appending.merges_appended or (
+    if not (appended.merges_files and options.appending.merges_appended) or (
         clustering.inline or clustering.background or clustering.schedule_inline
     ):
         return
-    with write_stands("merging small files", "a later append does it"):
-        _run_left(appended)
-        chosen = _chosen(appended, partitions_to_look_at(appended.stats, options))
-        if not chosen:
-            return
-        asked = replace(
-            clustering,
-            plan_strategy=BASE_FILES,
-            cluster_by=(),
-            partitions=tuple(sorted({each.partition for each in chosen})),
-            partition_pattern=None,
-            partition_filter=PartitionFilter.NONE,
-        )
-        found = replace(options, clustering=asked)
-        scheduled = schedule_clustering(appended.state, found, _PlanOf(frozenset(map(_name, chosen))))
-        if scheduled is not None:
-            _run(appended.state, scheduled, found)
+    _run_left(appended)
+    chosen = _chosen(appended, partitions_to_look_at(appended.stats, options))
+    if not chosen:
+        return
+    asked = replace(
+        clustering,
+        plan_strategy=BASE_FILES,
+        cluster_by=(),
+        partitions=tuple(sorted({each.partition for each in chosen})),
+        partition_pattern=None,
+        partition_filter=PartitionFilter.NONE,
+    )
+    found = replace(options, clustering=asked)
+    scheduled = schedule_clustering(appended.state, found, _PlanOf(frozenset(map(_name, chosen))))
+    if scheduled is not None:
+        _run(appended.state, scheduled, found)
 
 
 def partitions_to_look_at(stats: Sequence[WriteStat], options: WriteOptions) -> list[str]:

@@ -27,7 +27,7 @@ from drawstring.index.consistent.rings import HASH_MASK, Ring, confirm_ring, loa
 from drawstring.model.clustering import ClusteringGroup, ClusteringPlan
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import FileSlice, file_id_of, prefix_of
-from drawstring.model.hashing import NODES_KEY, NodeChange, decode_nodes
+from drawstring.model.hashing import nodes_of
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.services.clustering.resizing_plan import (
     RESIZE,
@@ -42,16 +42,6 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.transaction import Session
 
 _SAMPLE_ROWS: Final = 4_096
-
-
-def is_resizing(plan: ClusteringPlan) -> bool:
-    """Tell whether a clustering resizes buckets."""
-    return any(NODES_KEY in (group.extra or {}) for group in plan.groups)
-
-
-def nodes_of(group: ClusteringGroup) -> tuple[NodeChange, ...]:
-    """Return the nodes that a group changes."""
-    return decode_nodes((group.extra or {})[NODES_KEY])
 
 
 def plan_rings(

@@ -31,6 +31,7 @@ from drawstring.index.consistent.rings import has_rings
 from drawstring.model.clustering import ClusteringPlan
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.files import FileSlice
+from drawstring.model.hashing import is_resizing
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.result import CommitResult
 from drawstring.services.clustering.checks import check_clustering
@@ -46,7 +47,6 @@ from drawstring.services.clustering.resizing import (
     ResizeGroup,
     are_written_twice,
     confirm_rings,
-    is_resizing,
     plan_rings,
     save_rings,
 )

@@ -26,8 +26,8 @@ from drawstring.index.consistent.rings import Ring
 from drawstring.index.protocol import KEY, PARTITION, ROUTE, Index
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, LogFile, file_id_of, prefix_of
+from drawstring.model.hashing import is_resizing, nodes_of
 from drawstring.model.instant import Action, Instant
-from drawstring.services.clustering.resizing import is_resizing, nodes_of
 from drawstring.write.facts import WriteFacts
 
 

@@ -1,4 +1,4 @@
-"""What a write does for its table once it is committed.
+"""Compaction and log compaction after a commit, where they are due.
 
 | option | what happens when it is due |
 |---|---|
@@ -7,35 +7,31 @@
 | `hoodie.datasource.compaction.async.enable` | it plans one, and a thread of this process runs it |
 | `hoodie.compact.schedule.inline` | it plans one, and another process runs it |
 | none of these three | it plans one, and runs what is pending: Hudi's batch writes compact by default |
-| `hoodie.clustering.inline` | the write plans a clustering, and runs it |
-| `hoodie.clustering.async.enabled` | it plans one, and a thread of this process runs it |
-| `hoodie.clustering.schedule.inline` | it plans one, and another process runs it |
 """
 
 from __future__ import annotations
 
 from drawstring.services.background import run_in_background
-from drawstring.services.committed import Committed, write_stands
 from drawstring.services.compaction.run import log_compact, run_pending, schedule_compaction
 from drawstring.services.compaction.strategies import is_due, is_to_be_planned
-from drawstring.services.inline_clustering import cluster_when_due
 from drawstring.timeline.instants import instant_time
+from drawstring.write.committed import Committed
 
 
-def look_after(written: Committed) -> None:
-    """Do what is due after a write; the write stands whatever becomes of it."""
-    if written.config.is_merge_on_read:
-        with write_stands("the compaction", "run it again"):
-            _compact(written)
-    cluster_when_due(written.state, written.config, written.options)
+def log_compact_when_due(written: Committed) -> None:
+    """Make one log file of many in the slices where that is due, if the write asks for it."""
+    if written.config.is_merge_on_read and written.options.compaction.log_inline:
+        log_compact(written.state, written.options)
 
 
-def _compact(written: Committed) -> None:
+def compact_when_due(written: Committed) -> None:
+    """Plan a compaction that is due, and run what is pending, as the options of the write say.
+
+    Whether one is due is known from the timeline that the write began with: no lock and no listing for that.
+    """
     state, options, timeline = written.state, written.options, written.timeline
     asked = options.compaction
-    if asked.log_inline:
-        log_compact(state, options)
-    if not (asked.inline or asked.background or asked.schedule_inline):
+    if not written.config.is_merge_on_read or not (asked.inline or asked.background or asked.schedule_inline):
         return
     # A write of base files only, one of very many perhaps, need not look through the table for log files.
     if asked.by_default and all(stat.log_version is None for stat in written.stats):

@@ -1,4 +1,4 @@
-"""What follows a write that is committed: it stands, whatever becomes of that."""
+"""What a write committed, and what follows it: the commit stands, whatever becomes of that."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from drawstring.base.errors import DrawstringError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.model.commit import WriteStat
+from drawstring.model.result import CommitResult
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.table_context import TableState
@@ -21,21 +22,25 @@ _log: Final = logging.getLogger("drawstring")
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A write that was just committed.
+    """A write that is over; its table lock is released.
 
     Attributes:
-        state: the table; its lock is free.
+        state: the table.
         config: of the table.
         options: of the write.
-        timeline: with the write on it.
+        result: what the caller of the write gets; without an instant where nothing was committed.
+        timeline: as the write leaves it.
         stats: of its files.
+        merges_files: whether the small files that it wrote may be merged (`append`).
     """
 
     state: TableState
     config: TableConfig
     options: WriteOptions
+    result: CommitResult
     timeline: Timeline
-    stats: Sequence[WriteStat]
+    stats: Sequence[WriteStat] = ()
+    merges_files: bool = False
 
     @property
     def store(self) -> TimelineStore:
@@ -44,10 +49,10 @@ class Committed:
 
 
 @contextmanager
-def write_stands(what: str, then: str) -> Iterator[None]:
-    """Make a warning of what goes wrong in a block of code, and an error of what nobody expected.
+def commit_stands(what: str, then: str) -> Iterator[None]:
+    """Turn whatever goes wrong after a commit into a line in the log.
 
-    Neither is raised: whoever called the write would take it for one that failed, and write once more.
+    Nothing is raised: the caller of the write would take it for one that failed, and write once more.
 
     Args:
         what: the block does, for people.

@@ -34,7 +34,7 @@ def on_disk(path: Path, table_type: str = MOR) -> Table:
 
 
 def did(table: Table, **options: Any) -> list[str]:
-    return [each.duty for each in table.run_services(**options)]
+    return [each.task for each in table.run_services(**options)]
 
 
 def test_what_is_planned_is_run_and_what_is_due_is_planned() -> None:
@@ -97,7 +97,7 @@ def test_a_service_that_fails_is_told_and_the_others_are_done() -> None:
     table.schedule_compaction()
     log = next(log.status.path for each in table.file_slices() for log in each.logs)
     table.state.storage.put(log, b"#HUDI# and nothing more")
-    done = {each.duty: each for each in table.run_services(**{"hoodie.clean.commits.retained": 1})}
+    done = {each.task: each for each in table.run_services(**{"hoodie.clean.commits.retained": 1})}
     assert isinstance(done["compaction"].error, CorruptTableError)
     assert isinstance(done["clean"].result, CleanResult)
     assert len(table.timeline.pending_of(Action.COMPACTION)) == 1

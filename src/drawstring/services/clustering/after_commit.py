@@ -1,36 +1,38 @@
-"""Clustering after a write, when it is due."""
+"""Clustering after a commit, where it is due.
+
+| option | what happens when it is due |
+|---|---|
+| `hoodie.clustering.inline` | the write plans a clustering, and runs it |
+| `hoodie.clustering.async.enabled` | it plans one, and a thread of this process runs it |
+| `hoodie.clustering.schedule.inline` | it plans one, and another process runs it |
+"""
 
 from __future__ import annotations
 
-from drawstring.config.options.write_options import WriteOptions
-from drawstring.config.table.config import TableConfig
 from drawstring.model.commit import WriteOperation
 from drawstring.model.instant import Action
 from drawstring.services.background import run_in_background
 from drawstring.services.clustering.run import cluster_at_once, run_pending, schedule_clustering
-from drawstring.services.committed import write_stands
 from drawstring.timeline.change_detection import read_settled
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.table_context import TableState
+from drawstring.write.committed import Committed
 
 
-def cluster_when_due(state: TableState, config: TableConfig, options: WriteOptions) -> None:
-    """Cluster a table, or plan it, if its writes ask for that; the write stands whatever becomes of it."""
+def cluster_when_due(written: Committed) -> None:
+    """Cluster the table of a commit, or plan it, if the options of the write ask for that."""
+    state, options = written.state, written.options
     asked = options.clustering
     if not (asked.inline or asked.background or asked.schedule_inline):
         return
-    with write_stands("the clustering", "run it again"):
-        store = TimelineStore(state.storage, config, state.clock)
-        in_thread = asked.background and not asked.inline
-        if commits_since_clustering(store) < (
-            asked.background_commits if in_thread else asked.inline_commits
-        ):
-            return
-        if asked.inline:
-            cluster_at_once(state, options)
-        elif schedule_clustering(state, options) is not None and in_thread:
-            run_in_background(state, options, run_pending)
+    in_thread = asked.background and not asked.inline
+    due_after = asked.background_commits if in_thread else asked.inline_commits
+    if commits_since_clustering(written.store) < due_after:
+        return
+    if asked.inline:
+        cluster_at_once(state, options)
+    elif schedule_clustering(state, options) is not None and in_thread:
+        run_in_background(state, options, run_pending)
 
 
 def commits_since_clustering(store: TimelineStore) -> int:
