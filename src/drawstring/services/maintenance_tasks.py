@@ -16,17 +16,24 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.model.instant import Action
 from drawstring.model.result import ArchiveResult, CleanResult, CommitResult
-from drawstring.services.archiving.after_commit import archive_when_due
 from drawstring.services.archiving.run import archive
-from drawstring.services.cleaning.after_commit import clean_when_due
-from drawstring.services.cleaning.run import clean
+from drawstring.services.cleaning.run import clean, clean_after_commit
 from drawstring.services.clustering import run as clustering
-from drawstring.services.clustering.after_commit import cluster_when_due, commits_since_clustering
-from drawstring.services.clustering.append_merge import merge_when_due
+from drawstring.services.clustering.after_commit import cluster_after_commit, commits_since_clustering
+from drawstring.services.clustering.append_merge import merge_small_files
 from drawstring.services.compaction import run as compaction
-from drawstring.services.compaction.after_commit import compact_when_due, log_compact_when_due
+from drawstring.services.compaction.after_commit import compact_after_commit
 from drawstring.services.partition_ttl import expire_partitions
 from drawstring.services.progress import Progress
+from drawstring.services.triggers import (
+    archive_is_due,
+    clean_is_due,
+    clustering_is_due,
+    compaction_is_due,
+    expiry_is_due,
+    log_compaction_is_due,
+    merge_of_small_files_is_due,
+)
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableState
@@ -74,7 +81,8 @@ class MaintenanceTask:
 
     Attributes:
         name: of the service, for people.
-        after_commit: does what is due after a commit.
+        is_due: tells whether a commit gives rise to it (`services.triggers`).
+        after_commit: does what is due then.
         retry: what becomes of it, or what people can do, where that fails.
         run: does what is due, and runs what is planned; returns what it did. None for a task that only
             commits give rise to.
@@ -82,7 +90,8 @@ class MaintenanceTask:
     """
 
     name: str
-    after_commit: Callable[[Committed], None]
+    is_due: Callable[[Committed], bool]
+    after_commit: Callable[[Committed], object]
     retry: str
     run: Callable[[Maintained], Result | None] | None = None
     deletes: bool = False
@@ -102,7 +111,8 @@ def after_commit(written: Committed) -> CommitResult:
     if written.result.instant:
         for task in TASKS:
             with commit_stands(task.name, task.retry):
-                task.after_commit(written)
+                if task.is_due(written):
+                    task.after_commit(written)
     return written.result
 
 
@@ -190,22 +200,35 @@ def _expire(table: Maintained) -> Result | None:
 
 
 def _expire_after_commit(written: Committed) -> None:
-    dropped = expire_partitions(written.state, written.options) if written.options.ttl.inline else None
+    dropped = expire_partitions(written.state, written.options)
     if dropped is not None:
-        clean_when_due(dropped)
-        archive_when_due(dropped)
+        for task in TASKS:
+            if task.deletes and task.is_due(dropped):
+                task.after_commit(dropped)
+
+
+def _archive_after_commit(written: Committed) -> None:
+    archive(written.state, written.options)
+
+
+def _compact_logs_after_commit(written: Committed) -> None:
+    compaction.log_compact(written.state, written.options)
 
 
 _LATER: Final = "the next one tries again"
 _AGAIN: Final = "run it again"
 
-TASKS: Final = (
-    MaintenanceTask("clean", clean_when_due, _LATER, _clean, deletes=True),
-    MaintenanceTask("archive", archive_when_due, _LATER, _archive, deletes=True),
-    MaintenanceTask("log compaction", log_compact_when_due, _AGAIN, _compact_logs),
-    MaintenanceTask("compaction", compact_when_due, _AGAIN, _compact),
-    MaintenanceTask("clustering", cluster_when_due, _AGAIN, _cluster),
-    MaintenanceTask("merge of small files", merge_when_due, "a later append does it"),
-    MaintenanceTask("expiry", _expire_after_commit, _LATER, _expire),
+TASKS: Final[tuple[MaintenanceTask, ...]] = (
+    MaintenanceTask("clean", clean_is_due, clean_after_commit, _LATER, _clean, deletes=True),
+    MaintenanceTask("archive", archive_is_due, _archive_after_commit, _LATER, _archive, deletes=True),
+    MaintenanceTask(
+        "log compaction", log_compaction_is_due, _compact_logs_after_commit, _AGAIN, _compact_logs
+    ),
+    MaintenanceTask("compaction", compaction_is_due, compact_after_commit, _AGAIN, _compact),
+    MaintenanceTask("clustering", clustering_is_due, cluster_after_commit, _AGAIN, _cluster),
+    MaintenanceTask(
+        "merge of small files", merge_of_small_files_is_due, merge_small_files, "a later append does it"
+    ),
+    MaintenanceTask("expiry", expiry_is_due, _expire_after_commit, _LATER, _expire),
 )
 """In the order in which they follow a commit, as in Hudi: cleaning and archiving come first."""

@@ -52,6 +52,7 @@ from drawstring.txn.rollback.dead_writes import rollback_expired
 from drawstring.txn.rollback.temporary_files import own_folders, sweep_leftovers
 from drawstring.txn.table_context import TableState
 from drawstring.txn.transaction import Session, cleared, exclusive
+from drawstring.write.committed import Committed
 
 _HOUR_MS: Final = 3_600_000
 _FILES_A_TASK: Final = 512
@@ -77,6 +78,13 @@ def clean(state: TableState, options: WriteOptions) -> CleanResult | None:
     with exclusive(state, options.lock_wait_ms) as found:
         session, timeline = cleared(found, options.failed_writes)
         return clean_table(session, options, timeline)
+
+
+def clean_after_commit(written: Committed) -> None:
+    """Clean the table of a commit if enough was written since the last clean; see `clean`."""
+    with exclusive(written.state, written.options.lock_wait_ms) as found:
+        session, timeline = cleared(found, written.options.failed_writes)
+        clean_table(session, written.options, timeline, only_if_due=True)
 
 
 def plan_clean(state: TableState, options: WriteOptions) -> CleanPlan | None:

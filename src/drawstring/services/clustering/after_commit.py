@@ -1,4 +1,4 @@
-"""Clustering after a commit, where it is due.
+"""Clustering after a commit.
 
 | option | what happens when it is due |
 |---|---|
@@ -19,12 +19,10 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.write.committed import Committed
 
 
-def cluster_when_due(written: Committed) -> None:
-    """Cluster the table of a commit, or plan it, if the options of the write ask for that."""
+def cluster_after_commit(written: Committed) -> None:
+    """Cluster the table of a commit, or plan that, once enough commits follow the last clustering."""
     state, options = written.state, written.options
     asked = options.clustering
-    if not (asked.inline or asked.background or asked.schedule_inline):
-        return
     in_thread = asked.background and not asked.inline
     due_after = asked.background_commits if in_thread else asked.inline_commits
     if commits_since_clustering(written.store) < due_after:

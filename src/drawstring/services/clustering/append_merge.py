@@ -44,13 +44,9 @@ _LOOKS: Final = 3
 _log: Final = logging.getLogger("drawstring")
 
 
-def merge_when_due(appended: Committed) -> None:
-    """Merge small files after an append, when that is due."""
+def merge_small_files(appended: Committed) -> None:
+    """Merge the small files of the partitions that an append wrote to, where that is worth it."""
     options, clustering = appended.options, appended.options.clustering
-    if not (appended.merges_files and options.appending.merges_appended) or (
-        clustering.inline or clustering.background or clustering.schedule_inline
-    ):
-        return
     _run_left(appended)
     chosen = _chosen(appended, partitions_to_look_at(appended.stats, options))
     if not chosen:

@@ -1,8 +1,7 @@
-"""Compaction and log compaction after a commit, where they are due.
+"""Compaction after a commit.
 
 | option | what happens when it is due |
 |---|---|
-| `hoodie.log.compaction.inline` | the write makes one log file of many where there are |
 | `hoodie.compact.inline` | the write plans a compaction, and runs it; what is pending it runs in any case |
 | `hoodie.datasource.compaction.async.enable` | it plans one, and a thread of this process runs it |
 | `hoodie.compact.schedule.inline` | it plans one, and another process runs it |
@@ -12,30 +11,19 @@
 from __future__ import annotations
 
 from drawstring.services.background import run_in_background
-from drawstring.services.compaction.run import log_compact, run_pending, schedule_compaction
+from drawstring.services.compaction.run import run_pending, schedule_compaction
 from drawstring.services.compaction.strategies import is_due, is_to_be_planned
 from drawstring.timeline.instants import instant_time
 from drawstring.write.committed import Committed
 
 
-def log_compact_when_due(written: Committed) -> None:
-    """Make one log file of many in the slices where that is due, if the write asks for it."""
-    if written.config.is_merge_on_read and written.options.compaction.log_inline:
-        log_compact(written.state, written.options)
-
-
-def compact_when_due(written: Committed) -> None:
+def compact_after_commit(written: Committed) -> None:
     """Plan a compaction that is due, and run what is pending, as the options of the write say.
 
-    Whether one is due is known from the timeline that the write began with: no lock and no listing for that.
+    Whether one is due is known from the timeline in hand: no lock and no listing for that.
     """
     state, options, timeline = written.state, written.options, written.timeline
     asked = options.compaction
-    if not written.config.is_merge_on_read or not (asked.inline or asked.background or asked.schedule_inline):
-        return
-    # A write of base files only, one of very many perhaps, need not look through the table for log files.
-    if asked.by_default and all(stat.log_version is None for stat in written.stats):
-        return
     now = instant_time(state.clock.now_ms(), written.config.timezone)
     planned = is_to_be_planned(timeline, asked, now)
     scheduled = schedule_compaction(state, options, when_due=True) if planned else None
