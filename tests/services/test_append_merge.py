@@ -234,7 +234,7 @@ def test_an_update_beside_a_running_merge_goes_through_and_the_merge_makes_way(
         patch.setattr(append_merge, "run_clustering", beside)
         append(table, range(3), **{FILES: 3})
     assert held(table) == [("oslo0", "oslo", 0, 1.0), ("oslo1", "oslo", 9, 9.0), ("oslo2", "oslo", 2, 1.0)]
-    assert "merging small files after it failed" in caplog.text
+    assert "the merge of small files after it failed" in caplog.text
     assert (merges(table), table.timeline.pending(), orphans(table), leftovers(table)) == (0, (), [], [])
 
 
@@ -255,7 +255,7 @@ def test_a_merge_of_a_damaged_file_is_withdrawn(caplog: pytest.LogCaptureFixture
     (path, *_) = [each.path for each in storage.list_tree("oslo") if each.name.endswith(".parquet")]
     storage.put(path, b"PAR1 is damaged PAR1")
     append(table, range(2, 3), **{FILES: 3})
-    assert "merging small files after it failed" in caplog.text
+    assert "the merge of small files after it failed" in caplog.text
     assert (groups(table), table.timeline.pending()) == (3, ())
 
 
@@ -282,7 +282,7 @@ def test_an_append_stands_when_merging_fails(
     with caplog.at_level(logging.WARNING, "drawstring"):
         append(table, range(3), **{FILES: 3})
     assert len(held(table)) == 3
-    assert "the write is committed, merging small files after it failed" in caplog.text
+    assert "The write is committed; the merge of small files after it failed" in caplog.text
     assert str(error) in caplog.text
 
 

@@ -18,16 +18,16 @@ from tests.write.test_operations import MOR, SCHEMA, create, held
 ENDS_AT_ONCE = """
 import sys, time
 import drawstring
-from drawstring.services import after_commit as after_write
+from drawstring.services.compaction import after_commit
 from tests.write.test_operations import rides
 
 table = drawstring.open(sys.argv[1])
 asked = {"hoodie.datasource.compaction.async.enable": "true", "hoodie.compact.inline.max.delta.commits": "1"}
-run = after_write.run_pending
+run = after_commit.run_pending
 def slowly(state, options):
     time.sleep(60)
     return run(state, options)
-after_write.run_pending = slowly
+after_commit.run_pending = slowly
 table.upsert(rides(("a", "rome", 1, 1.0)), **asked)
 table.upsert(rides(("a", "rome", 2, 2.0)), **asked)
 """

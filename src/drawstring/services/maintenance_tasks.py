@@ -215,8 +215,8 @@ def _compact_logs_after_commit(written: Committed) -> None:
     compaction.log_compact(written.state, written.options)
 
 
-_LATER: Final = "the next one tries again"
-_AGAIN: Final = "run it again"
+_LATER: Final = "The next write tries again."
+_AGAIN: Final = "Run it again."
 
 TASKS: Final[tuple[MaintenanceTask, ...]] = (
     MaintenanceTask("clean", clean_is_due, clean_after_commit, _LATER, _clean, deletes=True),
@@ -227,7 +227,7 @@ TASKS: Final[tuple[MaintenanceTask, ...]] = (
     MaintenanceTask("compaction", compaction_is_due, compact_after_commit, _AGAIN, _compact),
     MaintenanceTask("clustering", clustering_is_due, cluster_after_commit, _AGAIN, _cluster),
     MaintenanceTask(
-        "merge of small files", merge_of_small_files_is_due, merge_small_files, "a later append does it"
+        "merge of small files", merge_of_small_files_is_due, merge_small_files, "A later append tries again."
     ),
     MaintenanceTask("expiry", expiry_is_due, _expire_after_commit, _LATER, _expire),
 )

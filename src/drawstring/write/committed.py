@@ -55,12 +55,12 @@ def commit_stands(what: str, then: str) -> Iterator[None]:
     Nothing is raised: the caller of the write would take it for one that failed, and write once more.
 
     Args:
-        what: the block does, for people.
-        then: what becomes of it now, or what they can do.
+        what: name of the table service that the block runs.
+        then: a sentence: when it runs again, or what to do.
     """
     try:
         yield
     except (DrawstringError, OSError) as error:
-        _log.warning("the write is committed, %s after it failed; %s: %s", what, then, error)
+        _log.warning("The write is committed; the %s after it failed: %s %s", what, error, then)
     except Exception:  # an engine's, a merger's: whatever it was, the write is committed
-        _log.exception("the write is committed, %s after it failed in a way nobody expected; %s", what, then)
+        _log.exception("The write is committed; the %s after it failed unexpectedly. %s", what, then)
