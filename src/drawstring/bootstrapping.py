@@ -19,7 +19,7 @@ from drawstring.model.result import CommitResult
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from drawstring.write.bootstrap.run import bootstrap as fill
 from drawstring.write.bootstrap.source import Source, look_at_source
 
@@ -118,7 +118,7 @@ def bootstrapped(
         properties = _properties(name or root.rpartition("/")[2], shape, source, options)
         is_new = _make(storage, properties)
         try:
-            return fill(TableState(storage, place.engine), source, asked)
+            return fill(TableContext(storage, place.engine), source, asked)
         except BaseException:
             if is_new:
                 storage.delete_tree("")

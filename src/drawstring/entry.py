@@ -34,7 +34,7 @@ from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.properties_store import PROPERTIES_PATH, create_table
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def open(
     """
     storage = open_storage(uri, storage_options)
     try:
-        return Table(TableState(storage, engine or LocalEngine()))
+        return Table(TableContext(storage, engine or LocalEngine()))
     except DrawstringError as error:
         raise error.at(table=os.fspath(uri)) from error.__cause__
 
@@ -124,7 +124,7 @@ def create(
             table_scope(properties or {}, strict=True),
         )
         make_table(storage, stored)
-        return Table(TableState(storage, engine or LocalEngine()))
+        return Table(TableContext(storage, engine or LocalEngine()))
     except DrawstringError as error:
         raise error.at(table=root) from error.__cause__
     except FileNotFoundError as error:

@@ -29,16 +29,16 @@ from drawstring.services.compaction.run import (
 from drawstring.services.maintenance_tasks import after_commit
 from drawstring.services.progress import Progress
 from drawstring.table_services import TableServices
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from drawstring.write.delete_partition import DELETE_PARTITION, delete_partitions
 from drawstring.write.merge.builder import MergeBuilder
 from drawstring.write.merge.clauses import AskedClause
-from drawstring.write.merge.matched_rows import Found
-from drawstring.write.merge.merge_rows import Merging
+from drawstring.write.merge.matched_rows import MatchedRows
+from drawstring.write.merge.merge_rows import MergeRows
 from drawstring.write.run import write, write_feed
 from drawstring.write.source import batches_of
 from drawstring.write.verbs import MERGE, UPDATE, VERBS, Verb
-from drawstring.write.write_source import Feed
+from drawstring.write.write_source import WriteSource
 
 
 class Table(TableServices):
@@ -101,7 +101,7 @@ class Table(TableServices):
             raise InvalidError("delete needs rows or a condition (where=), and not both", table=self.uri)
         if where is None:
             return self._write("delete", data, options)
-        return self._change(Found(where), VERBS["delete"], options)
+        return self._change(MatchedRows(where), VERBS["delete"], options)
 
     def update(
         self, where: str | pc.Expression | None, set: Mapping[str, Any], **options: Any
@@ -128,7 +128,7 @@ class Table(TableServices):
                 ' a dictionary such as {"fare": "fare * 2"}',
                 table=self.uri,
             )
-        return self._change(Found(where, dict(set)), UPDATE, options)
+        return self._change(MatchedRows(where, dict(set)), UPDATE, options)
 
     def bulk_insert(self, data: Any, **options: Any) -> CommitResult:
         """Add many rows as they come, for a first load; see `insert` for arguments."""
@@ -185,7 +185,7 @@ class Table(TableServices):
             table, rows = self._taken_in(source)
 
         def run(clauses: tuple[AskedClause, ...]) -> CommitResult:
-            merging = Merging(rows, on, (source_alias, target_alias), clauses)
+            merging = MergeRows(rows, on, (source_alias, target_alias), clauses)
             return table._change(merging, MERGE, options)
 
         return MergeBuilder(run)
@@ -358,7 +358,7 @@ class Table(TableServices):
         with self._about():
             return schedule_clustering(self._state, self._told(options))
 
-    def _change(self, feed: Feed, verb: Verb, options: Mapping[str, Any]) -> CommitResult:
+    def _change(self, feed: WriteSource, verb: Verb, options: Mapping[str, Any]) -> CommitResult:
         with self._about():
             operation = verb.operation.lower()
             check_call(options, operation)
@@ -376,5 +376,5 @@ class Table(TableServices):
         schema, batches = batches_of(data)
         engine = self._state.engine
         local = engine if isinstance(engine, LocalEngine) else LocalEngine()
-        table = self if local is engine else Table(TableState(self._state.storage, local))
+        table = self if local is engine else Table(TableContext(self._state.storage, local))
         return table, local.rows(schema, batches)

@@ -14,7 +14,7 @@ import drawstring
 from drawstring.cli import app
 from drawstring.cli.bar import Began
 from drawstring.cli.commands import versions
-from drawstring.txn.transaction import exclusive
+from drawstring.txn.transaction import lock_table
 from tests.write.test_operations import SCHEMA, held, rides
 
 MANUAL = {"hoodie.clean.automatic": "false"}
@@ -165,7 +165,7 @@ def test_commands_that_take_the_table_wait_for_it_as_long_as_they_are_told(
         "repair": ["repair", table.uri, "--apply"],
         "rollback": ["rollback", table.uri],
     }[command]
-    with exclusive(table.state, 0):
+    with lock_table(table.state, 0):
         at_once = ("--hoodie", "hoodie.write.lock.wait_time_ms=0")
         assert app.run([*words, *at_once]) == 2
     assert "another writer holds" in capsys.readouterr().err.lower()

@@ -112,11 +112,11 @@ def test_a_stream_without_rows_gives_no_rows(started: Started) -> None:
 def test_rows_are_counted_by_the_values_of_columns(started: Started) -> None:
     _, make = started
     rows = make(RIDES).map_batches(add_parity, WITH_PARITY).persist()
-    tally = rows.tally(["city", "parity"])
+    tally = rows.count_by(["city", "parity"])
     assert sum(tally.rows.values()) == 1000
     assert tally.rows["amsterdam", "even"] == tally.rows["amsterdam", None] == 167
     assert tally.size_bytes > 20_000
-    assert rows.tally(["city"]).rows == {("amsterdam",): 334, ("berlin",): 333, ("chennai",): 333}
+    assert rows.count_by(["city"]).rows == {("amsterdam",): 334, ("berlin",): 333, ("chennai",): 333}
     rows.release()
 
 
@@ -213,7 +213,7 @@ def test_keys_are_gathered_by_what_goes_with_them(started: Started) -> None:
     sets = kept.keys(("key", "city"))
     assert sorted(sets) == [("amsterdam",), ("berlin",), ("chennai",)]
     assert sorted(sets["berlin",].keys.to_pylist()) == sorted(f"k{n}" for n in range(1, 1000, 3))
-    assert kept.tally(["city"]).rows == {("amsterdam",): 334, ("berlin",): 333, ("chennai",): 333}
+    assert kept.count_by(["city"]).rows == {("amsterdam",): 334, ("berlin",): 333, ("chennai",): 333}
     kept.release()
 
 

@@ -99,7 +99,7 @@ def test_rows_that_are_read_for_the_last_time_go_as_they_are_read() -> None:
             yield batch.num_rows
 
     same = kept.map_batches(lambda each: each, SCHEMA)
-    assert sum(same.last().run(count)) == 20
+    assert sum(same.consume().run(count)) == 20
     assert seen[-1] < 10
     kept.release()
 

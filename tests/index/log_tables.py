@@ -28,7 +28,7 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from tests.histories import UNCOMPACTED
 
 SCHEMA: Final = pa.schema(
@@ -81,7 +81,7 @@ class LogTable:
         self.clock = SteppingClock(1_900_000_000_000)
 
     def open(self, storage: Storage | None = None) -> Table:
-        return Table(TableState(storage or self.storage, clock=self.clock))
+        return Table(TableContext(storage or self.storage, clock=self.clock))
 
     def write(self, verb: str, keys: Iterable[str], ts: int = 1, city: str = "rome", **options: str) -> None:
         rows = [{"id": key, "city": city, "ts": ts} for key in keys]

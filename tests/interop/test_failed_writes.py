@@ -14,7 +14,7 @@ from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from drawstring.txn.rollback.lost_commits import LOST_FOLDER
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from tests.histories import UNTENDED, Case, History, create, row, table_of
 from tests.interop.client import Referee
 from tests.interop.turns import assert_both_read, hudi_options, hudi_writes
@@ -54,7 +54,7 @@ def test_hudi_cleans_up_after_a_dead_writer_of_drawstring(
 ) -> None:
     history = create(str(tmp_path / "rides"), case)
     upsert(history, 1)
-    dying = Table(TableState(DiesAtTheEnd(history.path)))
+    dying = Table(TableContext(DiesAtTheEnd(history.path)))
     with pytest.raises(InjectedFault):
         dying.upsert(table_of([row(key, 900) for key in range(20)]), **case.write_options, **LAZY)
     (dead,) = history.table.timeline.pending_writes()

@@ -20,7 +20,7 @@ from drawstring.services.clustering import append_merge
 from drawstring.services.clustering.append_merge import partitions_to_look_at
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from tests.histories import UNTENDED
 from tests.write.test_faults import leftovers, orphans
 from tests.write.test_operations import COW, MOR, create, held, rides
@@ -224,7 +224,7 @@ def test_an_update_beside_a_running_merge_goes_through_and_the_merge_makes_way(
 ) -> None:
     table, run = create(table_type=table_type), append_merge.run_clustering
 
-    def beside(state: TableState, requested: str, options: WriteOptions) -> None:
+    def beside(state: TableContext, requested: str, options: WriteOptions) -> None:
         run(state, requested, options, lambda *_: update())
 
     def update() -> None:

@@ -27,7 +27,7 @@ from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.archive.writer import archive_instants
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from tests.histories import UNCOMPACTED, UNTENDED
 from tests.timeline.support import golden
 from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened
@@ -201,7 +201,7 @@ class Counting(FaultyStorage):
 def test_a_table_with_10000_instants_reads_no_more_than_one_with_40() -> None:
     def counted(storage: Storage) -> tuple[int, int]:
         counting = Counting(storage)
-        table = Table(TableState(counting))
+        table = Table(TableContext(counting))
         assert held(table) == [("a", "rome", 39, 39.0)]
         scanned = counting.reads
         upserted(table, [39])

@@ -12,7 +12,7 @@ import pytest
 import drawstring
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.services.background import run_in_background
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from tests.write.test_operations import MOR, SCHEMA, create, held
 
 ENDS_AT_ONCE = """
@@ -38,7 +38,7 @@ def test_a_thread_survives_an_error_that_nobody_expected(caplog: pytest.LogCaptu
     runs: list[str] = []
     first_begun, go_on = threading.Event(), threading.Event()
 
-    def fails_once(state: TableState, options: WriteOptions) -> None:
+    def fails_once(state: TableContext, options: WriteOptions) -> None:
         runs.append(threading.current_thread().name)
         if len(runs) == 1:
             first_begun.set()

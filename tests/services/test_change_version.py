@@ -27,7 +27,7 @@ from drawstring.timeline.instants import instant_time
 from drawstring.timeline.layout import parse_instant
 from drawstring.timeline.properties_store import save_properties
 from drawstring.txn.locks.table_lock import table_lock
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from tests.histories import UNTENDED
 from tests.write.test_faults import HOUR_MS, START_MS, opened
 from tests.write.test_operations import AVRO_LOGS, BUCKETS, COW, MOR, SCHEMA, create, held, rides
@@ -295,7 +295,7 @@ def test_pending_compactions_are_run_and_dead_writes_taken_back_first() -> None:
     storage = table.state.storage
     with suppress(drawstring.UnavailableError):
         opened(FaultyStorage(storage, 6), START_MS + HOUR_MS).upsert(rides(("x", "rome", 3, 3.0)), **UNTENDED)
-    late = Table(TableState(storage, clock=SteppingClock(START_MS + 2 * HOUR_MS)))
+    late = Table(TableContext(storage, clock=SteppingClock(START_MS + 2 * HOUR_MS)))
     assert late.timeline.pending()
     late.upgrade(9)
     assert not late.timeline.pending()

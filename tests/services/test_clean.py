@@ -16,7 +16,7 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from tests.histories import UNCOMPACTED
 from tests.timeline.support import golden
 from tests.write.test_faults import HOUR_MS, START_MS, Prepared, data_files, leftovers, opened
@@ -98,7 +98,7 @@ def test_a_table_that_is_appended_to_is_not_listed_again_and_again(version: int)
     table = create(version=version)
     looked: list[str] = []
     storage = Watched(table.state.storage, looked)
-    watched = Table(TableState(storage, clock=table.state.clock))
+    watched = Table(TableContext(storage, clock=table.state.clock))
     for number in range(30):
         rows = rides((str(number), f"city{number}", number, 1.0))
         watched.bulk_insert(rows)
@@ -231,7 +231,7 @@ def test_a_clean_that_fails_after_a_write_is_no_failure_of_the_write(caplog: Any
     table = create()
     written(table, 3, **NEVER)
     storage = RefusesToDelete(table.state.storage)
-    refusing = Table(TableState(storage, clock=table.state.clock))
+    refusing = Table(TableContext(storage, clock=table.state.clock))
     refusing.upsert(rides(("b", "rome", 9, 9.0)), **{"hoodie.clean.commits.retained": "1"})
     assert "the clean after it failed" in caplog.text
     assert len(table.timeline.pending_of(Action.CLEAN)) == 1

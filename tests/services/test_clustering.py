@@ -15,7 +15,7 @@ from drawstring.model.clustering import ClusteringPlan
 from drawstring.model.instant import Action, State, time_of
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.transaction import exclusive
+from drawstring.txn.transaction import lock_table
 from tests.write.test_faults import leftovers, orphans
 from tests.write.test_operations import APART, BUCKETS, COW, MOR, create, held, rides
 
@@ -360,5 +360,5 @@ def test_the_plan_of_another_engines_own_strategy_is_left_to_it() -> None:
     storage.put(path, storage.read(path).replace(name, other))
     with pytest.raises(UnsupportedError, match="which this release does not have"):
         table.cluster()
-    with exclusive(table.state, 0) as session:
+    with lock_table(table.state, 0) as session:
         assert session.store.load().pending_of(Action.CLUSTERING) == (pending,)

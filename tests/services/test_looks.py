@@ -9,7 +9,7 @@ import pytest
 
 from drawstring.model.instant import Action
 from drawstring.table import Table
-from drawstring.txn.transaction import cleared, exclusive
+from drawstring.txn.transaction import lock_table, recover_and_load
 from tests.write.test_listings import listed
 from tests.write.test_operations import APART, MOR, create, rides
 
@@ -47,9 +47,9 @@ def test_a_service_lists_the_timeline_once_each_time_that_it_takes_the_lock(
 def test_what_the_lock_finds_dead_is_on_no_timeline_that_a_service_goes_by(action: Action) -> None:
     table = create(table_type=MOR)
     table.insert(rides(("a", "oslo", 1, 1.0)))
-    with exclusive(table.state, 1_000) as found:
+    with lock_table(table.state, 1_000) as found:
         found.store.request(action, found.store.new_time(found.store.load()))
-    with exclusive(table.state, 1_000) as found:
-        session, timeline = cleared(found)
+    with lock_table(table.state, 1_000) as found:
+        session, timeline = recover_and_load(found)
         assert not timeline.pending()
         assert timeline == session.store.load()

@@ -17,7 +17,7 @@ from drawstring.model.instant import Action
 from drawstring.model.result import CleanResult
 from drawstring.services import maintenance_tasks as duties
 from drawstring.table import Table
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from tests.services.test_compaction import FIRST, MERGED, NEWER, logs
 from tests.write.test_operations import COW, MOR, create, held, rides
 
@@ -160,7 +160,7 @@ def test_an_error_that_nobody_expected_holds_up_neither_services_nor_tables(
     one, other = on_disk(tmp_path / "one"), on_disk(tmp_path / "other")
     schedule = duties.compaction.schedule_compaction
 
-    def fails(state: TableState, *how: Any, **named: Any) -> str | None:
+    def fails(state: TableContext, *how: Any, **named: Any) -> str | None:
         if state.storage.spec.uri == one.uri:
             raise pa.ArrowInvalid("a page of nonsense")
         return schedule(state, *how, **named)

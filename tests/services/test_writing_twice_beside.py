@@ -15,7 +15,7 @@ from drawstring.model.instant import Action
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from drawstring.write import run
 from tests.histories import UNTENDED
 from tests.services.other_runner import runner
@@ -58,7 +58,7 @@ def first_copy(folder: Path, resizing: str) -> int:
         storage = Recording(open_storage(str(copied)), steps)
         with suppress(DrawstringError):
             rows = rides(*(("k001", city, 900, 900.0) for city in ("oslo", "rome")))
-            Table(TableState(storage, LocalEngine(1))).upsert(rows)
+            Table(TableContext(storage, LocalEngine(1))).upsert(rows)
         if storage.path.startswith("rome/") and f"_{resizing}.log" in storage.path:
             return steps
     raise AssertionError("nothing was written twice")

@@ -14,7 +14,7 @@ from drawstring.model.instant import Action
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from tests.sim.stores import new_place, new_storage
 
 Rows = dict[tuple[str, str], int]
@@ -126,7 +126,7 @@ class World:
     def table(self, storage: Storage | None = None) -> Table:
         """Open the table, by way of another storage if one is given."""
         clock = self.clock or SteppingClock(self.now_ms)
-        return Table(TableState(storage or self.storage, LocalEngine(threads=1), clock))
+        return Table(TableContext(storage or self.storage, LocalEngine(threads=1), clock))
 
     def settle(self) -> None:
         """Look at what a dead step left: the rows, and whether there is a savepoint."""

@@ -19,7 +19,7 @@ from drawstring.engine.local import LocalEngine
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from tests.write.test_operations import rides
 
 ROOT = Path(__file__).parents[2]
@@ -83,7 +83,7 @@ def work(path: str, step: str, what: Callable[[Table], str]) -> None:
     """Do something to a table, stand still at a step, and print what came of it or the error."""
     storage = StandsStill(open_storage(path), int(step), failures=1)
     # One thread, so that the steps come in the same order every time.
-    table = Table(TableState(storage, LocalEngine(1)))
+    table = Table(TableContext(storage, LocalEngine(1)))
     try:
         print(what(table), flush=True)
     except DrawstringError as error:

@@ -19,7 +19,7 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.locks import lease_lock
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from tests.write.test_operations import rides
 
 LEASE_MS = 1_500
@@ -48,7 +48,7 @@ class WaitsBefore(FaultyStorage):
 def main(uri: str, options: str, verb: str, place: str) -> None:
     lease_lock.LEASE_MS, lease_lock.RENEW_SECONDS = LEASE_MS, 0.3
     storage = WaitsBefore(open_storage(uri, json.loads(options)), place)
-    table = Table(TableState(storage, LocalEngine(1)))
+    table = Table(TableContext(storage, LocalEngine(1)))
     try:
         if verb == "upsert":
             table.upsert(rides(("z", "rome", 1, 1.0), ("a", "rome", 2, 2.0)), **KEEP_FEW)

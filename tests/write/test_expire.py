@@ -11,7 +11,7 @@ from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedE
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from tests.histories import UNTENDED
 from tests.write.test_operations import COW, MOR, create, held, rides
 
@@ -27,7 +27,7 @@ tables = pytest.mark.parametrize(("table_type", "version"), [(COW, 6), (COW, 9),
 def on_day(storage: Storage, day: int) -> Table:
     """Open a table on a day; its files get that day's time."""
     clock = SteppingClock(FIRST_DAY_MS + day * DAY_MS)
-    return Table(TableState(MemoryStorage(storage.spec.uri, clock), clock=clock))
+    return Table(TableContext(MemoryStorage(storage.spec.uri, clock), clock=clock))
 
 
 def lived_in(table_type: str, version: int, **options: Any) -> Storage:

@@ -23,7 +23,7 @@ from drawstring.timeline.claims import CLAIM_FOLDER, Claim, ClaimState
 from drawstring.timeline.layout import parse_instant
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.locks.lease_lock import LEASE_PATH, Lease
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from tests.write.test_operations import COW, MOR, create, held, rides
 
 Rows = list[tuple[Any, ...]]
@@ -100,7 +100,7 @@ def prepared(table_type: str, version: int, operation: str) -> Prepared:
 
 
 def opened(storage: Storage, start_ms: int) -> Table:
-    return Table(TableState(storage, clock=SteppingClock(start_ms)))
+    return Table(TableContext(storage, clock=SteppingClock(start_ms)))
 
 
 def committed_files(table: Table) -> set[str]:

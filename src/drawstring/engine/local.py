@@ -115,7 +115,7 @@ class LocalRows:
         rows._kept = kept
         return rows
 
-    def last(self) -> LocalRows:
+    def consume(self) -> LocalRows:
         """Return the rows for their last reading: what is kept of them in memory goes as it is read."""
         if self._below is not None:
             self._below.drain()
@@ -123,9 +123,9 @@ class LocalRows:
 
     def distinct(self, column: str) -> list[str]:
         """Return the distinct values of a text column, sorted."""
-        return sorted(value for (value,) in self.tally((column,)).rows if value is not None)
+        return sorted(value for (value,) in self.count_by((column,)).rows if value is not None)
 
-    def tally(self, by: Sequence[str]) -> Tally:
+    def count_by(self, by: Sequence[str]) -> Tally:
         """Count the rows by the values of text columns."""
         columns = tuple(by)
         if columns not in self._tallies:
@@ -190,7 +190,7 @@ class LocalRows:
         """Bring rows with equal values in `by` together."""
         return LocalGroups(self._engine, self._schema, self._source, by)
 
-    def sort(self, by: Sequence[str], *, everywhere: bool) -> LocalSorted:
+    def sort(self, by: Sequence[str], *, global_sort: bool) -> LocalSorted:
         """Put the rows in order; one process has no reason to sort its parts apart from each other."""
         return LocalSorted(self._engine, self._schema, self._source, by)
 

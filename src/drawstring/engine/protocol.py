@@ -62,7 +62,7 @@ class Rows(Protocol):
         """Keep what was computed, so that two uses see the same rows."""
         ...
 
-    def last(self) -> Rows:
+    def consume(self) -> Rows:
         """Return the rows for their last reading: what was kept of them may go as it is read."""
         ...
 
@@ -70,7 +70,7 @@ class Rows(Protocol):
         """Return the distinct values of a text column; for a few values only."""
         ...
 
-    def tally(self, by: Sequence[str]) -> Tally:
+    def count_by(self, by: Sequence[str]) -> Tally:
         """Count the rows by the values of text columns, once for a handle; for a few values only."""
         ...
 
@@ -106,8 +106,8 @@ class Rows(Protocol):
         """Bring rows with equal values in `by` together: one part has a group whole, contiguous."""
         ...
 
-    def sort(self, by: Sequence[str], *, everywhere: bool) -> Rows:
-        """Put the rows of every part in order, null first; `everywhere`: parts follow each other too."""
+    def sort(self, by: Sequence[str], *, global_sort: bool) -> Rows:
+        """Put the rows of every part in order, null first; `global_sort`: parts follow each other too."""
         ...
 
     def run(self, task: TaskFunction[R]) -> list[R]:

@@ -35,7 +35,7 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.holds import Holds
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 
 
 class TableQueries:
@@ -45,7 +45,7 @@ class TableQueries:
         state: where the table is and who runs its tasks.
     """
 
-    def __init__(self, state: TableState) -> None:
+    def __init__(self, state: TableContext) -> None:
         self._state = state
         load_config(state.storage)
 
@@ -55,7 +55,7 @@ class TableQueries:
         return self._state.storage.spec.uri
 
     @property
-    def state(self) -> TableState:
+    def state(self) -> TableContext:
         """What the table consists of; for engines."""
         return self._state
 

@@ -15,9 +15,9 @@ from typing import Final, TypeAlias
 
 from drawstring.base.errors import DrawstringError
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 
-RunPending: TypeAlias = Callable[[TableState, WriteOptions], object]
+RunPending: TypeAlias = Callable[[TableContext, WriteOptions], object]
 """Runs what is pending of a service."""
 
 _mutex: Final = threading.Lock()
@@ -29,7 +29,7 @@ _CUT_SHORT: Final = (
 )
 
 
-def run_in_background(state: TableState, options: WriteOptions, run_pending: RunPending) -> None:
+def run_in_background(state: TableContext, options: WriteOptions, run_pending: RunPending) -> None:
     """Have what is pending of a service run, and return at once.
 
     Args:
@@ -75,7 +75,7 @@ def _warn_of_runners() -> None:
 class _Runner(threading.Thread):
     """Runs what is pending, until nobody asked for more."""
 
-    def __init__(self, state: TableState, options: WriteOptions, run_pending: RunPending) -> None:
+    def __init__(self, state: TableContext, options: WriteOptions, run_pending: RunPending) -> None:
         super().__init__(name="drawstring-service", daemon=True)
         self._run_pending = run_pending
         self._state = state

@@ -36,7 +36,7 @@ from drawstring.services.triggers import (
 )
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from drawstring.write.committed import Committed, commit_stands
 
 Result: TypeAlias = CommitResult | CleanResult | ArchiveResult
@@ -54,7 +54,7 @@ class Maintained:
         progress: told of every piece of work that is done.
     """
 
-    state: TableState
+    state: TableContext
     config: TableConfig
     options: WriteOptions
     progress: Progress | None
@@ -117,7 +117,7 @@ def after_commit(written: Committed) -> CommitResult:
 
 
 def run_tasks(
-    state: TableState, options: WriteOptions, progress: Callable[[str], Progress] | None = None
+    state: TableContext, options: WriteOptions, progress: Callable[[str], Progress] | None = None
 ) -> Iterator[TaskOutcome]:
     """Do what is due on a table, and run what is planned there.
 

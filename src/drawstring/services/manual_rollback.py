@@ -36,11 +36,11 @@ from drawstring.txn.rollback.withdrawal import (
     files_of,
     remove_compaction,
 )
-from drawstring.txn.table_context import TableState
-from drawstring.txn.transaction import Session, cleared, exclusive
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 
 
-def roll_back(state: TableState, options: WriteOptions, instant: str | None) -> RollbackResult | None:
+def roll_back(state: TableContext, options: WriteOptions, instant: str | None) -> RollbackResult | None:
     """Take one pending action off the timeline, with everything that it wrote.
 
     Args:
@@ -58,7 +58,7 @@ def roll_back(state: TableState, options: WriteOptions, instant: str | None) -> 
         CorruptTableError: it had been completed, and its files are needed.
     """
     watch = Stopwatch()
-    with exclusive(state, options.lock_wait_ms) as found:
+    with lock_table(state, options.lock_wait_ms) as found:
         timeline = found.store.load()
         target = _target(timeline, instant)
         if target is None:
@@ -66,7 +66,7 @@ def roll_back(state: TableState, options: WriteOptions, instant: str | None) -> 
         planned = _preview(found.rollback_context(), timeline, target)
         left = _left(options)
         with _free(found, target, left):
-            session, timeline = cleared(found, left, timeline)
+            session, timeline = recover_and_load(found, left, timeline)
             current = next((each for each in timeline.pending() if _is_same(each, target)), None)
             if current is not None:
                 _undo(session.rollback_context(), current, left, is_named=instant is not None)
@@ -75,7 +75,9 @@ def roll_back(state: TableState, options: WriteOptions, instant: str | None) -> 
         return RollbackResult(planned.instant, planned.action, len(planned.files), round(watch.seconds(), 3))
 
 
-def planned_rollback(state: TableState, options: WriteOptions, instant: str | None) -> PlannedRollback | None:
+def planned_rollback(
+    state: TableContext, options: WriteOptions, instant: str | None
+) -> PlannedRollback | None:
     """Return what `roll_back` would take back; the table stays as it is. Raises as it does."""
     config = load_config(state.storage)
     context = RollbackContext(
@@ -165,7 +167,7 @@ def _check_unused(context: RollbackContext, target: Instant) -> None:
 
 
 @contextmanager
-def _free(found: Session, target: Instant, failed: FailedWrites) -> Iterator[None]:
+def _free(found: LockedTable, target: Instant, failed: FailedWrites) -> Iterator[None]:
     """Make sure, for a block of code, that no live process works on an action.
 
     Raises:

@@ -27,9 +27,9 @@ from drawstring.timeline.instants import instant_time
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.clustering_conflicts import lookup_of
-from drawstring.txn.table_context import TableState
-from drawstring.txn.transaction import cleared, exclusive
+from drawstring.txn.clustering_conflicts import write_lookup
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import lock_table, recover_and_load
 from drawstring.write.committed import Committed
 from drawstring.write.delete_partition import drop_listed
 
@@ -37,7 +37,7 @@ _DAY_MS: Final = 86_400_000
 _log: Final = logging.getLogger(__name__)
 
 
-def expire_partitions(state: TableState, options: WriteOptions) -> Committed | None:
+def expire_partitions(state: TableContext, options: WriteOptions) -> Committed | None:
     """Drop partitions whose time is over; the caller looks after what follows the commit.
 
     Args:
@@ -51,15 +51,15 @@ def expire_partitions(state: TableState, options: WriteOptions) -> Committed | N
         InvalidError: nothing says how long.
         ConflictError: another writer was there first.
     """
-    with exclusive(state, options.lock_wait_ms) as found:
+    with lock_table(state, options.lock_wait_ms) as found:
         _check(options.ttl)
-        session, timeline = cleared(found, options.failed_writes)
-        lookup = lookup_of(session, timeline, options)
+        session, timeline = recover_and_load(found, options.failed_writes)
+        lookup = write_lookup(session, timeline, options)
         over = _Ages(state, session.config, session.store, timeline, lookup).over(options.ttl)
         return drop_listed(session, over, lookup, options) if over else None
 
 
-def planned_expiry(state: TableState, options: WriteOptions) -> list[str]:
+def planned_expiry(state: TableContext, options: WriteOptions) -> list[str]:
     """Return the partitions whose time is over; the table stays as it is."""
     _check(options.ttl)
     config = load_config(state.storage)
@@ -80,7 +80,7 @@ def _check(ttl: PartitionTtl) -> None:
 class _Ages:
     """When the partitions of a table were written to."""
 
-    state: TableState
+    state: TableContext
     config: TableConfig
     store: TimelineStore
     timeline: Timeline

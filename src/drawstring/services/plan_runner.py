@@ -27,12 +27,12 @@ from drawstring.services.progress import Progress
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.events import told_commit
+from drawstring.txn.events import emit_commit
 from drawstring.txn.heartbeats import alive_elsewhere
 from drawstring.txn.locks.service_lease import ServiceLease, service_lease
 from drawstring.txn.missing_plans import NoPlanError, settle
-from drawstring.txn.table_context import TableState
-from drawstring.txn.transaction import Session, cleared, exclusive
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 
 _log: Final = logging.getLogger("drawstring")
 
@@ -51,7 +51,7 @@ class Attempt(Protocol):
     def write(self, engine: Engine, progress: Progress | None) -> list[WriteStat]:
         """Write the files of the plan, without the table lock."""
 
-    def complete(self, session: Session, timeline: Timeline, stats: list[WriteStat]) -> Instant:
+    def complete(self, session: LockedTable, timeline: Timeline, stats: list[WriteStat]) -> Instant:
         """Let the files take effect.
 
         Args:
@@ -78,8 +78,8 @@ class PlanRunner:
     """
 
     service: str
-    claim: Callable[[Session, str, WriteOptions, bool], Attempt | None]
-    state: TableState
+    claim: Callable[[LockedTable, str, WriteOptions, bool], Attempt | None]
+    state: TableContext
     options: WriteOptions
     progress: Progress | None
 
@@ -113,7 +113,7 @@ class PlanRunner:
             return result
 
     def run_pending(
-        self, config: TableConfig, *actions: Action, check: Callable[[Session], None] | None = None
+        self, config: TableConfig, *actions: Action, check: Callable[[LockedTable], None] | None = None
     ) -> CommitResult | None:
         """Run the plans on the timeline that nobody else runs; return what the last one did.
 
@@ -125,7 +125,7 @@ class PlanRunner:
         state, result = self.state, None
         pending = TimelineStore(state.storage, config, state.clock).load().pending_of(*actions)
         if pending and check is not None:
-            with exclusive(state, self.options.lock_wait_ms) as found:
+            with lock_table(state, self.options.lock_wait_ms) as found:
                 check(found)
         alive = alive_elsewhere(state.storage, state.clock, pending, self.options.failed_writes)
         for instant in pending:
@@ -159,7 +159,7 @@ class PlanRunner:
     def run_leased(self, requested: str, lease: ServiceLease) -> CommitResult | None:
         """Run the plan of a requested time whose lease this process holds; see `run`."""
         watch = Stopwatch()
-        with exclusive(self.state, self.options.lock_wait_ms) as found:
+        with lock_table(self.state, self.options.lock_wait_ms) as found:
             attempt = self.claim(found, requested, self.options, lease.others_may_live)
         if attempt is None:
             lease.forget()
@@ -170,11 +170,11 @@ class PlanRunner:
         completed = self._complete(attempt, stats, lease)
         watch.lap("commit")
         result = CommitResult.of(completed, attempt.operation, stats, watch.seconds())
-        return told_commit(self.state, attempt.config, result, watch.laps)
+        return emit_commit(self.state, attempt.config, result, watch.laps)
 
     def _complete(self, attempt: Attempt, stats: list[WriteStat], lease: ServiceLease) -> Instant:
-        with exclusive(self.state, self.options.lock_wait_ms) as found:
-            session, timeline = cleared(found, self.options.failed_writes)
+        with lock_table(self.state, self.options.lock_wait_ms) as found:
+            session, timeline = recover_and_load(found, self.options.failed_writes)
             lease.check()
             completed = attempt.complete(session, timeline, stats)
             lease.forget()

@@ -9,11 +9,11 @@ from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.meta import with_meta_fields, without_meta
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.transaction import Session
+from drawstring.txn.transaction import LockedTable
 
 
 def file_settings(
-    session: Session, timeline: Timeline, requested: str, options: WriteOptions
+    session: LockedTable, timeline: Timeline, requested: str, options: WriteOptions
 ) -> tuple[FileSettings, str]:
     """Return how a service writes files, and the Avro text of the table schema.
 

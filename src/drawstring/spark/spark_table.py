@@ -14,7 +14,7 @@ from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
 from drawstring.spark.locations import storage_options as options_of_storage
 from drawstring.storage import open_storage
 from drawstring.table import Table
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 
 
 class SparkTable(Table):
@@ -44,6 +44,6 @@ def table(spark: SparkSession, path: str, *, storage_options: Mapping[str, str] 
     engine = SparkEngine(spark)
     given = options_of_storage(engine.spark, path, {}, storage_options)
     try:
-        return SparkTable(TableState(open_storage(path, given), engine))
+        return SparkTable(TableContext(open_storage(path, given), engine))
     except DrawstringError as error:
         raise error.at(table=path) from error.__cause__

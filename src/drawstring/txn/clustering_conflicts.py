@@ -17,11 +17,11 @@ from drawstring.model.hashing import is_resizing
 from drawstring.model.instant import Action
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.rollback.withdrawal import cancel_clustering
-from drawstring.txn.transaction import Session
+from drawstring.txn.transaction import LockedTable
 
 
-def lookup_of(
-    session: Session, timeline: Timeline, options: WriteOptions, *, writes_twice: bool = False
+def write_lookup(
+    session: LockedTable, timeline: Timeline, options: WriteOptions, *, writes_twice: bool = False
 ) -> SliceLookup:
     """Return the slices that a write builds on; those in a pending clustering are refused by default.
 
@@ -41,7 +41,9 @@ def lookup_of(
     return SliceLookup(storage, session.config, timeline, lets_through=lets_through, yielding=yielding)
 
 
-def make_way(session: Session, timeline: Timeline, options: WriteOptions, metadata: CommitMetadata) -> None:
+def cancel_conflicting_clusterings(
+    session: LockedTable, timeline: Timeline, options: WriteOptions, metadata: CommitMetadata
+) -> None:
     """Take the pending clusterings off the timeline whose file groups a write changed, if they give way.
 
     Others stay, and whoever runs one here finds out that it is out of date. A resizing of buckets that was

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from drawstring.config.table.config import TableConfig
 from drawstring.model.event import Event
 from drawstring.model.result import ArchiveResult, CleanResult, CommitResult, VersionResult
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 
 Listener: TypeAlias = Callable[[Event], object]
 
@@ -45,8 +45,8 @@ def remove_listener(listener: Listener) -> None:
             _listeners.remove(listener)
 
 
-def told_commit(
-    state: TableState, config: TableConfig, result: CommitResult, stages: Mapping[str, float]
+def emit_commit(
+    state: TableContext, config: TableConfig, result: CommitResult, stages: Mapping[str, float]
 ) -> CommitResult:
     """Tell of a commit, and return its result.
 
@@ -75,7 +75,7 @@ def told_commit(
     return result
 
 
-def told_clean(state: TableState, config: TableConfig, result: CleanResult) -> CleanResult:
+def emit_clean(state: TableContext, config: TableConfig, result: CleanResult) -> CleanResult:
     """Tell of a clean, and return its result."""
     table = state.storage.spec.uri
     gone = result.files
@@ -83,14 +83,16 @@ def told_clean(state: TableState, config: TableConfig, result: CleanResult) -> C
     return result
 
 
-def told_archiving(state: TableState, config: TableConfig, result: ArchiveResult) -> ArchiveResult:
+def emit_archive(state: TableContext, config: TableConfig, result: ArchiveResult) -> ArchiveResult:
     """Tell of an archiving, and return its result."""
     table, count = state.storage.spec.uri, result.instants
     _tell(Event(table, config.name, "archive", result.last, instants_archived=count, seconds=result.seconds))
     return result
 
 
-def told_version(state: TableState, config: TableConfig, at: str, result: VersionResult) -> VersionResult:
+def emit_version_change(
+    state: TableContext, config: TableConfig, at: str, result: VersionResult
+) -> VersionResult:
     """Tell of a change of the table's version, and return its result.
 
     Args:

@@ -13,7 +13,7 @@ from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.rollback.rollback import table_root
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 
 _OPERATIONS: Final = {
     "compaction": (WriteOperation.COMPACT, WriteOperation.LOG_COMPACT),
@@ -34,7 +34,7 @@ class NoPlanError(InvalidError):
         )
 
 
-def settle(state: TableState, service: str, requested: str, *, is_own: bool, error: NoPlanError) -> None:
+def settle(state: TableContext, service: str, requested: str, *, is_own: bool, error: NoPlanError) -> None:
     """Say what became of a plan: return if it was completed and archived.
 
     Args:
@@ -59,14 +59,14 @@ def settle(state: TableState, service: str, requested: str, *, is_own: bool, err
     raise error
 
 
-def _was_archived(state: TableState, config: TableConfig, service: str, requested: str) -> bool:
+def _was_archived(state: TableContext, config: TableConfig, service: str, requested: str) -> bool:
     archive = open_archive(state.storage, config)
     start = requested if config.layout > 1 else ""
     found = (each for each in archive.completed(start) if each.is_write and each.requested == requested)
     return any(archive.commit_metadata(each).operation in _OPERATIONS[service] for each in found)
 
 
-def _was_rolled_back(state: TableState, config: TableConfig, requested: str) -> bool:
+def _was_rolled_back(state: TableContext, config: TableConfig, requested: str) -> bool:
     store = TimelineStore(state.storage, config, state.clock)
     root = table_root(state.storage)
     timeline = store.load()

@@ -11,7 +11,7 @@ from drawstring.storage.protocol import Storage
 
 
 @dataclass(frozen=True, slots=True)
-class TableState:
+class TableContext:
     """An open table.
 
     Attributes:

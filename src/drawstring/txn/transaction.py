@@ -39,14 +39,14 @@ from drawstring.txn.metadata_table import MetadataTableGuard
 from drawstring.txn.rollback.dead_writes import rollback_pending
 from drawstring.txn.rollback.restore import finish_restores
 from drawstring.txn.rollback.rollback import RollbackContext, take_back
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from drawstring.txn.writable import check_writable
 
 _log = logging.getLogger("drawstring")
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class LockedTable:
     """The table while this writer alone may change it.
 
     Attributes:
@@ -56,7 +56,7 @@ class Session:
         lock: held.
     """
 
-    state: TableState
+    state: TableContext
     config: TableConfig
     store: TimelineStore
     lock: Lock
@@ -105,7 +105,7 @@ class Transaction:
         heartbeat: shows others that the write goes on; None where nobody looks at that.
     """
 
-    session: Session
+    session: LockedTable
     instant: Instant
     heartbeat: Heartbeat | None = None
 
@@ -125,7 +125,7 @@ class Transaction:
 
 
 @contextmanager
-def exclusive(state: TableState, wait_ms: int) -> Iterator[Session]:
+def lock_table(state: TableContext, wait_ms: int) -> Iterator[LockedTable]:
     """Take the table for oneself; nothing on it changes yet, so that a wrong call leaves no trace.
 
     Args:
@@ -142,7 +142,9 @@ def exclusive(state: TableState, wait_ms: int) -> Iterator[Session]:
         yield _session(state, config, lock)
 
 
-def clear(session: Session, failed: FailedWrites = EAGERLY, timeline: Timeline | None = None) -> Session:
+def recover(
+    session: LockedTable, failed: FailedWrites = EAGERLY, timeline: Timeline | None = None
+) -> LockedTable:
     """Finish restores that were cut short and, by default, take back what dead writers left.
 
     Args:
@@ -168,7 +170,7 @@ def clear(session: Session, failed: FailedWrites = EAGERLY, timeline: Timeline |
     return _session(session.state, load_config(session.state.storage), session.lock)
 
 
-def _check_findable(session: Session, timeline: Timeline | None) -> None:
+def _check_findable(session: LockedTable, timeline: Timeline | None) -> None:
     """Make sure that the data files are found without the metadata table, if the table has one.
 
     Raises:
@@ -180,10 +182,10 @@ def _check_findable(session: Session, timeline: Timeline | None) -> None:
             refuse_external_files(session.store.commit_metadata(write).stats, write.requested)
 
 
-def cleared(
-    session: Session, failed: FailedWrites = EAGERLY, timeline: Timeline | None = None
-) -> tuple[Session, Timeline]:
-    """Clear the table, and return its timeline as it is then; see `clear`.
+def recover_and_load(
+    session: LockedTable, failed: FailedWrites = EAGERLY, timeline: Timeline | None = None
+) -> tuple[LockedTable, Timeline]:
+    """Clear the table, and return its timeline as it is then; see `recover`.
 
     Args:
         session: the table, locked.
@@ -192,13 +194,13 @@ def cleared(
     """
     timeline = timeline or session.store.load()
     is_left = timeline.pending_writes() or timeline.pending_of(Action.RESTORE, Action.ROLLBACK)
-    session = clear(session, failed, timeline)
+    session = recover(session, failed, timeline)
     return session, session.store.load() if is_left else timeline
 
 
 @contextmanager
 def begin(
-    session: Session, action: Action, time: str, content: bytes = b"", failed: FailedWrites = EAGERLY
+    session: LockedTable, action: Action, time: str, content: bytes = b"", failed: FailedWrites = EAGERLY
 ) -> Iterator[Transaction]:
     """Put a write on the timeline; an exception inside takes it back before it goes on.
 
@@ -218,7 +220,7 @@ def begin(
             raise
 
 
-def discard_failed_attempts(state: TableState, requested: str, stats: Sequence[WriteStat]) -> list[str]:
+def discard_failed_attempts(state: TableContext, requested: str, stats: Sequence[WriteStat]) -> list[str]:
     """Delete the files that markers name and no statistic does: attempts that failed or lost."""
     wanted = set(_files_of(stats))
     extra = [path for path in Markers(state.storage, requested).files() if path not in wanted]
@@ -241,17 +243,19 @@ def _files_of(stats: Sequence[WriteStat]) -> list[str]:
     return [path for stat in stats for path in (stat.path, *stat.cdc_files)]
 
 
-def _sync(state: TableState, paths: Sequence[str]) -> None:
+def _sync(state: TableContext, paths: Sequence[str]) -> None:
     """Make files that were written or deleted survive a power cut, and the folders that hold them."""
     state.storage.sync(folders_above(paths))
 
 
-def _session(state: TableState, config: TableConfig, lock: Lock) -> Session:
+def _session(state: TableContext, config: TableConfig, lock: Lock) -> LockedTable:
     guard = MetadataTableGuard(state.storage, config, state.clock)
-    return Session(state, config, TimelineStore(state.storage, config, state.clock, state.ids, guard), lock)
+    return LockedTable(
+        state, config, TimelineStore(state.storage, config, state.clock, state.ids, guard), lock
+    )
 
 
-def _undo(session: Session, instant: Instant) -> None:
+def _undo(session: LockedTable, instant: Instant) -> None:
     """Take the own instant back; what cannot be undone now, the next write undoes."""
     try:
         if not _is_locked(session):
@@ -266,7 +270,7 @@ def _undo(session: Session, instant: Instant) -> None:
         )
 
 
-def _is_locked(session: Session) -> bool:
+def _is_locked(session: LockedTable) -> bool:
     try:
         session.lock.check()
     except ConflictError:
@@ -274,7 +278,7 @@ def _is_locked(session: Session) -> bool:
     return True
 
 
-def _discard_rolled_back(session: Session, instant: Instant) -> None:
+def _discard_rolled_back(session: LockedTable, instant: Instant) -> None:
     """Delete what a write made since another process rolled it back, because this one stood still.
 
     It never completes, so its files are nobody else's, and need no lock.

@@ -15,7 +15,7 @@ from drawstring.model.commit import WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 
 _log: Final = logging.getLogger("drawstring")
 
@@ -34,7 +34,7 @@ class Committed:
         merges_files: whether the small files that it wrote may be merged (`append`).
     """
 
-    state: TableState
+    state: TableContext
     config: TableConfig
     options: WriteOptions
     result: CommitResult

@@ -24,10 +24,10 @@ from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.clustering_conflicts import lookup_of, make_way
-from drawstring.txn.events import told_commit
-from drawstring.txn.table_context import TableState
-from drawstring.txn.transaction import Session, begin, cleared, exclusive
+from drawstring.txn.clustering_conflicts import cancel_conflicting_clusterings, write_lookup
+from drawstring.txn.events import emit_commit
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
 from drawstring.write.committed import Committed
 from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import plan_write
@@ -42,7 +42,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 def delete_partitions(
-    state: TableState, rows: Rows | None, options: WriteOptions, extra: Mapping[str, str] | None = None
+    state: TableContext, rows: Rows | None, options: WriteOptions, extra: Mapping[str, str] | None = None
 ) -> Committed:
     """Drop partitions as one commit.
 
@@ -63,7 +63,7 @@ def delete_partitions(
         raise InvalidError(
             "an empty path names no partition: leave it out, or use '*' to drop all partitions"
         )
-    with exclusive(state, options.lock_wait_ms) as found:
+    with lock_table(state, options.lock_wait_ms) as found:
         if not found.config.partition_fields:
             raise InvalidError(
                 'the table has no partitions that could be dropped: delete(where="true") deletes all rows,'
@@ -71,15 +71,15 @@ def delete_partitions(
             )
         if not asked and rows is not None:
             asked = _partitions_of(found, rows, options)
-        session, timeline = cleared(found, options.failed_writes)
-        lookup = lookup_of(session, timeline, options)
+        session, timeline = recover_and_load(found, options.failed_writes)
+        lookup = write_lookup(session, timeline, options)
         partitions = lookup.replaceable_partitions()
         _warn_of_strays(session, asked, partitions)
         return drop_listed(session, matching(asked, partitions), lookup, options, extra)
 
 
 def drop_listed(
-    session: Session,
+    session: LockedTable,
     dropped: Sequence[str],
     lookup: SliceLookup,
     options: WriteOptions,
@@ -108,7 +108,7 @@ def drop_listed(
             extra={**(extra or {}), **({"schema": schema} if schema else {})},
             replaced=replaced,
         )
-        make_way(session, timeline, options, metadata)
+        cancel_conflicting_clusterings(session, timeline, options, metadata)
         with renewed_rings(session, timeline, replaced, time):
             completed = transaction.commit(metadata)
     result = replace(
@@ -116,7 +116,7 @@ def drop_listed(
         partitions_dropped=len(replaced),
         groups_dropped=sum(map(len, replaced.values())),
     )
-    told_commit(session.state, session.config, result, watch.laps)
+    emit_commit(session.state, session.config, result, watch.laps)
     after = Timeline.of((*timeline.instants, completed))
     return Committed(session.state, session.config, options, result, after)
 
@@ -148,7 +148,7 @@ def _bare(path: str) -> str:
     return path.strip().strip("/")
 
 
-def _warn_of_strays(session: Session, asked: Iterable[str], partitions: Sequence[str]) -> None:
+def _warn_of_strays(session: LockedTable, asked: Iterable[str], partitions: Sequence[str]) -> None:
     """Tell of paths that name no partition; Hudi passes them over as well."""
     by_folded = {path.casefold(): path for path in partitions}
     strays = (each for each in asked if not _ANY.search(each) and not _meant(each, partitions))
@@ -165,7 +165,7 @@ def _warn_of_strays(session: Session, asked: Iterable[str], partitions: Sequence
         )
 
 
-def _partitions_of(session: Session, rows: Rows, options: WriteOptions) -> tuple[str, ...]:
+def _partitions_of(session: LockedTable, rows: Rows, options: WriteOptions) -> tuple[str, ...]:
     """Return the partitions that rows fall into; nothing is written yet."""
     timeline = session.store.load()
     facts = WriteFacts(session, timeline, session.store.new_time(timeline))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.transaction import Session
+from drawstring.txn.transaction import LockedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,6 @@ class WriteFacts:
         time: requested time that the write is going to have.
     """
 
-    session: Session
+    session: LockedTable
     timeline: Timeline
     time: str

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 
 from drawstring.index.consistent.rings import confirm_ring, renew_rings, sweep_rings
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.transaction import Session
+from drawstring.txn.transaction import LockedTable
 
 
 @contextmanager
 def renewed_rings(
-    session: Session, timeline: Timeline, partitions: Iterable[str], time: str
+    session: LockedTable, timeline: Timeline, partitions: Iterable[str], time: str
 ) -> Iterator[None]:
     """Put the new rings, let the write complete in the block, and note that they count.
 

@@ -25,10 +25,10 @@ from drawstring.index.tagging import TableLook
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.clustering_conflicts import lookup_of, make_way
-from drawstring.txn.events import told_commit
-from drawstring.txn.table_context import TableState
-from drawstring.txn.transaction import Session, begin, clear, exclusive
+from drawstring.txn.clustering_conflicts import cancel_conflicting_clusterings, write_lookup
+from drawstring.txn.events import emit_commit
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import LockedTable, begin, lock_table, recover
 from drawstring.write.buckets import check_buckets
 from drawstring.write.committed import Committed
 from drawstring.write.delete_partition import DELETE_PARTITION, delete_partitions
@@ -44,11 +44,11 @@ from drawstring.write.plan import WritePlan, plan_write, setting_only
 from drawstring.write.renewed_rings import renewed_rings
 from drawstring.write.replaced import replaced_groups
 from drawstring.write.verbs import Verb, verb_of
-from drawstring.write.write_source import Arriving, BoundFeed, Feed
+from drawstring.write.write_source import BoundSource, InputRows, WriteSource
 
 
 def write(
-    state: TableState,
+    state: TableContext,
     operation: str,
     rows: Rows,
     options: WriteOptions,
@@ -71,13 +71,13 @@ def write(
     """
     if operation.lower() == DELETE_PARTITION:
         return delete_partitions(state, rows, options, extra)
-    feed: Feed = PartialRows(rows) if options.partial_update else Arriving(rows)
+    feed: WriteSource = PartialRows(rows) if options.partial_update else InputRows(rows)
     return write_feed(state, feed, verb_of(operation), options, extra)
 
 
 def write_feed(
-    state: TableState,
-    feed: Feed,
+    state: TableContext,
+    feed: WriteSource,
     asked: Verb,
     options: WriteOptions,
     extra: Mapping[str, str] | None = None,
@@ -92,11 +92,11 @@ def write_feed(
         extra: what else the commit says.
     """
     watch = Stopwatch()
-    with exclusive(state, options.lock_wait_ms) as found:
+    with lock_table(state, options.lock_wait_ms) as found:
         bound = feed.bind(found)
         verb = bound.acts_as(asked, found.config)
         facts, plan = _planned(found, bound, verb, options)
-        session = clear(found, options.failed_writes, facts.timeline)
+        session = recover(found, options.failed_writes, facts.timeline)
         if session is not found:
             bound = feed.bind(session)
             facts, plan = _planned(session, bound, verb, options)
@@ -104,7 +104,7 @@ def write_feed(
         watch.lap("plan")
         action = verb.action(session.config)
         with begin(session, action, facts.time, requested, options.failed_writes) as transaction:
-            lookup = lookup_of(session, facts.timeline, options, writes_twice=plan.twice is not None)
+            lookup = write_lookup(session, facts.timeline, options, writes_twice=plan.twice is not None)
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             stats = placed(bound, plan, verb, sizer)
             watch.lap("write")
@@ -114,12 +114,12 @@ def write_feed(
                 transaction.abandon()
                 nothing = CommitResult("", None, asked.name, seconds=watch.seconds())
                 return Committed(state, session.config, options, nothing, facts.timeline)
-            make_way(session, facts.timeline, options, metadata)
+            cancel_conflicting_clusterings(session, facts.timeline, options, metadata)
             with renewed_rings(session, facts.timeline, _overwritten(verb, metadata), facts.time):
                 completed = transaction.commit(metadata)
         watch.lap("commit")
         done = CommitResult.of(completed, asked.name, _once(plan, stats), watch.seconds())
-        result = told_commit(state, session.config, done, watch.laps)
+        result = emit_commit(state, session.config, done, watch.laps)
     timeline = Timeline.of((*facts.timeline.instants, completed))
     return Committed(state, session.config, options, result, timeline, stats, asked.merges_files)
 
@@ -128,7 +128,7 @@ def _once(plan: WritePlan, stats: list[WriteStat]) -> list[WriteStat]:
     return plan.twice.once(stats) if plan.twice else stats
 
 
-def placed(feed: BoundFeed, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
+def placed(feed: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
     """Write the files of a feed, which is let go of then, and the rings that they are in.
 
     Args:
@@ -147,7 +147,7 @@ def placed(feed: BoundFeed, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[W
 
 
 def _planned(
-    session: Session, feed: BoundFeed, verb: Verb, options: WriteOptions
+    session: LockedTable, feed: BoundSource, verb: Verb, options: WriteOptions
 ) -> tuple[WriteFacts, WritePlan]:
     """Check the call against the table as it is and fix what does not depend on the rows."""
     timeline = session.store.load()
@@ -159,7 +159,7 @@ def _planned(
     return facts, replace(plan, twice=write_twice(facts, plan.index, options))
 
 
-def _place(feed: BoundFeed, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
+def _place(feed: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
     """Bring the rows to their file groups and write the files."""
     prepared = feed.prepared(plan)
     if plan.duplicates == "none":
@@ -218,12 +218,12 @@ def _place_new(
     if task.combine or arranged.by_partition:
         return _run(prepared, replace(task, lookup=None, grouping=(PARTITION,)))
     if arranged.sort_by:
-        prepared = prepared.sort(arranged.sort_by, everywhere=arranged.everywhere)
+        prepared = prepared.sort(arranged.sort_by, global_sort=arranged.global_sort)
     return prepared.run(PlaceNew(task.settings, task.ids, is_sorted=bool(arranged.sort_by)))
 
 
 def _run(rows: Rows, task: PlaceGroups) -> list[WriteStat]:
-    rows = rows.last()
+    rows = rows.consume()
     if task.twice is not None:
         rows = rows.map_batches(task.twice, rows.schema)
     return rows.exchange(task.grouping).run(task)

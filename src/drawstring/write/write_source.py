@@ -12,15 +12,15 @@ import pyarrow as pa
 
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Rows
-from drawstring.txn.transaction import Session
+from drawstring.txn.transaction import LockedTable
 from drawstring.write.plan import WritePlan
 from drawstring.write.verbs import Verb
 
 
-class Feed(Protocol):
+class WriteSource(Protocol):
     """Rows to write, before the table is known."""
 
-    def bind(self, session: Session) -> BoundFeed:
+    def bind(self, session: LockedTable) -> BoundSource:
         """Check against the table what is to be done; nothing on it changes.
 
         Raises:
@@ -29,7 +29,7 @@ class Feed(Protocol):
         ...
 
 
-class BoundFeed(Protocol):
+class BoundSource(Protocol):
     """Rows to write to a table as it was found under its lock."""
 
     @property
@@ -56,7 +56,7 @@ class BoundFeed(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Arriving:
+class InputRows:
     """Rows that a caller hands over.
 
     Attributes:
@@ -75,7 +75,7 @@ class Arriving:
         """None: rows say all."""
         return ()
 
-    def bind(self, session: Session) -> Arriving:
+    def bind(self, session: LockedTable) -> InputRows:
         """Return the rows: they are what they are, whatever the table."""
         return self
 

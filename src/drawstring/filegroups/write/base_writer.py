@@ -9,7 +9,7 @@ import pyarrow as pa
 from drawstring.base.clock import Ids, Stopwatch
 from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.write.markers import Markers
-from drawstring.filegroups.write.meta_columns import Stamp
+from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.base_footer import BaseFooter
 from drawstring.formats.parquet import ParquetSink
@@ -128,7 +128,7 @@ class NewGroups:
         storage: Storage,
         partition: str,
         context: TaskContext,
-        stamp: Stamp,
+        stamp: MetaColumnWriter,
         ids: Ids,
     ) -> None:
         self._settings = settings

@@ -17,7 +17,7 @@ from drawstring.filegroups.write.actions import ACTION, RowAction
 from drawstring.filegroups.write.changes import Changes
 from drawstring.filegroups.write.cliques import next_index
 from drawstring.filegroups.write.markers import Markers
-from drawstring.filegroups.write.meta_columns import Stamp
+from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.avro.blocks import encode_datums
 from drawstring.formats.log_index import LogKeys, encode_log_index
@@ -38,7 +38,7 @@ def append_log(
     storage: Storage,
     target: FileSlice,
     changes: Iterable[Changes],
-    stamp: Stamp,
+    stamp: MetaColumnWriter,
     context: TaskContext,
 ) -> WriteStat:
     """Write the changes of one file group as a new log file.
@@ -159,7 +159,7 @@ def _blocks(
     settings: FileSettings,
     target: FileSlice,
     changes: Changes,
-    stamp: Stamp,
+    stamp: MetaColumnWriter,
     entries: Mapping[str, str] | None,
 ) -> list[bytes]:
     """Return the blocks of a piece.

@@ -14,7 +14,7 @@ from drawstring.schema.meta import META_COLUMNS
 KEY, PARTITION, FILE_NAME = META_COLUMNS[2], META_COLUMNS[3], META_COLUMNS[4]
 
 
-class Stamp:
+class MetaColumnWriter:
     """Puts the meta columns on the rows of one task.
 
     The sequence number is `<instant>_<task>_<counter>`; the counter runs through the whole task.

@@ -30,7 +30,7 @@ from drawstring.filegroups.read.bootstrap_reader import base_rows_of
 from drawstring.filegroups.write.base_writer import BaseFileWriter
 from drawstring.filegroups.write.change_log import ChangeLog, taken
 from drawstring.filegroups.write.changes import Changes, ordering_columns
-from drawstring.filegroups.write.meta_columns import Stamp
+from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.filegroups.write.patch import Numbers, PatchingOverlay, matches
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.filegroups.write.virtual_keys import as_stored, keyed
@@ -60,7 +60,7 @@ def rewrite_slice(
     storage: Storage,
     target: FileSlice,
     changes: Changes,
-    stamp: Stamp,
+    stamp: MetaColumnWriter,
     context: TaskContext,
 ) -> WriteStat | None:
     """Write the next base file of a file group; None where the changes change nothing, and no file is made.
@@ -102,7 +102,9 @@ def rewrite_slice(
     return replace(stat, cdc_files=cdc_files)
 
 
-def _write_survivors(writer: BaseFileWriter, overlay: Overlay | PatchingOverlay, stamp: Stamp) -> int:
+def _write_survivors(
+    writer: BaseFileWriter, overlay: Overlay | PatchingOverlay, stamp: MetaColumnWriter
+) -> int:
     """Write the records that no base row won over, and return how many they are."""
     log = overlay.change_log if isinstance(overlay, Overlay) else None
     written = 0
@@ -120,7 +122,7 @@ def extend_slice(
     storage: Storage,
     target: FileSlice,
     added: Iterator[pa.RecordBatch],
-    stamp: Stamp,
+    stamp: MetaColumnWriter,
     context: TaskContext,
 ) -> WriteStat:
     """Write the next base file of a file group, with more records and all that it has.

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from drawstring.base.bounds import ROW_GROUP_ROWS
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.write.meta_columns import Stamp
+from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.schema.meta import with_meta
 from drawstring.storage.protocol import StorageSpec
 
@@ -69,6 +69,6 @@ class FileSettings:
         record = json.loads(self.avro_schema)
         return json.dumps({**record, "fields": [each for each in record["fields"] if each["name"] in names]})
 
-    def stamp(self, task: int) -> Stamp:
+    def stamp(self, task: int) -> MetaColumnWriter:
         """Return what puts the meta columns on the rows of a task."""
-        return Stamp(self.instant, task, self.full_schema, self.config.populate_meta_fields)
+        return MetaColumnWriter(self.instant, task, self.full_schema, self.config.populate_meta_fields)

@@ -23,7 +23,7 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.holds import Holds
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 
 HOLD_HOURS: Final = 24.0
 """How long a hold lasts when nobody says how long."""
@@ -32,7 +32,7 @@ _SPARE_MS: Final = 60_000
 """How much longer a hold has to last for another one to be placed under its protection."""
 
 
-def hold(state: TableState, name: str, position: Any, hours: float) -> Hold:
+def hold(state: TableContext, name: str, position: Any, hours: float) -> Hold:
     """Keep what was written after a position, and the table as it was then.
 
     Args:
@@ -60,7 +60,7 @@ def hold(state: TableState, name: str, position: Any, hours: float) -> Hold:
     return placed
 
 
-def hold_for_scan(state: TableState, hours: float) -> Hold:
+def hold_for_scan(state: TableContext, hours: float) -> Hold:
     """Keep the table as it is now, with its timeline; the newest files are always there to be kept.
 
     Args:
@@ -88,7 +88,7 @@ class Keeper:
         hours: after which the hold ends if the reader does not come back.
     """
 
-    def __init__(self, state: TableState, name: str, hours: float) -> None:
+    def __init__(self, state: TableContext, name: str, hours: float) -> None:
         self._holds = Holds(state.storage, state.clock, state.ids)
         self._clock = state.clock
         self._name = name
@@ -126,7 +126,7 @@ def _time(timeline: Timeline, config: TableConfig, position: Any) -> str:
 
 
 def _check_there(
-    state: TableState, config: TableConfig, store: TimelineStore, timeline: Timeline, time: str
+    state: TableContext, config: TableConfig, store: TimelineStore, timeline: Timeline, time: str
 ) -> None:
     first = timeline.first_after(time)
     if first is None:

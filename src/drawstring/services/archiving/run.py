@@ -17,7 +17,7 @@ from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.result import ArchiveResult
 from drawstring.services.archiving.plan import ArchiveFacts, going_along, overlapping, plan_archive
 from drawstring.services.cleaning.plan import earliest_retained
-from drawstring.services.cleaning.reader_needs import needed_by_readers
+from drawstring.services.cleaning.reader_needs import reader_needs
 from drawstring.services.cleaning.run import cutoff_of, last_clean
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.reader import open_archive
@@ -25,13 +25,13 @@ from drawstring.timeline.archive.writer import archive_instants
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.events import told_archiving
+from drawstring.txn.events import emit_archive
 from drawstring.txn.rollback.rollback import forget_old_rollbacks
-from drawstring.txn.table_context import TableState
-from drawstring.txn.transaction import Session, cleared, exclusive
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 
 
-def archive(state: TableState, options: WriteOptions) -> ArchiveResult | None:
+def archive(state: TableContext, options: WriteOptions) -> ArchiveResult | None:
     """Move old instants into the archived timeline.
 
     Args:
@@ -44,19 +44,19 @@ def archive(state: TableState, options: WriteOptions) -> ArchiveResult | None:
     Raises:
         ConflictError: another writer holds the table.
     """
-    with exclusive(state, options.lock_wait_ms) as found:
-        session, timeline = cleared(found, options.failed_writes)
+    with lock_table(state, options.lock_wait_ms) as found:
+        session, timeline = recover_and_load(found, options.failed_writes)
         return archive_table(session, options, timeline)
 
 
-def planned_instants(state: TableState, options: WriteOptions) -> list[Instant]:
+def planned_instants(state: TableContext, options: WriteOptions) -> list[Instant]:
     """Return what `archive` would move now, oldest first; the table stays as it is."""
     config = load_config(state.storage)
     store = TimelineStore(state.storage, config, state.clock)
     return _chosen(_Table(state, config, store), options, store.load())
 
 
-def archive_table(session: Session, options: WriteOptions, timeline: Timeline) -> ArchiveResult | None:
+def archive_table(session: LockedTable, options: WriteOptions, timeline: Timeline) -> ArchiveResult | None:
     """Archive instants of a table whose lock is held; see `archive`.
 
     Args:
@@ -74,10 +74,10 @@ def archive_table(session: Session, options: WriteOptions, timeline: Timeline) -
     forget_old_rollbacks(session.rollback_context())
     seconds = round(watch.seconds(), 3)
     result = ArchiveResult(len(chosen), chosen[0].requested, chosen[-1].requested, seconds)
-    return told_archiving(session.state, session.config, result)
+    return emit_archive(session.state, session.config, result)
 
 
-def archive_stragglers(session: Session, options: WriteOptions) -> None:
+def archive_stragglers(session: LockedTable, options: WriteOptions) -> None:
     """Archive the cleans, rollbacks and restores that stayed when writes after them were archived.
 
     Hudi leaves them behind in version 6, where that is harmless; in later versions it is not (`archiving`).
@@ -99,7 +99,7 @@ def archive_stragglers(session: Session, options: WriteOptions) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    state: TableState
+    state: TableContext
     config: TableConfig
     store: TimelineStore
 
@@ -108,7 +108,7 @@ def _chosen(table: _Table, options: WriteOptions, timeline: Timeline) -> list[In
     if len(timeline.writes()) <= options.archiving.commits_max:
         return []
     cleaning = options.cleaning
-    needed = needed_by_readers(table.state, table.config, timeline, cleaning)
+    needed = reader_needs(table.state, table.config, timeline, cleaning)
     if needed.has_scan:
         return []
     cutoff = cutoff_of(cleaning, table.state.clock, table.config)

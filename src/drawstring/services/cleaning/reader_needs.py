@@ -11,14 +11,14 @@ from drawstring.config.table.config import TableConfig
 from drawstring.timeline.instants import instant_time
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.holds import HoldFile, Holds
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 
 _MINUTE_MS: Final = 60_000
 _log = logging.getLogger("drawstring")
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class ReaderNeeds:
     """What readers need.
 
     Attributes:
@@ -33,14 +33,14 @@ class Needed:
     over: tuple[HoldFile, ...] = ()
     has_scan: bool = False
 
-    def reaches_before(self, other: Needed) -> bool:
+    def reaches_before(self, other: ReaderNeeds) -> bool:
         """Tell whether more is needed than another look found."""
         return self.first is not None and (other.first is None or self.first < other.first)
 
 
-def needed_by_readers(
-    state: TableState, config: TableConfig, timeline: Timeline, cleaning: Cleaning
-) -> Needed:
+def reader_needs(
+    state: TableContext, config: TableConfig, timeline: Timeline, cleaning: Cleaning
+) -> ReaderNeeds:
     """Look at what readers need of a table.
 
     Args:
@@ -58,10 +58,10 @@ def needed_by_readers(
         positions.append(instant_time(now_ms - cleaning.window_minutes * _MINUTE_MS, config.timezone))
     firsts = [first for position in positions if (first := timeline.first_after(position)) is not None]
     has_scan = any(each.is_scan for each in lasting)
-    return Needed(min(firsts, default=None), bool(positions or over), over, has_scan)
+    return ReaderNeeds(min(firsts, default=None), bool(positions or over), over, has_scan)
 
 
-def forget_over(state: TableState, needed: Needed) -> None:
+def drop_expired_holds(state: TableContext, needed: ReaderNeeds) -> None:
     """Delete holds that are over, once a clean has looked at what they had kept."""
     for each in needed.over:
         if not each.hold.released:

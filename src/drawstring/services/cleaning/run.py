@@ -37,7 +37,7 @@ from drawstring.services.cleaning.plan import (
     is_empty_after,
     writes_between,
 )
-from drawstring.services.cleaning.reader_needs import Needed, forget_over, needed_by_readers
+from drawstring.services.cleaning.reader_needs import ReaderNeeds, drop_expired_holds, reader_needs
 from drawstring.storage import open_spec
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage, StorageSpec
@@ -47,11 +47,11 @@ from drawstring.timeline.instants import instant_time
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.events import told_clean
+from drawstring.txn.events import emit_clean
 from drawstring.txn.rollback.dead_writes import rollback_expired
 from drawstring.txn.rollback.temporary_files import own_folders, sweep_leftovers
-from drawstring.txn.table_context import TableState
-from drawstring.txn.transaction import Session, cleared, exclusive
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 from drawstring.write.committed import Committed
 
 _HOUR_MS: Final = 3_600_000
@@ -62,7 +62,7 @@ _WRITES_LOOKED_AT_AGAIN: Final = 8
 _log = logging.getLogger("drawstring")
 
 
-def clean(state: TableState, options: WriteOptions) -> CleanResult | None:
+def clean(state: TableContext, options: WriteOptions) -> CleanResult | None:
     """Finish cleans that were cut short, then delete what is old.
 
     Args:
@@ -75,19 +75,19 @@ def clean(state: TableState, options: WriteOptions) -> CleanResult | None:
     Raises:
         ConflictError: another writer holds the table.
     """
-    with exclusive(state, options.lock_wait_ms) as found:
-        session, timeline = cleared(found, options.failed_writes)
+    with lock_table(state, options.lock_wait_ms) as found:
+        session, timeline = recover_and_load(found, options.failed_writes)
         return clean_table(session, options, timeline)
 
 
 def clean_after_commit(written: Committed) -> None:
     """Clean the table of a commit if enough was written since the last clean; see `clean`."""
-    with exclusive(written.state, written.options.lock_wait_ms) as found:
-        session, timeline = cleared(found, written.options.failed_writes)
+    with lock_table(written.state, written.options.lock_wait_ms) as found:
+        session, timeline = recover_and_load(found, written.options.failed_writes)
         clean_table(session, written.options, timeline, only_if_due=True)
 
 
-def plan_clean(state: TableState, options: WriteOptions) -> CleanPlan | None:
+def plan_clean(state: TableContext, options: WriteOptions) -> CleanPlan | None:
     """Return what a clean would delete now, None for nothing; the table stays as it is."""
     config = load_config(state.storage)
     store = TimelineStore(state.storage, config, state.clock)
@@ -97,7 +97,7 @@ def plan_clean(state: TableState, options: WriteOptions) -> CleanPlan | None:
 
 
 def clean_table(
-    session: Session, options: WriteOptions, timeline: Timeline, *, only_if_due: bool = False
+    session: LockedTable, options: WriteOptions, timeline: Timeline, *, only_if_due: bool = False
 ) -> CleanResult | None:
     """Clean a table whose lock is held; see `clean`.
 
@@ -117,11 +117,11 @@ def clean_table(
     needed = look.needed()
     plan = look.plan(facts, needed)
     done = None if plan is None else _carry_out(session, look, plan, needed)
-    forget_over(session.state, needed)
+    drop_expired_holds(session.state, needed)
     return done or result
 
 
-def finish_cleans(session: Session, timeline: Timeline) -> CleanResult | None:
+def finish_cleans(session: LockedTable, timeline: Timeline) -> CleanResult | None:
     """Run the cleans that stand on the timeline already, whoever requested them."""
     result = None
     for pending in timeline.pending_of(Action.CLEAN):
@@ -137,7 +137,7 @@ def finish_cleans(session: Session, timeline: Timeline) -> CleanResult | None:
     return result
 
 
-def _carry_out(session: Session, look: _Look, plan: CleanPlan, needed: Needed) -> CleanResult | None:
+def _carry_out(session: LockedTable, look: _Look, plan: CleanPlan, needed: ReaderNeeds) -> CleanResult | None:
     """Put a plan on the timeline and run it, unless a reader has asked for more since it was made."""
     content = encode_clean_plan(plan, _address(session.state.storage))
     requested = session.store.request(Action.CLEAN, session.store.new_time(look.timeline), content)
@@ -151,7 +151,7 @@ def _carry_out(session: Session, look: _Look, plan: CleanPlan, needed: Needed) -
     return done if plan.files else None
 
 
-def _run(session: Session, instant: Instant, plan: CleanPlan, fence: Fence | None = None) -> CleanResult:
+def _run(session: LockedTable, instant: Instant, plan: CleanPlan, fence: Fence | None = None) -> CleanResult:
     watch = Stopwatch()
     store, state = session.store, session.state
     inflight = instant if instant.state is State.INFLIGHT else store.start(instant)
@@ -186,10 +186,10 @@ def _run(session: Session, instant: Instant, plan: CleanPlan, fence: Fence | Non
         earliest_retained=metadata.earliest,
         seconds=round(watch.seconds(), 3),
     )
-    return told_clean(state, session.config, result)
+    return emit_clean(state, session.config, result)
 
 
-def _delete(state: TableState, paths: list[str]) -> None:
+def _delete(state: TableContext, paths: list[str]) -> None:
     """Delete files, in tasks of the engine where there are many."""
     if len(paths) <= _FILES_A_TASK:
         state.storage.delete(paths)
@@ -233,7 +233,7 @@ def _drop_partition(storage: Storage, partition: str) -> bool:
 class _Look:
     """One look at a table, and what of it is old."""
 
-    state: TableState
+    state: TableContext
     config: TableConfig
     store: TimelineStore
     timeline: Timeline
@@ -243,11 +243,11 @@ class _Look:
     def _counts_versions(self) -> bool:
         return self.cleaning.policy == CleanPolicy.VERSIONS
 
-    def needed(self) -> Needed:
+    def needed(self) -> ReaderNeeds:
         """Look at what readers need now."""
-        return needed_by_readers(self.state, self.config, self.timeline, self.cleaning)
+        return reader_needs(self.state, self.config, self.timeline, self.cleaning)
 
-    def plan(self, facts: CleanFacts, needed: Needed) -> CleanPlan | None:
+    def plan(self, facts: CleanFacts, needed: ReaderNeeds) -> CleanPlan | None:
         """Plan what goes; None when that is nothing, and nothing worth noting was found out."""
         earliest = self._earliest(needed.first)
         if self._counts_versions and needed.is_asked:

@@ -35,7 +35,7 @@ from drawstring.services.clustering.plan import SORT_COLUMNS, plan_base_files
 from drawstring.services.clustering.run import clusterings_among, run_clustering, schedule_clustering
 from drawstring.services.manual_rollback import roll_back
 from drawstring.txn.missing_plans import NoPlanError
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 from drawstring.write.committed import Committed
 
 _LOOKS: Final = 3
@@ -162,7 +162,7 @@ def _run_left(appended: Committed) -> None:
             _log.info("the pending merge %s is left alone: %s", instant.requested, error)
 
 
-def _run(state: TableState, requested: str, options: WriteOptions) -> None:
+def _run(state: TableContext, requested: str, options: WriteOptions) -> None:
     """Run a merge; one that fails is withdrawn, so that it does not fail every append after this one."""
     try:
         run_clustering(state, requested, options)

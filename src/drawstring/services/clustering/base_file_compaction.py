@@ -20,10 +20,10 @@ from drawstring.services.clustering.run import cluster_at_once, run_clustering, 
 from drawstring.services.progress import Progress
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 
 
-def schedule_base_file_compaction(state: TableState, options: WriteOptions) -> str | None:
+def schedule_base_file_compaction(state: TableContext, options: WriteOptions) -> str | None:
     """Put the plan of a base-file compaction on the timeline, to be run by anybody.
 
     Args:
@@ -41,7 +41,7 @@ def schedule_base_file_compaction(state: TableState, options: WriteOptions) -> s
 
 
 def compact_base_files(
-    state: TableState, options: WriteOptions, progress: Progress | None = None
+    state: TableContext, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
     """Schedule a base-file compaction and run it; see `schedule_base_file_compaction`.
 
@@ -61,7 +61,7 @@ def _by_size(options: WriteOptions) -> WriteOptions:
 
 
 def run_base_file_compaction(
-    state: TableState, requested: str, options: WriteOptions, progress: Progress | None = None
+    state: TableContext, requested: str, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
     """Run a base-file compaction that stands on the timeline, and nothing else.
 
@@ -83,7 +83,7 @@ def run_base_file_compaction(
     return run_clustering(state, requested, options, progress)
 
 
-def _check_plan(state: TableState, requested: str) -> None:
+def _check_plan(state: TableContext, requested: str) -> None:
     store = TimelineStore(state.storage, load_config(state.storage), state.clock)
     instant = store.load().find(requested)
     if instant is None or instant.action.completed_action is not Action.REPLACE_COMMIT:

@@ -11,10 +11,10 @@ from drawstring.services.clustering.plan import parameters
 from drawstring.services.clustering.row_order import RowOrder
 from drawstring.services.service_files import file_settings
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.transaction import Session
+from drawstring.txn.transaction import LockedTable
 
 
-def check_clustering(session: Session, timeline: Timeline, options: WriteOptions) -> None:
+def check_clustering(session: LockedTable, timeline: Timeline, options: WriteOptions) -> None:
     """Refuse a clustering that the table cannot have, or an order of columns that are not there."""
     _check_index(session, timeline, options)
     if timeline.latest_write() is not None:
@@ -22,7 +22,7 @@ def check_clustering(session: Session, timeline: Timeline, options: WriteOptions
         order.check(file_settings(session, timeline, "", options)[0].schema)
 
 
-def _check_index(session: Session, timeline: Timeline, options: WriteOptions) -> None:
+def _check_index(session: LockedTable, timeline: Timeline, options: WriteOptions) -> None:
     """Refuse a plan that would bring keys to file groups where their index does not look for them."""
     kind, asked = session.config.index_type or options.index_type, bare(options.clustering.plan_strategy)
     table, rings = session.state.storage.spec.uri, has_rings(session.state.storage)

@@ -39,13 +39,13 @@ from drawstring.services.clustering.task import ClusterGroup, Numbered, located
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.transaction import Session
+from drawstring.txn.transaction import LockedTable
 
 _SAMPLE_ROWS: Final = 4_096
 
 
 def plan_rings(
-    session: Session,
+    session: LockedTable,
     lookup: SliceLookup,
     timeline: Timeline,
     partitions: Iterable[str],
@@ -69,7 +69,7 @@ def plan_rings(
     return ClusteringPlan(kept, RESIZE) if kept else None
 
 
-def save_rings(session: Session, plan: ClusteringPlan, timeline: Timeline, time: str) -> None:
+def save_rings(session: LockedTable, plan: ClusteringPlan, timeline: Timeline, time: str) -> None:
     """Put the rings that a resizing leads to, to count when it completes."""
     storage = session.state.storage
     for partition in sorted({group.partition for group in plan.groups}):
@@ -148,7 +148,7 @@ class ResizeGroup:
         return [writer.close(inserts=writer.rows) for writer in writers.values()]
 
 
-def _policy(storage: Storage, session: Session, options: WriteOptions) -> SplitPolicy:
+def _policy(storage: Storage, session: LockedTable, options: WriteOptions) -> SplitPolicy:
     if options.clustering.split_policy != "EVEN":
         return middle_of_range
     fields = options.bucket_hash_fields or session.config.bucket_hash_fields

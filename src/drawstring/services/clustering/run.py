@@ -64,8 +64,8 @@ from drawstring.txn.heartbeats import refuse_live_writers
 from drawstring.txn.locks.service_lease import ServiceLease, service_lease
 from drawstring.txn.missing_plans import NoPlanError
 from drawstring.txn.rollback.withdrawal import cancel_clustering, restart
-from drawstring.txn.table_context import TableState
-from drawstring.txn.transaction import Session, check_marked, cleared, exclusive
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import LockedTable, check_marked, lock_table, recover_and_load
 
 _RUNNABLE: Final = frozenset(
     name.rpartition(".")[2].removeprefix("Spark").removeprefix("Java")
@@ -77,7 +77,7 @@ _log = logging.getLogger("drawstring")
 
 
 def cluster(
-    state: TableState, options: WriteOptions, progress: Progress | None = None
+    state: TableContext, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
     """Run the pending clusterings, then schedule one and run it.
 
@@ -97,7 +97,7 @@ def cluster(
         UnsupportedError: a bucket index has the key say which file group a record is in.
     """
 
-    def check(found: Session) -> None:
+    def check(found: LockedTable) -> None:
         check_clustering(found, found.store.load(), options)
 
     runner = _runner(state, options, progress)
@@ -106,7 +106,7 @@ def cluster(
 
 
 def cluster_at_once(
-    state: TableState,
+    state: TableContext,
     options: WriteOptions,
     progress: Progress | None = None,
     planner: _Planner = plan_clustering,
@@ -135,14 +135,14 @@ def cluster_at_once(
 
 
 def run_pending(
-    state: TableState, options: WriteOptions, progress: Progress | None = None
+    state: TableContext, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
     """Run the clusterings that stand on the timeline and that nobody else runs; see `cluster`."""
     return _runner(state, options, progress).run_pending(load_config(state.storage), Action.CLUSTERING)
 
 
 def schedule_clustering(
-    state: TableState,
+    state: TableContext,
     options: WriteOptions,
     planner: _Planner = plan_clustering,
     before: Callable[[str], None] | None = None,
@@ -158,12 +158,12 @@ def schedule_clustering(
     Returns:
         Its requested time, or None when there is nothing to do.
     """
-    with exclusive(state, options.lock_wait_ms) as found:
+    with lock_table(state, options.lock_wait_ms) as found:
         timeline = found.store.load()
         check_clustering(found, timeline, options)
         if timeline.latest_write() is None:
             return None
-        session, timeline = cleared(found, options.failed_writes, timeline)
+        session, timeline = recover_and_load(found, options.failed_writes, timeline)
         plan = _planned(session, timeline, options, planner)
         if plan is None:
             return None
@@ -175,7 +175,7 @@ def schedule_clustering(
 
 
 def run_clustering(
-    state: TableState,
+    state: TableContext,
     requested: str,
     options: WriteOptions,
     progress: Progress | None = None,
@@ -203,12 +203,12 @@ def run_clustering(
     return _runner(state, options, progress).run(requested, is_own=is_own)
 
 
-def _runner(state: TableState, options: WriteOptions, progress: Progress | None) -> PlanRunner:
+def _runner(state: TableContext, options: WriteOptions, progress: Progress | None) -> PlanRunner:
     return PlanRunner("clustering", _claim, state, options, progress)
 
 
 def _planned(
-    session: Session, timeline: Timeline, options: WriteOptions, planner: _Planner
+    session: LockedTable, timeline: Timeline, options: WriteOptions, planner: _Planner
 ) -> ClusteringPlan | None:
     asked = options.clustering
     lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
@@ -227,7 +227,7 @@ def _planned(
 
 
 def _settled(
-    session: Session, timeline: Timeline, slices: dict[str, list[FileSlice]], order: dict[str, str]
+    session: LockedTable, timeline: Timeline, slices: dict[str, list[FileSlice]], order: dict[str, str]
 ) -> frozenset[str]:
     """Return the clusterings among those that made a slice which put rows in the same order."""
     made = {each.base_instant for partition in slices.values() for each in partition if not each.logs}
@@ -287,7 +287,7 @@ class _Attempt:
         groups = list(enumerate(self.plan.groups))
         return [stat for each in watched(engine, self.task, groups, progress) for stat in each]
 
-    def complete(self, session: Session, timeline: Timeline, stats: list[WriteStat]) -> Instant:
+    def complete(self, session: LockedTable, timeline: Timeline, stats: list[WriteStat]) -> Instant:
         """Let new file groups take the place of the old ones, unless these were written to meanwhile.
 
         Raises:
@@ -310,13 +310,15 @@ class _Attempt:
         return completed
 
 
-def _claim(found: Session, requested: str, options: WriteOptions, others_may_live: bool) -> _Attempt | None:
+def _claim(
+    found: LockedTable, requested: str, options: WriteOptions, others_may_live: bool
+) -> _Attempt | None:
     """Bring a clustering to inflight, taking away what a dead attempt left; None when it is out of date.
 
     One that another process ran, which may only stand still, is withdrawn and not run again: the file groups
     that it still writes would count beside those of the next attempt.
     """
-    session, timeline = cleared(found, options.failed_writes)
+    session, timeline = recover_and_load(found, options.failed_writes)
     instant = timeline.find(requested)
     if instant is None:
         raise NoPlanError.of("clustering", requested)
@@ -341,7 +343,7 @@ def _claim(found: Session, requested: str, options: WriteOptions, others_may_liv
     return _Attempt(inflight, plan, task, schema_json, fence)
 
 
-def written_since(session: Session, timeline: Timeline, time: str, plan: ClusteringPlan) -> bool:
+def written_since(session: LockedTable, timeline: Timeline, time: str, plan: ClusteringPlan) -> bool:
     """Tell whether a file group of a plan was written to or replaced after the plan was made."""
     later = (each for each in timeline.writes() if max(each.requested, each.completed or "") > time)
     if is_resizing(plan):
@@ -368,7 +370,11 @@ def _check_runnable(plan: ClusteringPlan, instant: Instant) -> None:
 
 
 def _task(
-    session: Session, timeline: Timeline, plan: ClusteringPlan, options: WriteOptions, settings: FileSettings
+    session: LockedTable,
+    timeline: Timeline,
+    plan: ClusteringPlan,
+    options: WriteOptions,
+    settings: FileSettings,
 ) -> ClusterGroup | ResizeGroup:
     asked, config = options.clustering, session.config
     one_file = plan.strategy == SINGLE_FILE_SORT

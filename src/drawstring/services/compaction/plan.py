@@ -28,7 +28,7 @@ from drawstring.storage import open_spec
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.instants import day_of
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.transaction import Session
+from drawstring.txn.transaction import LockedTable
 
 _MEBIBYTE = 1 << 20
 
@@ -81,7 +81,7 @@ def plan_hybrid_compaction(
 
 
 def compaction_plan(
-    session: Session, timeline: Timeline, time: str, settings: CompactionSettings
+    session: LockedTable, timeline: Timeline, time: str, settings: CompactionSettings
 ) -> CompactionPlan:
     """Plan a compaction of a table whose lock is held.
 
@@ -103,7 +103,7 @@ def compaction_plan(
 
 
 def log_compaction_plan(
-    session: Session, timeline: Timeline, time: str, settings: CompactionSettings
+    session: LockedTable, timeline: Timeline, time: str, settings: CompactionSettings
 ) -> CompactionPlan:
     """Plan a log compaction of a table whose lock is held; see `compaction_plan`.
 
@@ -116,7 +116,7 @@ def log_compaction_plan(
 
 
 def _free_slices(
-    session: Session, timeline: Timeline, settings: CompactionSettings, time: str
+    session: LockedTable, timeline: Timeline, settings: CompactionSettings, time: str
 ) -> list[FileSlice]:
     """Return the latest slices that no pending plan is about."""
     lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
@@ -148,7 +148,7 @@ def check_compaction(config: TableConfig, settings: CompactionSettings) -> None:
     check_rewritable(config)
 
 
-def _shapes(session: Session, timeline: Timeline) -> Shapes:
+def _shapes(session: LockedTable, timeline: Timeline) -> Shapes:
     engine: Engine = session.state.engine
     task = _LookAtLogs(session.state.storage.spec, session.config, InstantRange.of(timeline))
     return lambda slices: engine.map(task, slices)

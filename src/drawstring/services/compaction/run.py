@@ -40,14 +40,14 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import refuse_live_writers
 from drawstring.txn.missing_plans import NoPlanError
 from drawstring.txn.rollback.withdrawal import remove_compaction, restart
-from drawstring.txn.table_context import TableState
-from drawstring.txn.transaction import Session, check_marked, cleared, exclusive
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import LockedTable, check_marked, lock_table, recover_and_load
 
 _log: Final = logging.getLogger("drawstring")
 _ACTIONS = (Action.LOG_COMPACTION, Action.COMPACTION)
 
 
-def schedule_compaction(state: TableState, options: WriteOptions, *, when_due: bool = False) -> str | None:
+def schedule_compaction(state: TableContext, options: WriteOptions, *, when_due: bool = False) -> str | None:
     """Put a plan on the timeline, to be run by anybody.
 
     Args:
@@ -62,17 +62,17 @@ def schedule_compaction(state: TableState, options: WriteOptions, *, when_due: b
         InvalidError: the table is COPY_ON_WRITE, or the strategy does not fit its partitions.
         ConflictError: another writer holds the table.
     """
-    with exclusive(state, options.lock_wait_ms) as found:
+    with lock_table(state, options.lock_wait_ms) as found:
         _check_type(state, found.config)
         timeline = found.store.load()
         now = found.store.new_time(timeline)
         if when_due and not is_to_be_planned(timeline, options.compaction, now):
             return None
-        session, timeline = cleared(found, options.failed_writes, timeline)
+        session, timeline = recover_and_load(found, options.failed_writes, timeline)
         return _schedule(session, timeline, options, Action.COMPACTION)
 
 
-def schedule_log_compaction(state: TableState, options: WriteOptions) -> str | None:
+def schedule_log_compaction(state: TableContext, options: WriteOptions) -> str | None:
     """Put a plan on the timeline that makes one log file of many; see `schedule_compaction`.
 
     Returns:
@@ -83,15 +83,15 @@ def schedule_log_compaction(state: TableState, options: WriteOptions) -> str | N
         UnsupportedError: the table merges in a way that has no such thing.
         ConflictError: another writer holds the table.
     """
-    with exclusive(state, options.lock_wait_ms) as found:
+    with lock_table(state, options.lock_wait_ms) as found:
         _check_type(state, found.config)
         check_rewritable(found.config)
-        session, timeline = cleared(found, options.failed_writes)
+        session, timeline = recover_and_load(found, options.failed_writes)
         return _schedule(session, timeline, options, Action.LOG_COMPACTION)
 
 
 def run_compaction(
-    state: TableState,
+    state: TableContext,
     requested: str,
     options: WriteOptions,
     progress: Progress | None = None,
@@ -119,7 +119,7 @@ def run_compaction(
 
 
 def compact(
-    state: TableState, options: WriteOptions, progress: Progress | None = None
+    state: TableContext, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
     """Run the pending compactions, and one of what is left to compact after them.
 
@@ -143,7 +143,7 @@ def compact(
 
 
 def run_pending(
-    state: TableState,
+    state: TableContext,
     options: WriteOptions,
     progress: Progress | None = None,
     actions: tuple[Action, ...] = _ACTIONS,
@@ -168,7 +168,7 @@ def run_pending(
 
 
 def log_compact(
-    state: TableState, options: WriteOptions, progress: Progress | None = None
+    state: TableContext, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
     """Run the pending log compactions, and one of what has many log blocks after them; see `compact`."""
     check_rewritable(load_config(state.storage))
@@ -177,11 +177,11 @@ def log_compact(
     return result if scheduled is None else run_compaction(state, scheduled, options, progress, is_own=True)
 
 
-def _runner(state: TableState, options: WriteOptions, progress: Progress | None) -> PlanRunner:
+def _runner(state: TableContext, options: WriteOptions, progress: Progress | None) -> PlanRunner:
     return PlanRunner("compaction", _claim, state, options, progress)
 
 
-def _schedule(session: Session, timeline: Timeline, options: WriteOptions, action: Action) -> str | None:
+def _schedule(session: LockedTable, timeline: Timeline, options: WriteOptions, action: Action) -> str | None:
     time = session.store.new_time(timeline)
     is_log = action is Action.LOG_COMPACTION
     plan = (log_compaction_plan if is_log else compaction_plan)(session, timeline, time, options.compaction)
@@ -191,7 +191,7 @@ def _schedule(session: Session, timeline: Timeline, options: WriteOptions, actio
     return session.store.request(action, time, content).requested
 
 
-def _check_type(state: TableState, config: TableConfig) -> None:
+def _check_type(state: TableContext, config: TableConfig) -> None:
     if not config.is_merge_on_read:
         raise InvalidError("a COPY_ON_WRITE table has no log files to compact", table=state.storage.spec.uri)
 
@@ -230,7 +230,7 @@ class _Attempt:
         """Write the file of each operation."""
         return watched(engine, self.task, self.operations, progress)
 
-    def complete(self, session: Session, timeline: Timeline, stats: list[WriteStat]) -> Instant:
+    def complete(self, session: LockedTable, timeline: Timeline, stats: list[WriteStat]) -> Instant:
         """Let new slices begin with the files.
 
         Raises:
@@ -246,7 +246,9 @@ class _Attempt:
         return session.finish(self.instant, metadata, self.fence)
 
 
-def _claim(found: Session, requested: str, options: WriteOptions, others_may_live: bool) -> _Attempt | None:
+def _claim(
+    found: LockedTable, requested: str, options: WriteOptions, others_may_live: bool
+) -> _Attempt | None:
     """Bring a compaction to inflight, taking away first what a dead attempt left.
 
     One that another process ran, which may only stand still, is withdrawn; what is due is planned anew. In
@@ -257,7 +259,7 @@ def _claim(found: Session, requested: str, options: WriteOptions, others_may_liv
     be damaged or gone.
     """
     _check_type(found.state, found.config)
-    session, timeline = cleared(found, options.failed_writes)
+    session, timeline = recover_and_load(found, options.failed_writes)
     instant = timeline.find(requested)
     if instant is None or not (instant.is_completed or instant.action in _ACTIONS):
         raise NoPlanError.of("compaction", requested)
@@ -306,7 +308,7 @@ def _no_compaction(requested: str) -> InvalidError:
 
 
 def _without_replaced(
-    session: Session, timeline: Timeline, plan: CompactionPlan
+    session: LockedTable, timeline: Timeline, plan: CompactionPlan
 ) -> list[tuple[int, CompactionOperation]]:
     """Return the operations of a plan, numbered, without those on file groups that were replaced."""
     lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
@@ -319,6 +321,6 @@ def _without_replaced(
     ]
 
 
-def _task(session: Session, timeline: Timeline, requested: str, options: WriteOptions) -> CompactSlice:
+def _task(session: LockedTable, timeline: Timeline, requested: str, options: WriteOptions) -> CompactSlice:
     settings, schema_json = file_settings(session, timeline, requested, options)
     return CompactSlice(settings, schema_json, InstantRange.of(timeline), session.state.ids)

@@ -25,13 +25,13 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.rollback.restore import plan_restore, run_restore
-from drawstring.txn.table_context import TableState
-from drawstring.txn.transaction import Session, cleared, exclusive
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 
 _BY: Final = "drawstring"
 
 
-def savepoint(state: TableState, options: WriteOptions, instant: str | None, comments: str) -> str:
+def savepoint(state: TableContext, options: WriteOptions, instant: str | None, comments: str) -> str:
     """Keep the table as it was after a write, until the savepoint is deleted.
 
     Args:
@@ -47,7 +47,7 @@ def savepoint(state: TableState, options: WriteOptions, instant: str | None, com
         InvalidError: there is no such write, or files of it were cleaned away.
         ConflictError: another writer holds the table.
     """
-    with exclusive(state, options.lock_wait_ms) as found:
+    with lock_table(state, options.lock_wait_ms) as found:
         session, timeline = _settled(found, options)
         target = _write(timeline, instant)
         if any(each.requested == target.requested for each in timeline.completed_of(Action.SAVEPOINT)):
@@ -64,14 +64,14 @@ def savepoint(state: TableState, options: WriteOptions, instant: str | None, com
         return target.requested
 
 
-def delete_savepoint(state: TableState, options: WriteOptions, instant: str) -> None:
+def delete_savepoint(state: TableContext, options: WriteOptions, instant: str) -> None:
     """Let cleaning and archiving pass a write again.
 
     Raises:
         InvalidError: there is no savepoint of that write.
         ConflictError: another writer holds the table.
     """
-    with exclusive(state, options.lock_wait_ms) as found:
+    with lock_table(state, options.lock_wait_ms) as found:
         store, timeline = found.store, found.store.load()
         saved = [each for each in timeline.instants if each.action is Action.SAVEPOINT]
         for each in saved:
@@ -85,7 +85,7 @@ def delete_savepoint(state: TableState, options: WriteOptions, instant: str) -> 
         raise _unknown("savepoint", instant, [each.requested for each in saved])
 
 
-def restore(state: TableState, options: WriteOptions, instant: str) -> RestoreResult | None:
+def restore(state: TableContext, options: WriteOptions, instant: str) -> RestoreResult | None:
     """Take the table back to what it was after a write; what came after is gone.
 
     Args:
@@ -101,7 +101,7 @@ def restore(state: TableState, options: WriteOptions, instant: str) -> RestoreRe
         ConflictError: another writer holds the table.
     """
     watch = Stopwatch()
-    with exclusive(state, options.lock_wait_ms) as found:
+    with lock_table(state, options.lock_wait_ms) as found:
         session, timeline = _settled(found, options)
         plan = _checked_plan(session.state, session.store, timeline, instant)
         if not plan.instants:
@@ -120,13 +120,13 @@ def restore(state: TableState, options: WriteOptions, instant: str) -> RestoreRe
     )
 
 
-def planned_restore(state: TableState, instant: str) -> RestorePlan:
+def planned_restore(state: TableContext, instant: str) -> RestorePlan:
     """Return what `restore` would undo; the table stays as it is. Raises as `restore` does."""
     store = TimelineStore(state.storage, load_config(state.storage), state.clock)
     return _checked_plan(state, store, store.load(), instant)
 
 
-def _checked_plan(state: TableState, store: TimelineStore, timeline: Timeline, instant: str) -> RestorePlan:
+def _checked_plan(state: TableContext, store: TimelineStore, timeline: Timeline, instant: str) -> RestorePlan:
     target = _write(timeline, instant)
     saved = timeline.completed_of(Action.SAVEPOINT)
     later = [each.requested for each in saved if each.requested > instant]
@@ -172,16 +172,16 @@ def check_retained(store: TimelineStore, timeline: Timeline, target: Instant) ->
             )
 
 
-def _settled(found: Session, options: WriteOptions) -> tuple[Session, Timeline]:
+def _settled(found: LockedTable, options: WriteOptions) -> tuple[LockedTable, Timeline]:
     """Clear the table and run cleans that were planned: they may take files that nobody can keep any more."""
-    session, timeline = cleared(found, options.failed_writes)
+    session, timeline = recover_and_load(found, options.failed_writes)
     if not timeline.pending_of(Action.CLEAN):
         return session, timeline
     finish_cleans(session, timeline)
     return session, session.store.load()
 
 
-def _files(session: Session, timeline: Timeline, target: Instant) -> dict[str, tuple[str, ...]]:
+def _files(session: LockedTable, timeline: Timeline, target: Instant) -> dict[str, tuple[str, ...]]:
     then = timeline.completed_by(time_of(target))
     view = FileGroupView(then, session.config, StorageListing(session.state.storage), session.store)
     slices = {place: view.slices(place, target.requested) for place in view.partitions()}
@@ -197,7 +197,7 @@ def _names(file_slice: FileSlice) -> list[str]:
     return base + [log.status.name for log in file_slice.logs]
 
 
-def _check_present(state: TableState, saved: Savepoint, instant: str) -> None:
+def _check_present(state: TableContext, saved: Savepoint, instant: str) -> None:
     for partition, names in saved.files.items():
         listed = {status.name for status in state.storage.list_files(partition)}
         for name in names:

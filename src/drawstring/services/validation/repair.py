@@ -24,14 +24,14 @@ from drawstring.services.validation.run import leftover_findings, properties_fin
 from drawstring.storage.paths import folders_above
 from drawstring.timeline.properties_store import load_config, renew_properties
 from drawstring.txn.metadata_table import switch_off_metadata_table
-from drawstring.txn.table_context import TableState
-from drawstring.txn.transaction import Session, clear, exclusive
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import LockedTable, lock_table, recover
 
 EVERYTHING = frozenset(Remedy)
 
 
 def repair(
-    state: TableState, options: WriteOptions, *, apply: bool, remedies: Collection[Remedy] = EVERYTHING
+    state: TableContext, options: WriteOptions, *, apply: bool, remedies: Collection[Remedy] = EVERYTHING
 ) -> tuple[Finding, ...]:
     """Repair a table, or say what there is to repair.
 
@@ -49,7 +49,7 @@ def repair(
         InvalidError: there is no table.
         CorruptTableError: the properties and their backup are gone, or the timeline makes no sense.
     """
-    with exclusive(state, options.lock_wait_ms) as session:
+    with lock_table(state, options.lock_wait_ms) as session:
         findings = _repairable(session, remedies)
         if apply and findings:
             _apply(session, findings)
@@ -68,7 +68,7 @@ def remedies_of(names: Collection[str]) -> Collection[Remedy]:
         raise InvalidError(f"{error}: choose {', '.join(Remedy)}") from None
 
 
-def _repairable(session: Session, remedies: Collection[Remedy]) -> list[Finding]:
+def _repairable(session: LockedTable, remedies: Collection[Remedy]) -> list[Finding]:
     inventory = take_inventory(session.state.storage, session.config, session.store)
     found = properties_findings(session.state)
     for check in table_checks.ALL:
@@ -77,14 +77,14 @@ def _repairable(session: Session, remedies: Collection[Remedy]) -> list[Finding]
     return [each for each in found if each.remedy in remedies]
 
 
-def _apply(session: Session, findings: list[Finding]) -> None:
+def _apply(session: LockedTable, findings: list[Finding]) -> None:
     """Do what the findings ask for, the deletions last and after a look at the table as it is then."""
     asked = {finding.remedy for finding in findings}
     storage = session.state.storage
     if Remedy.PROPERTIES in asked:
         renew_properties(storage, session.state.clock)
     if Remedy.ROLLBACK in asked:
-        session = clear(session)
+        session = recover(session)
     inventory = take_inventory(storage, session.config, session.store)
     if Remedy.PARTITION_METADATA in asked:
         for finding in table_checks.partition_metadata(inventory):

@@ -28,7 +28,7 @@ from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config, p
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema
 from drawstring.txn.rollback.temporary_files import left_behind, own_folders
-from drawstring.txn.table_context import TableState
+from drawstring.txn.table_context import TableContext
 
 _KEYS_OF_SLICE = pa.schema(
     [(RECORD_KEY, pa.string()), (PARTITION_PATH, pa.string()), ("file_id", pa.string()), ("gone", pa.bool_())]
@@ -36,7 +36,7 @@ _KEYS_OF_SLICE = pa.schema(
 
 
 def validate(
-    state: TableState, *, contents: bool = True, global_keys: bool = False, progress: Progress | None = None
+    state: TableContext, *, contents: bool = True, global_keys: bool = False, progress: Progress | None = None
 ) -> Validation:
     """Check the invariants of a table; check again where errors were found while others changed it.
 
@@ -60,7 +60,7 @@ def validate(
     return found
 
 
-def _digest(state: TableState) -> str | None:
+def _digest(state: TableContext) -> str | None:
     """Return a digest of the timeline, None when it cannot be read."""
     try:
         return digest(TimelineStore(state.storage, load_config(state.storage), state.clock).load())
@@ -69,7 +69,7 @@ def _digest(state: TableState) -> str | None:
 
 
 def _validate(
-    state: TableState, *, contents: bool, global_keys: bool, progress: Progress | None
+    state: TableContext, *, contents: bool, global_keys: bool, progress: Progress | None
 ) -> Validation:
     """Check the invariants of a table once; see `validate`."""
     config = load_config(state.storage)
@@ -106,7 +106,7 @@ def _validate(
     )
 
 
-def _task(state: TableState, inventory: Inventory, config: TableConfig) -> ReadContent:
+def _task(state: TableContext, inventory: Inventory, config: TableConfig) -> ReadContent:
     timeline = inventory.timeline
     schema = with_meta(table_schema(state.storage, inventory.store, timeline, config))
     instants = InstantRange.of(timeline)
@@ -122,7 +122,7 @@ def _task(state: TableState, inventory: Inventory, config: TableConfig) -> ReadC
     return ReadContent(keys, ring, counts)
 
 
-def properties_findings(state: TableState) -> list[Finding]:
+def properties_findings(state: TableContext) -> list[Finding]:
     """Return what is wrong with the properties file."""
     problem = problem_of_properties(state.storage)
     if problem is None:
@@ -131,7 +131,7 @@ def properties_findings(state: TableState) -> list[Finding]:
     return [Finding(Severity.ERROR, "properties", text, PROPERTIES_PATH, None, Remedy.PROPERTIES)]
 
 
-def leftover_findings(state: TableState, inventory: Inventory) -> list[Finding]:
+def leftover_findings(state: TableContext, inventory: Inventory) -> list[Finding]:
     """Return the temporary files that killed writers left, wherever there are files."""
     text = "a temporary file that a killed process left: `repair` deletes it"
     folders = (*own_folders(inventory.config), *inventory.files)

@@ -47,10 +47,10 @@ from drawstring.timeline.properties_store import load_config, save_properties
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.timeline.version_change import begin_change, end_change
-from drawstring.txn.events import told_version
+from drawstring.txn.events import emit_version_change
 from drawstring.txn.metadata_table import MetadataTableGuard, without_metadata_table
-from drawstring.txn.table_context import TableState
-from drawstring.txn.transaction import Session, clear, exclusive
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import LockedTable, lock_table, recover
 from drawstring.txn.writable import check_writable
 
 _FOLDS_MAX: Final = 3
@@ -59,7 +59,7 @@ _COMPACTIONS: Final = (Action.COMPACTION, Action.LOG_COMPACTION)
 _log = logging.getLogger("drawstring")
 
 
-def planned_version(state: TableState, version: int) -> VersionPlan:
+def planned_version(state: TableContext, version: int) -> VersionPlan:
     """Return what `change_version` would do; the table stays as it is.
 
     Raises:
@@ -79,7 +79,7 @@ def planned_version(state: TableState, version: int) -> VersionPlan:
 
 
 def change_version(
-    state: TableState, version: int, options: WriteOptions, progress: Progress | None = None
+    state: TableContext, version: int, options: WriteOptions, progress: Progress | None = None
 ) -> VersionResult:
     """Make a table one of another version.
 
@@ -102,7 +102,7 @@ def change_version(
         if config.is_merge_on_read and config.version != version:
             folded = compact(state, _folding(options), progress)
             compacted = folded.instant if folded else compacted
-        with exclusive(state, options.lock_wait_ms) as found:
+        with lock_table(state, options.lock_wait_ms) as found:
             relaid = _change(found, version, options)
             if relaid is None:
                 continue
@@ -117,7 +117,7 @@ def change_version(
             if result.old == result.new:
                 return result
             store = TimelineStore(state.storage, load_config(state.storage), state.clock)
-            return told_version(state, found.config, store.load().latest_time() or "", result)
+            return emit_version_change(state, found.config, store.load().latest_time() or "", result)
     raise ConflictError(
         "other writers add log files faster than they are compacted: stop them while the version changes,"
         " then try again",
@@ -152,7 +152,7 @@ def _folding(options: WriteOptions) -> WriteOptions:
     return replace(options, compaction=whole)
 
 
-def _change(found: Session, version: int, options: WriteOptions) -> Relaid | None:
+def _change(found: LockedTable, version: int, options: WriteOptions) -> Relaid | None:
     """Change the version of a locked table, None where log files have to be folded first."""
     storage = found.state.storage
     if found.config.version == version:
@@ -160,7 +160,7 @@ def _change(found: Session, version: int, options: WriteOptions) -> Relaid | Non
     _check(storage, found.config, version)
     if version >= _FIRST_VERSION_ALWAYS_NAMED > found.config.version:
         _check_named_keys(found)
-    session = clear(found)
+    session = recover(found)
     if session.config.is_merge_on_read and not _is_folded(session, session.store.load()):
         return None
     kept = without_metadata_table(session.config.properties)
@@ -174,7 +174,7 @@ def _change(found: Session, version: int, options: WriteOptions) -> Relaid | Non
         end_change(storage)
 
 
-def _carry_out(session: Session, then: TableConfig, options: WriteOptions, before: str | None) -> Relaid:
+def _carry_out(session: LockedTable, then: TableConfig, options: WriteOptions, before: str | None) -> Relaid:
     """Bring the timeline to its other layout, if it has one, and replace the properties of a version."""
     storage, relaid = session.state.storage, Relaid(0, 0)
     is_relaid = then.layout != session.config.layout
@@ -189,7 +189,7 @@ def _carry_out(session: Session, then: TableConfig, options: WriteOptions, befor
     return relaid
 
 
-def _is_folded(session: Session, timeline: Timeline) -> bool:
+def _is_folded(session: LockedTable, timeline: Timeline) -> bool:
     """Tell whether all records stand in base files.
 
     Raises:
@@ -216,7 +216,7 @@ def _is_folded(session: Session, timeline: Timeline) -> bool:
     return not logged
 
 
-def _check_named_keys(session: Session) -> None:
+def _check_named_keys(session: LockedTable) -> None:
     """Refuse keys of one column, under a COMPLEX generator, that lack its name: later writes would have it.
 
     Version 9 does not say which of the two a table has; one file tells.

@@ -165,15 +165,15 @@ class SparkRows:
         kept = self._packed(Together()).persist(StorageLevel.DISK_ONLY)
         return self._unpacked(kept)
 
-    def last(self) -> SparkRows:
+    def consume(self) -> SparkRows:
         """Return the rows: Spark lets go of what it keeps by itself."""
         return self
 
     def distinct(self, column: str) -> list[str]:
         """Return the distinct values of a text column, sorted."""
-        return sorted(value for (value,) in self.tally((column,)).rows if value is not None)
+        return sorted(value for (value,) in self.count_by((column,)).rows if value is not None)
 
-    def tally(self, by: Sequence[str]) -> Tally:
+    def count_by(self, by: Sequence[str]) -> Tally:
         """Count the rows by the values of text columns."""
         columns = tuple(by)
         if columns not in self._tallies:
@@ -224,13 +224,13 @@ class SparkRows:
         packed = self._packed(ByGroup(tuple(by)))
         return self._unpacked(_shuffled(packed, _parts(self._df.sparkSession)))
 
-    def sort(self, by: Sequence[str], *, everywhere: bool) -> SparkRows:
-        """Put the rows in order, by Spark's own sort: by ranges if `everywhere`."""
+    def sort(self, by: Sequence[str], *, global_sort: bool) -> SparkRows:
+        """Put the rows in order, by Spark's own sort: by ranges if `global_sort`."""
         columns = spark_schema(self._schema)
         steps = Chain((*self._steps, AsTypes(arrow_schema(columns))))
         unsorted = self._df.mapInArrow(steps, columns)
         names = [f"`{name.replace('`', '``')}`" for name in by]
-        moved = unsorted.orderBy(*names) if everywhere else unsorted.sortWithinPartitions(*names)
+        moved = unsorted.orderBy(*names) if global_sort else unsorted.sortWithinPartitions(*names)
         return SparkRows(moved, self._schema, (Ingest(self._schema),))
 
     def run(self, task: TaskFunction[R]) -> list[R]:

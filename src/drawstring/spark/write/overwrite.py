@@ -26,7 +26,7 @@ from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.locks.table_lock import table_lock
-from drawstring.txn.transaction import exclusive
+from drawstring.txn.transaction import lock_table
 from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import plan_write
 from drawstring.write.verbs import verb_of
@@ -136,7 +136,7 @@ def _check_rows(rows: SparkRows, by: Replacement) -> None:
     """Compute all rows, and their keys and columns as the new table has them."""
     state = by.create("memory://drawstring-check").state
     try:
-        with exclusive(state, by.asked.lock_wait_ms) as session:
+        with lock_table(state, by.asked.lock_wait_ms) as session:
             timeline = session.store.load()
             facts = WriteFacts(session, timeline, session.store.new_time(timeline))
             plan = plan_write(facts, rows.schema, verb_of(by.asked.operation), by.asked)

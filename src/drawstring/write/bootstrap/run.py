@@ -40,16 +40,16 @@ from drawstring.storage import open_spec
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.events import told_commit
-from drawstring.txn.table_context import TableState
-from drawstring.txn.transaction import Session, begin, cleared, exclusive
+from drawstring.txn.events import emit_commit
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
 from drawstring.write.bootstrap.source import Source, SourceFolder
 from drawstring.write.facts import WriteFacts
 from drawstring.write.placement.sizing import Sizer
 from drawstring.write.plan import WritePlan, plan_write
 from drawstring.write.run import placed
 from drawstring.write.verbs import BOOTSTRAP
-from drawstring.write.write_source import Arriving
+from drawstring.write.write_source import InputRows
 
 _INSTANTS = {BootstrapMode.METADATA_ONLY: METADATA_BOOTSTRAP, BootstrapMode.FULL_RECORD: FULL_BOOTSTRAP}
 
@@ -59,7 +59,7 @@ _OPERATIONS = {
 }
 
 
-def bootstrap(state: TableState, source: Source, options: WriteOptions) -> CommitResult:
+def bootstrap(state: TableContext, source: Source, options: WriteOptions) -> CommitResult:
     """Fill an empty table with what a folder holds.
 
     Args:
@@ -72,8 +72,8 @@ def bootstrap(state: TableState, source: Source, options: WriteOptions) -> Commi
         InvalidError: the table has rows, or those of the source do not fit it.
     """
     watch = Stopwatch()
-    with exclusive(state, options.lock_wait_ms) as found:
-        session, timeline = cleared(found)
+    with lock_table(state, options.lock_wait_ms) as found:
+        session, timeline = recover_and_load(found)
         if timeline.writes():
             raise InvalidError("the table has rows already: only a new one can be bootstrapped")
         for time in _INSTANTS.values():  # the only instants whose times are used again
@@ -91,14 +91,14 @@ def bootstrap(state: TableState, source: Source, options: WriteOptions) -> Commi
                 completed = begun[mode].commit(metadata)
     stats = [stat for some in written.values() for stat in some]
     result = CommitResult.of(completed, BOOTSTRAP.name, stats, watch.seconds())
-    return told_commit(state, session.config, result, watch.laps)
+    return emit_commit(state, session.config, result, watch.laps)
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
     """One bootstrap under its lock."""
 
-    session: Session
+    session: LockedTable
     timeline: Timeline
     source: Source
     options: WriteOptions
@@ -124,7 +124,7 @@ class _Work:
         lookup = SliceLookup(state.storage.spec, self.session.config, facts.timeline)
         sizer = Sizer(facts, lookup, self.options.sizing)
         rows = state.engine.read(files, ReadFile(self.source.storage, self.source.schema), self.source.schema)
-        return placed(Arriving(rows), plan, BOOTSTRAP, sizer)
+        return placed(InputRows(rows), plan, BOOTSTRAP, sizer)
 
     def _left(self, plan: WritePlan, files: list[tuple[SourceFolder, FileStatus]]) -> list[WriteStat]:
         state = self.session.state

@@ -32,14 +32,14 @@ from drawstring.query.facts import TableFacts, load_facts
 from drawstring.query.snapshot import Query, query_of, snapshot_tasks
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import RECORD_KEY
-from drawstring.txn.table_context import TableState
-from drawstring.txn.transaction import Session
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import LockedTable
 from drawstring.write.plan import WritePlan
 from drawstring.write.verbs import Verb
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MatchedRows:
     """The rows of the table that fulfil a condition, to be deleted or updated.
 
     Attributes:
@@ -50,7 +50,7 @@ class Found:
     where: Where
     changes: Mapping[str, Any] | None = None
 
-    def bind(self, session: Session) -> BoundFound:
+    def bind(self, session: LockedTable) -> BoundFound:
         """Check condition and changes against the table.
 
         Raises:
@@ -63,7 +63,7 @@ class Found:
         return BoundFound(session.state, query, changes)
 
 
-def facts_for_change(session: Session) -> TableFacts:
+def facts_for_change(session: LockedTable) -> TableFacts:
     """Look at a table whose rows are to be changed where they are.
 
     Raises:
@@ -123,7 +123,7 @@ class BoundFound:
         changes: by column, what it is set to; None to delete the rows.
     """
 
-    state: TableState
+    state: TableContext
     query: Query
     changes: Mapping[str, pc.Expression] | None
 

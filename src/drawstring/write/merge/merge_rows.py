@@ -22,8 +22,8 @@ from drawstring.index.protocol import ROUTE
 from drawstring.query.snapshot import Query
 from drawstring.schema.meta import without_meta
 from drawstring.schema.normal import normalise
-from drawstring.txn.table_context import TableState
-from drawstring.txn.transaction import Session
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import LockedTable
 from drawstring.write.merge.batches import (
     HOME,
     JOINED,
@@ -47,7 +47,7 @@ from drawstring.write.verbs import Verb
 
 
 @dataclass(frozen=True, slots=True)
-class Merging:
+class MergeRows:
     """A merge as the caller asks for it.
 
     Attributes:
@@ -65,7 +65,7 @@ class Merging:
     clauses: tuple[AskedClause, ...]
     is_upsert: bool = False
 
-    def bind(self, session: Session) -> BoundMerge:
+    def bind(self, session: LockedTable) -> BoundMerge:
         """Check the merge against the table.
 
         Raises:
@@ -93,11 +93,11 @@ class BoundMerge:
         sides: columns of both.
         clauses: checked.
         query: the target's rows.
-        is_upsert: as in `Merging`.
+        is_upsert: as in `MergeRows`.
         kept: what is to be let go of.
     """
 
-    state: TableState
+    state: TableContext
     rows: Rows
     sides: Sides
     clauses: tuple[Clause, ...]

@@ -18,12 +18,12 @@ from drawstring.expressions.column_names import check_columns
 from drawstring.filegroups.write.actions import RowAction
 from drawstring.schema.meta import without_meta
 from drawstring.timeline.table_schema import table_schema
-from drawstring.txn.transaction import Session
+from drawstring.txn.transaction import LockedTable
 from drawstring.write.merge.clauses import AskedClause, When
 from drawstring.write.merge.matched_rows import check_whole_rows
-from drawstring.write.merge.merge_rows import Merging
+from drawstring.write.merge.merge_rows import MergeRows
 from drawstring.write.plan import partial_columns
-from drawstring.write.write_source import Arriving, BoundFeed
+from drawstring.write.write_source import BoundSource, InputRows
 
 _ALIASES = ("source", "target")
 
@@ -38,7 +38,7 @@ class PartialRows:
 
     rows: Rows
 
-    def bind(self, session: Session) -> BoundFeed:
+    def bind(self, session: LockedTable) -> BoundSource:
         """Choose how the rows are written.
 
         Raises:
@@ -54,13 +54,13 @@ class PartialRows:
         if len(current):
             check_columns(incoming.names, current)
         if not len(current) or partial_columns(incoming, current, config):
-            return Arriving(self.rows)
+            return InputRows(self.rows)
         fixed = dict.fromkeys((*config.record_key_fields, *config.partition_fields))
         clauses = (
             AskedClause(When.MATCHED, RowAction.UPDATE, None, _from_source(set_columns)),
             AskedClause(When.NOT_MATCHED, RowAction.INSERT, None, _from_source(incoming.names)),
         )
-        return Merging(self.rows, tuple(fixed), _ALIASES, clauses, is_upsert=True).bind(session)
+        return MergeRows(self.rows, tuple(fixed), _ALIASES, clauses, is_upsert=True).bind(session)
 
 
 def _set_columns(incoming: pa.Schema, config: TableConfig) -> list[str]:

@@ -27,12 +27,12 @@ class Arrangement:
 
     Attributes:
         sort_by: columns that they are sorted by.
-        everywhere: whether tasks get ranges of all rows, rather than sort what they have.
+        global_sort: whether tasks get ranges of all rows, rather than sort what they have.
         by_partition: whether one task gets all rows of a partition path.
     """
 
     sort_by: tuple[str, ...] = ()
-    everywhere: bool = False
+    global_sort: bool = False
     by_partition: bool = False
 
 
@@ -59,10 +59,10 @@ def arrangement(bulk: BulkInsert, schema: pa.Schema) -> Arrangement:
                     f" {', '.join(schema.names)}"
                 )
         last = (KEY,) if bulk.sort_by_key_last else ()
-        return Arrangement((PARTITION, *bulk.sort_columns, *last), everywhere=True)
+        return Arrangement((PARTITION, *bulk.sort_columns, *last), global_sort=True)
     mode = SortMode(bulk.sort_mode)
     if mode in _BY_PARTITION:
         return Arrangement(by_partition=True)
     if mode is SortMode.NONE:
         return Arrangement()
-    return Arrangement((PARTITION, KEY), everywhere=mode is SortMode.GLOBAL_SORT)
+    return Arrangement((PARTITION, KEY), global_sort=mode is SortMode.GLOBAL_SORT)

@@ -28,7 +28,7 @@ from drawstring.filegroups.write.base_writer import NewGroups
 from drawstring.filegroups.write.changes import Changes, deletes, joined, split_deletes, upserts
 from drawstring.filegroups.write.generated_keys import with_keys
 from drawstring.filegroups.write.log_writer import append_log
-from drawstring.filegroups.write.meta_columns import Stamp
+from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.filegroups.write.rewrite import extend_slice, rewrite_slice
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.protocol import PARTITION, ROUTE, Index
@@ -86,7 +86,9 @@ class PlaceGroups:
 class _GroupWork:
     """The groups of one part, one after the other."""
 
-    def __init__(self, task: PlaceGroups, storage: Storage, stamp: Stamp, context: TaskContext) -> None:
+    def __init__(
+        self, task: PlaceGroups, storage: Storage, stamp: MetaColumnWriter, context: TaskContext
+    ) -> None:
         self._task = task
         self._storage = storage
         self._stamp = stamp

@@ -80,15 +80,15 @@ class Sizer:
         Yields:
             Rows with routes, and the file groups, as partition and file id, whose base files they fill.
         """
-        tally = kept.tally((PARTITION,))
+        tally = kept.count_by((PARTITION,))
         small = {path: self._small(path) for (path,) in tally.rows}
         if located is kept or not self._unclear(tally, small):
             shares = self._shares(tally, small)
             yield self._routed(located, shares), self._filled(shares)
             return
-        counted = located.last().persist()
+        counted = located.consume().persist()
         try:
-            new = counted.map_batches(only_new, counted.schema).tally((PARTITION,))
+            new = counted.map_batches(only_new, counted.schema).count_by((PARTITION,))
             kept.release()
             shares = self._shares(Tally(new.rows, int(tally.row_bytes * sum(new.rows.values()))), small)
             yield self._routed(counted, shares), self._filled(shares)
