@@ -1,0 +1,69 @@
+"""How many modules a call goes through: what a reader of the code has to open to follow it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import pyarrow as pa
+import pytest
+
+import drawstring
+
+SOURCE = Path(drawstring.__file__).parent
+UPSERT_MODULES_MAX = 70
+SCAN_MODULES_MAX = 45
+
+
+def modules_entered(call: Callable[[], object]) -> list[str]:
+    """Return the modules of drawstring in which a call runs a function, imports left out."""
+    entered: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_name != "<module>":
+            entered.add(frame.f_code.co_filename)
+
+    before = sys.getprofile()
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)
+    inside = (Path(name) for name in entered if name.startswith(str(SOURCE)))
+    return sorted(str(path.relative_to(SOURCE)) for path in inside)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> drawstring.Table:
+    """A bucket-indexed MERGE_ON_READ table with a base file and a log file; everything is imported."""
+    table = drawstring.create(
+        tmp_path / "t",
+        ten_rows().schema,
+        record_key="id",
+        ordering="ts",
+        table_type="MERGE_ON_READ",
+        properties={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"},
+    )
+    table.bulk_insert(ten_rows())
+    table.upsert(ten_rows())
+    table.scan().to_arrow()
+    return table
+
+
+def ten_rows() -> pa.Table:
+    return pa.table({"id": [str(i) for i in range(10)], "ts": list(range(10)), "city": ["oslo"] * 10})
+
+
+def test_an_upsert_goes_through_few_modules(table: drawstring.Table) -> None:
+    entered = modules_entered(lambda: table.upsert(ten_rows()))
+    assert len(entered) <= UPSERT_MODULES_MAX, "\n".join(entered)
+
+
+def test_a_scan_goes_through_few_modules(table: drawstring.Table) -> None:
+    entered = modules_entered(lambda: table.scan().to_arrow())
+    assert len(entered) <= SCAN_MODULES_MAX, "\n".join(entered)
