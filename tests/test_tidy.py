@@ -123,6 +123,16 @@ def test_a_library_is_used_in_the_room_that_wraps_it() -> None:
     assert found == []
 
 
+def test_one_place_chooses_how_a_whole_table_is_listed() -> None:
+    found = {
+        name_of(path)
+        for path in SOURCES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "StorageListing"
+    }
+    assert found == {"src/drawstring/filegroups/view.py"}
+
+
 def test_every_module_says_what_it_is_for() -> None:
     assert [name_of(path) for path in SOURCES if not ast.get_docstring(tree_of(path))] == []
 

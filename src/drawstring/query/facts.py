@@ -9,8 +9,7 @@ import pyarrow as pa
 from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, DrawstringError, MissingFileError, UnavailableError
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.view.file_groups import FileGroupView
-from drawstring.filegroups.view.listing import StorageListing
+from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.schema.meta import with_meta
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.change_detection import LOOKS_MAX
@@ -83,7 +82,7 @@ def _load(storage: Storage, clock: Clock) -> TableFacts:
                 raise
             missing = error.path
             continue
-        view = FileGroupView(timeline, config, StorageListing(storage), store)
+        view = table_view(storage, config, timeline, store)
         return TableFacts(storage, config, timeline, store, view, schema)
     raise UnavailableError("The table changed whenever it was looked at: try again.")
 

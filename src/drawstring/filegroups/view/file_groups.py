@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.view.listing import Listing
+from drawstring.filegroups.view.listing import Listing, StorageListing
 from drawstring.filegroups.view.presence import Presence
 from drawstring.filegroups.view.slicing import (
     GroupFiles,
@@ -22,6 +22,7 @@ from drawstring.formats.metadata.commit import clustering_groups, decode_compact
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import FileGroup, FileSlice
 from drawstring.model.instant import Action, Instant
+from drawstring.storage.protocol import Storage
 from drawstring.timeline.bootstrapped import BootstrapSources
 from drawstring.timeline.timeline import Timeline
 
@@ -210,6 +211,22 @@ class FileGroupView:
             if instant.action is action
             for group in groups_of(self._reader.read_requested(instant))
         }
+
+
+def table_view(
+    storage: Storage, config: TableConfig, timeline: Timeline, reader: MetadataReader
+) -> FileGroupView:
+    """Return the view of all file groups of a table; nothing is listed yet.
+
+    The one place that chooses where the view of a whole table gets its files from.
+
+    Args:
+        storage: the table's files.
+        config: the table.
+        timeline: what counts as committed.
+        reader: reads replace commits and plans.
+    """
+    return FileGroupView(timeline, config, StorageListing(storage), reader)
 
 
 def _compacted_groups(plan: bytes) -> list[tuple[str, str]]:

@@ -13,8 +13,7 @@ from typing import Any
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import ConflictError
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.view.file_groups import FileGroupView
-from drawstring.filegroups.view.listing import StorageListing
+from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.model.files import FileSlice
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import StorageSpec
@@ -113,7 +112,7 @@ class SliceLookup:
         if self._view is None:
             storage = open_spec(self._storage)
             store = TimelineStore(storage, self._config, SystemClock())
-            self._view = FileGroupView(self.timeline, self._config, StorageListing(storage), store)
+            self._view = table_view(storage, self._config, self.timeline, store)
         return self._view
 
 

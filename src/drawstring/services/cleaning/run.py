@@ -19,8 +19,7 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.config.keys.clean import Cleaning
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.view.file_groups import FileGroupView
-from drawstring.filegroups.view.listing import StorageListing
+from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.formats.metadata.clean import decode_clean, decode_clean_plan, encode_clean, encode_clean_plan
 from drawstring.formats.metadata.savepoint import decode_savepoint
 from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, CleanPolicy, EarliestRetained
@@ -282,7 +281,7 @@ class _Look:
         partitions: set[str] | None,
         needed: str | None = None,
     ) -> CleanPlan:
-        view = FileGroupView(self.timeline, self.config, StorageListing(self.state.storage), self.store)
+        view = table_view(self.state.storage, self.config, self.timeline, self.store)
         places = view.listing.partitions() if partitions is None else sorted(partitions)
         time = earliest.requested if earliest else None
         base = Keeping(time, needed, self.cleaning.versions_retained)

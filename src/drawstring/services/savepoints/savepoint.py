@@ -11,8 +11,7 @@ from typing import Final
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.filegroups.view.file_groups import FileGroupView
-from drawstring.filegroups.view.listing import StorageListing
+from drawstring.filegroups.view.file_groups import table_view
 from drawstring.formats.metadata.clean import decode_clean
 from drawstring.formats.metadata.savepoint import decode_savepoint, encode_restore_plan, encode_savepoint
 from drawstring.model.files import FileSlice, join_path
@@ -183,7 +182,7 @@ def _settled(found: LockedTable, options: WriteOptions) -> tuple[LockedTable, Ti
 
 def _files(session: LockedTable, timeline: Timeline, target: Instant) -> dict[str, tuple[str, ...]]:
     then = timeline.completed_by(time_of(target))
-    view = FileGroupView(then, session.config, StorageListing(session.state.storage), session.store)
+    view = table_view(session.state.storage, session.config, then, session.store)
     slices = {place: view.slices(place, target.requested) for place in view.partitions()}
     return {
         place: tuple(name for each in found for name in _names(each))

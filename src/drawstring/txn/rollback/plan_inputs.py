@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.view.file_groups import FileGroupView
-from drawstring.filegroups.view.listing import StorageListing
+from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.formats.metadata.commit import decode_compaction_plan
 from drawstring.model.files import BaseFile, FileStatus, join_path
@@ -37,7 +36,7 @@ def refuse_inputs_gone(
     Raises:
         CorruptTableError: a file that it reads is gone.
     """
-    view = FileGroupView(timeline, config, StorageListing(storage), store)
+    view = table_view(storage, config, timeline, store)
     gone = gone_input(view, timeline, pending, store.read_requested(pending))
     if gone is not None:
         raise CorruptTableError(
