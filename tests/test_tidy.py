@@ -133,6 +133,19 @@ def test_one_place_chooses_how_a_whole_table_is_listed() -> None:
     assert found == {"src/drawstring/filegroups/view.py"}
 
 
+def test_nobody_outside_the_room_of_mergers_asks_for_a_class_of_merger() -> None:
+    merging = ROOT / "src/drawstring/merge"
+    classes = {
+        f"{'.'.join(path.relative_to(ROOT / 'src').with_suffix('').parts)}.{node.name}"
+        for path in merging.glob("*.py")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Merger") and node.name != "Merger"
+    }
+    others = [path for path in SOURCES if merging not in path.parents]
+    assert [f"{name_of(path)}: {name}" for path in others for name in imports_of(path) & classes] == []
+    assert classes
+
+
 def test_every_module_says_what_it_is_for() -> None:
     assert [name_of(path) for path in SOURCES if not ast.get_docstring(tree_of(path))] == []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -28,6 +28,10 @@ _CACHED: Final = range(-128, 128)
 @dataclass(frozen=True, slots=True)
 class WholeMerger:
     """Keeps the version that wins, whole."""
+
+    chooses_whole_records: ClassVar[bool] = True
+    can_merge_logs_alone: ClassVar[bool] = True
+    supports_cdc: ClassVar[bool] = True
 
     def merge(self, versions: Versions, codes: Array, distinct: int) -> Versions:
         """Lay the versions of each key over each other."""

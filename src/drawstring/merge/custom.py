@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,10 @@ class CustomMerger:
         function: makes one record of two.
         name: that it is registered by, for errors.
     """
+
+    chooses_whole_records: ClassVar[bool] = False
+    can_merge_logs_alone: ClassVar[bool] = False
+    supports_cdc: ClassVar[bool] = False
 
     function: RecordMerger
     name: str

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +45,10 @@ class FieldMerger:
         late_stamps: whether a late version that counts puts its meta columns on the record.
         ties_to_first: whether the earlier of two versions with one ordering value wins.
     """
+
+    chooses_whole_records: ClassVar[bool] = False
+    can_merge_logs_alone: ClassVar[bool] = False
+    supports_cdc: ClassVar[bool] = False
 
     ignores_nulls: bool = False
     defaults: Mapping[str, Any] = field(default_factory=dict)

@@ -74,7 +74,31 @@ class Versions:
 
 
 class Merger(Protocol):
-    """Makes one version of several."""
+    """Makes one version of several, and says what callers may take for granted about it.
+
+    A capability that is not claimed costs time, never rows: the caller then reads all columns, or refuses.
+    """
+
+    @property
+    def chooses_whole_records(self) -> bool:
+        """Whether the merged version is one of those given, word for word: the one of `order.winning_rows`.
+
+        Callers then pick it by keys, ordering values and delete flags, without reading the other columns.
+        """
+        ...
+
+    @property
+    def can_merge_logs_alone(self) -> bool:
+        """Whether log records may be merged among themselves, and stored, before newer ones are known.
+
+        Merging the stored result with newer versions then gives what merging all of them at once gives.
+        """
+        ...
+
+    @property
+    def supports_cdc(self) -> bool:
+        """Whether a change can be logged as the row before and the row after it."""
+        ...
 
     def merge(self, versions: Versions, codes: Array, distinct: int) -> Versions:
         """Lay the versions of each key over each other.

@@ -7,7 +7,7 @@ from typing import Final
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.kinds import LAYOUT_OF_VERSION
-from drawstring.merge.choose import WholeMerger, check_mergeable, merger_of
+from drawstring.merge.choose import check_mergeable, merger_of
 from drawstring.storage.protocol import Storage
 
 SCHEMA_HISTORY: Final = ".hoodie/.schema"
@@ -35,7 +35,7 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
         raise error.at(table=storage.spec.uri) from error
     refusals = [
         (
-            config.cdc_enabled and not isinstance(merger_of(config), WholeMerger),
+            config.cdc_enabled and not merger_of(config).supports_cdc,
             "logs changes (hoodie.table.cdc.enabled) and merges records column by column",
         ),
         (

@@ -19,7 +19,7 @@ import pyarrow as pa
 from drawstring.filegroups.read.deletions import delete_columns
 from drawstring.filegroups.read.log_records import LogPiece, LogReading, LogRecords, merged_records, open_logs
 from drawstring.formats.log_inline import BlockType
-from drawstring.merge.choose import WholeMerger, merger_of
+from drawstring.merge.choose import merger_of
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import RECORD_KEY
@@ -72,7 +72,7 @@ def streams(reading: LogReading, file_slice: FileSlice) -> bool:
         file_slice: the slice.
     """
     size_bytes = sum(log.status.size_bytes for log in file_slice.logs)
-    if size_bytes <= HELD_BYTES_MAX or not isinstance(merger_of(reading.config), WholeMerger):
+    if size_bytes <= HELD_BYTES_MAX or not merger_of(reading.config).chooses_whole_records:
         return False
     if len(_settling(reading)) == len(reading.schema):
         return False

@@ -34,7 +34,7 @@ from drawstring.filegroups.read.tasks import ReadTask, nullable
 from drawstring.formats.base_files import Selection
 from drawstring.formats.conditions import matching_rows, where_columns
 from drawstring.formats.partition_match import typed
-from drawstring.merge.choose import WholeMerger, check_mergeable
+from drawstring.merge.choose import check_mergeable
 from drawstring.merge.order import Array
 from drawstring.merge.versions import Versions, ordering_fields, ordering_of
 from drawstring.schema.evolve import conform
@@ -194,7 +194,7 @@ class SliceMerge:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the merged rows, with the columns that merging and the result need."""
         versions, names = self._log.versions, _needed(self._task)
-        lay_over = _choose if isinstance(self._log.merger, WholeMerger) else _patch
+        lay_over = _choose if self._log.merger.chooses_whole_records else _patch
         for batch in base_rows(self._task, self._task.merged_among) if self._base is None else self._base:
             merged, done = lay_over(batch, self._log, self._task)
             self._won[done] = False

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.deletions import row_deletes, row_deletes_always_win, without_ordering
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.merge.choose import WholeMerger, merger_of
+from drawstring.merge.choose import merger_of
 from drawstring.merge.order import Array, number_keys, winning_rows
 from drawstring.merge.versions import Versions, flat, ordering_fields, ordering_of
 from drawstring.schema.meta import META_COLUMNS
@@ -91,7 +91,7 @@ def resolved(rows: pa.Table, settings: FileSettings) -> tuple[pa.Table, Array]:
     config = settings.config
     merger = merger_of(config, schema_json=settings.avro_schema)
     codes, distinct = number_keys(rows.column(KEY))
-    if isinstance(merger, WholeMerger):
+    if merger.chooses_whole_records:
         if distinct < rows.num_rows:
             rows = rows.take(pa.array(winning_rows(codes, distinct, ordering_of(rows, config))))
         return rows, row_deletes(rows, config)[0]

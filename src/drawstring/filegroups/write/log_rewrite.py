@@ -29,7 +29,7 @@ from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.log_inline.blocks import BlockType, HeaderKey, encode_block
 from drawstring.formats.log_inline.deletes import encode_deletes
-from drawstring.merge.choose import WholeMerger, merger_of
+from drawstring.merge.choose import merger_of
 from drawstring.merge.versions import Versions, flat, ordering_fields
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, join_path
@@ -67,7 +67,7 @@ def check_rewritable(config: TableConfig) -> None:
     """
     reasons = [
         (
-            config.payload_rule is not None or not isinstance(merger_of(config), WholeMerger),
+            config.payload_rule is not None or not merger_of(config).can_merge_logs_alone,
             "merges records column by column or by a class of its own",
         ),
         (not config.populate_meta_fields, "has no meta columns (hoodie.populate.meta.fields)"),

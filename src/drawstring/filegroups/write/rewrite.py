@@ -37,7 +37,7 @@ from drawstring.filegroups.write.virtual_keys import as_stored, keyed
 from drawstring.formats.base_files import Selection
 from drawstring.formats.base_footer import BaseFooter, base_footer
 from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows
-from drawstring.merge.choose import WholeMerger, merger_of
+from drawstring.merge.choose import merger_of
 from drawstring.merge.order import wins_over
 from drawstring.merge.versions import comparable, ordering_fields, ordering_of
 from drawstring.model.commit import WriteStat
@@ -206,7 +206,7 @@ def _overlay(
     changes: Changes, settings: FileSettings, *, logs_changes: bool = True
 ) -> Overlay | PatchingOverlay:
     merger = merger_of(settings.config, schema_json=settings.avro_schema)
-    if isinstance(merger, WholeMerger):
+    if merger.chooses_whole_records:
         logs_changes = logs_changes and settings.config.cdc_enabled
         return Overlay(changes, settings.config, ChangeLog(settings) if logs_changes else None)
     return PatchingOverlay(changes, settings, merger)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from drawstring.filegroups.read.deletions import row_deletes
 from drawstring.filegroups.read.tasks import nullable
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.merge.choose import WholeMerger, merger_of
+from drawstring.merge.choose import merger_of
 from drawstring.merge.order import Array, wins_over
 from drawstring.merge.versions import Merger, Versions, ordering_fields, ordering_of
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
@@ -46,7 +46,7 @@ class Moves:
     @property
     def is_narrow(self) -> bool:
         """Whether nothing but ordering values of old versions is read."""
-        return isinstance(self._merger(), WholeMerger)
+        return self._merger().chooses_whole_records
 
     def deletes(self, rows: pa.RecordBatch) -> Array:
         """Tell which rows delete their key."""
@@ -71,7 +71,7 @@ class Moves:
         older = _old_versions(batch.take(pa.array(numbers)), self.old_columns)
         new_order, old_order = ordering_of(newer, config), ordering_of(older, config)
         wins = wins_over(new_order, old_order) if new_order else np.ones(len(numbers), dtype=bool)
-        if isinstance(merger, WholeMerger):
+        if merger.chooses_whole_records:
             return wins, rows
         result = self._laid_over(merger, older, newer)
         stays = result.is_delete

@@ -25,7 +25,7 @@ from drawstring.filegroups.read.log_records import record_keys
 from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.index.protocol import KEY, PARTITION, ROUTE, Index
-from drawstring.merge.choose import WholeMerger, merger_of
+from drawstring.merge.choose import merger_of
 from drawstring.merge.order import wins_over
 from drawstring.merge.versions import flat, ordering_fields, ordering_of
 from drawstring.query.facts import TableFacts, load_facts
@@ -231,7 +231,7 @@ def not_late(before: pa.RecordBatch, after: pa.RecordBatch, config: TableConfig)
         after: the same with columns set.
         config: the table.
     """
-    if not isinstance(merger_of(config), WholeMerger):
+    if not merger_of(config).chooses_whole_records:
         return after
     wins = wins_over(ordering_of(after, config), ordering_of(before, config))
     wins |= row_deletes(pa.Table.from_batches([after]), config)[1]
