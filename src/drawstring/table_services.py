@@ -7,7 +7,7 @@ from typing import Any
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.options.write_options import WriteOptions, check_against, check_call
-from drawstring.config.table.version_changes import NEWEST_VERSION, VERSIONS
+from drawstring.config.table.version_changes import leads_elsewhere
 from drawstring.model.clean import CleanPlan
 from drawstring.model.instant import Instant
 from drawstring.model.result import (
@@ -21,6 +21,7 @@ from drawstring.model.result import (
     VersionResult,
 )
 from drawstring.model.savepoint import RestorePlan
+from drawstring.model.table_version import NEWEST_VERSION
 from drawstring.model.validation import Finding, Validation
 from drawstring.query.table_queries import TableQueries
 from drawstring.services.archiving.run import archive, planned_instants
@@ -357,10 +358,7 @@ class TableServices(TableQueries):
         with self._about():
             told = self._told(options)
             current = self.config.version
-            last = version == (VERSIONS[-1] if lower else VERSIONS[0])
-            if {version, current} <= {*VERSIONS} and (
-                last or (version > current if lower else version < current)
-            ):
+            if leads_elsewhere(current, version, lower=lower):
                 verb, other = ("downgrade", "upgrade") if lower else ("upgrade", "downgrade")
                 raise InvalidError(
                     f"the table has version {current}, so {verb} does not lead to {version}: use {other}"

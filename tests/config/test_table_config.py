@@ -11,6 +11,7 @@ import pytest
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, MergeMode, TableConfig, TableType, table_config
 from drawstring.config.table.properties import decode_properties
+from drawstring.model.table_version import LAYOUT_1, LAYOUT_2
 
 DATA = Path(__file__).parent / "data"
 COMMIT_TIME, EVENT_TIME = MergeMode.COMMIT_TIME_ORDERING, MergeMode.EVENT_TIME_ORDERING
@@ -32,7 +33,7 @@ def config_of(name: str) -> TableConfig:
             "v6_mor_avro",
             {
                 "version": 6,
-                "layout": 1,
+                "layout": LAYOUT_1,
                 "table_type": TableType.MERGE_ON_READ,
                 "merge_mode": EVENT_TIME,
                 "record_key_fields": ("id",),
@@ -49,14 +50,14 @@ def config_of(name: str) -> TableConfig:
         ("v6_mor_commit_time", {"merge_mode": COMMIT_TIME, "ordering_fields": ("ts",)}),
         ("v6_mor_payload_partial", {"merge_mode": EVENT_TIME, "partial_update_mode": "IGNORE_DEFAULTS"}),
         ("v6_cow_nonpart", {"key_generator": KeyGeneratorType.NON_PARTITION, "partition_fields": ()}),
-        ("v8_mor_commit_time", {"merge_mode": COMMIT_TIME, "version": 8, "layout": 2}),
+        ("v8_mor_commit_time", {"merge_mode": COMMIT_TIME, "version": 8, "layout": LAYOUT_2}),
         ("v8_mor_payload_partial", {"merge_mode": EVENT_TIME, "partial_update_mode": "IGNORE_DEFAULTS"}),
         ("v8_cow_timestamp_keygen", {"key_generator": KeyGeneratorType.TIMESTAMP}),
         (
             "v9_mor_avro",
             {
                 "version": 9,
-                "layout": 2,
+                "layout": LAYOUT_2,
                 "merge_mode": EVENT_TIME,
                 "timeline_folder": ".hoodie/timeline",
                 "history_folder": ".hoodie/timeline/history",

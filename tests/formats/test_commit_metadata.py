@@ -11,6 +11,7 @@ from drawstring.formats import schemas
 from drawstring.formats.avro.container import decode_container, encode_container
 from drawstring.formats.metadata.commit import decode_commit, encode_commit
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
+from drawstring.model.table_version import LAYOUT_1, LAYOUT_2, LAYOUTS, TimelineLayout
 from tests.formats.support import data
 
 COMMITS = [
@@ -77,27 +78,27 @@ def test_an_empty_file_is_empty_metadata() -> None:
 @pytest.mark.parametrize("name", COMMITS)
 def test_what_hudi_wrote_is_written_with_the_same_fields_and_values(name: str) -> None:
     original = data(name)
-    layout = 2 if original.startswith(b"Obj") else 1
+    layout = LAYOUT_2 if original.startswith(b"Obj") else LAYOUT_1
 
     written = encode_commit(decode_commit(original), layout, "replace" in name)
 
-    if layout == 1:
+    if layout is LAYOUT_1:
         assert json.loads(written) == json.loads(original)
         assert list(json.loads(written)) == list(json.loads(original))
     else:
         assert decode_container(written) == decode_container(original)
 
 
-@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", [*COMMITS, "v9_delete.inflight"])
-def test_metadata_survives_either_layout(name: str, layout: int) -> None:
+def test_metadata_survives_either_layout(name: str, layout: TimelineLayout) -> None:
     meta = decode_commit(data(name))
 
     assert decode_commit(encode_commit(meta, layout, replace=True)) == meta
 
 
-@pytest.mark.parametrize("layout", [1, 2])
-def test_a_compaction_keeps_its_numbers(layout: int) -> None:
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_compaction_keeps_its_numbers(layout: TimelineLayout) -> None:
     stat = WriteStat(
         partition="größe=1",
         file_id="f-0",
@@ -121,7 +122,7 @@ def test_a_compaction_keeps_its_numbers(layout: int) -> None:
 def test_equal_metadata_gives_equal_bytes_without_codec_entry() -> None:
     meta = decode_commit(data("v9_delete.commit"))
 
-    first, second = (encode_commit(meta, 2, replace=False) for _ in range(2))
+    first, second = (encode_commit(meta, LAYOUT_2, replace=False) for _ in range(2))
 
     assert first == second
     assert b"avro.codec" not in first

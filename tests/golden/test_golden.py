@@ -79,7 +79,7 @@ def test_the_archived_timeline_has_the_archived_instants(name: str, facts_of: Fa
     found = archive.completed("000")
     known = [each for each in expected(name)["archived"] if each["state"] == "COMPLETED"]
     assert [(i.requested, str(i.action)) for i in found] == [(k["requested"], k["action"]) for k in known]
-    if facts.config.layout > 1:
+    if facts.config.layout.has_completion_times:
         assert [i.completed for i in found] == [each["completed"] for each in known]
     first = next(instant for instant in found if instant.is_write)
     assert archive.commit_metadata(first).operation == "UPSERT"

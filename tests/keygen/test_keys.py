@@ -28,7 +28,7 @@ def config(keys: str, partitions: str = "", version: int = 9, **more: Any) -> Ta
         "partition_fields": fields,
         "key_generator": generator,
     }
-    return TableConfig("t", TableType.COPY_ON_WRITE, version, 1 if version == 6 else 2, **described | more)
+    return TableConfig("t", TableType.COPY_ON_WRITE, version, **described | more)
 
 
 def batch(**columns: Any) -> pa.RecordBatch:

@@ -13,7 +13,7 @@ from drawstring.config.table.config import MergeMode, PayloadRule, TableConfig, 
 from drawstring.merge.choose import WholeMerger, column_defaults, merger_of
 from drawstring.merge.fields import FieldMerger
 
-PLAIN = TableConfig("rides", TableType.MERGE_ON_READ, 9, 2)
+PLAIN = TableConfig("rides", TableType.MERGE_ON_READ, 9)
 SCHEMA = json.dumps(
     {
         "type": "record",

@@ -25,7 +25,7 @@ SCHEMA = pa.schema(
 
 
 def config(*fields: str, **more: Any) -> TableConfig:
-    return TableConfig("t", TableType.COPY_ON_WRITE, 9, 2, **({"partition_fields": fields} | more))
+    return TableConfig("t", TableType.COPY_ON_WRITE, 9, **({"partition_fields": fields} | more))
 
 
 def read(paths: list[str], table: TableConfig, where: str) -> list[str]:

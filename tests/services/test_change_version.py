@@ -18,6 +18,7 @@ from drawstring.base.errors import (
 )
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.model.instant import Action
+from drawstring.model.table_version import LAYOUT_1
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
@@ -89,7 +90,9 @@ def leftovers(storage: Storage, layout: int) -> list[str]:
         *(status for folder in folders[layout == 1 :] for status in storage.list_tree(folder)),
     ]
     return [
-        each.path for each in listed if layout == 2 or each.folder != ".hoodie" or parse_instant(each.name, 1)
+        each.path
+        for each in listed
+        if layout == 2 or each.folder != ".hoodie" or parse_instant(each.name, LAYOUT_1)
     ]
 
 

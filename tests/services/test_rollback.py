@@ -91,7 +91,7 @@ class Failed:
         data = {path: data for path, data in contents(self.storage).items() if not path.startswith(".hoodie")}
         kept = {path: data for path, data in data.items() if path in self.before}
         others = set(data) - set(self.before)
-        expected = {self.left[2], *commands(self.storage)} if self.config.layout == 1 else set()
+        expected = {self.left[2], *commands(self.storage)} if self.config.rules.names_logs_by_slice else set()
         timeline = self.context.store.load()
         temporary = paths(self.storage, ".hoodie/.temp") + paths(self.storage, ".hoodie/.locks")
         fences = {f".hoodie/.locks/{each}.claim" for each in timeline.rolled_back}
@@ -99,8 +99,8 @@ class Failed:
         return kept == self.before and others == expected and is_settled
 
     def _log(self, instant: str, number: int) -> str:
-        named_by = self.good if self.config.layout == 1 else instant
-        version = number if self.config.layout == 1 else 1
+        named_by = self.good if self.config.rules.names_logs_by_slice else instant
+        version = number if self.config.rules.names_logs_by_slice else 1
         return f"lima/.f1-0_{named_by}.log.{version}_0-{number}-0"
 
     def _put(self, path: str, data: bytes) -> None:

@@ -17,6 +17,7 @@ from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.formats.metadata.base_file_compaction import gives_way
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.model.instant import WRITE_ACTIONS, Action, State
+from drawstring.model.table_version import LAYOUT_2
 from drawstring.services.manual_rollback import undoable
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
@@ -89,7 +90,7 @@ class DiesBefore(FaultyStorage):
         folder, _, name = path.rpartition("/")
         if folder == CLAIM_FOLDER:
             name = Claim.decode(data).file_name
-        instant = parse_instant(name, 2) if folder in (*TIMELINES, CLAIM_FOLDER) else None
+        instant = parse_instant(name, LAYOUT_2) if folder in (*TIMELINES, CLAIM_FOLDER) else None
         if instant and instant.action in self._actions and instant.state is self._state:
             self._is_dead = True
 

@@ -4,6 +4,7 @@ import pytest
 
 from drawstring.base.errors import InternalError
 from drawstring.model.instant import Action, Instant, State
+from drawstring.model.table_version import LAYOUT_1, LAYOUT_2, LAYOUTS, TimelineLayout
 from drawstring.timeline.layout import file_name, parse_instant
 
 T = "20240131100000000"
@@ -32,16 +33,18 @@ NEW = {
 
 @pytest.mark.parametrize(
     ("layout", "name", "instant"),
-    [(layout, *item) for layout in (1, 2) for item in BOTH.items()]
-    + [(1, *item) for item in OLD.items()]
-    + [(2, *item) for item in NEW.items()],
+    [(layout, *item) for layout in LAYOUTS for item in BOTH.items()]
+    + [(LAYOUT_1, *item) for item in OLD.items()]
+    + [(LAYOUT_2, *item) for item in NEW.items()],
 )
-def test_a_name_and_its_instant_turn_into_each_other(layout: int, name: str, instant: Instant) -> None:
+def test_a_name_and_its_instant_turn_into_each_other(
+    layout: TimelineLayout, name: str, instant: Instant
+) -> None:
     assert parse_instant(name, layout) == instant
     assert file_name(instant, layout) == name
 
 
-@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(
     "name",
     ["hoodie.properties", "hoodie.properties.backup", "12.commit", f"{T}", f"{T}.parquet", f"{T}.commit.crc",
@@ -49,18 +52,20 @@ def test_a_name_and_its_instant_turn_into_each_other(layout: int, name: str, ins
      f"{T}.schemacommit", f"{T}.requested", "table_lock.json", f"{T}.commit.requested.tmp", f"{T}.COMMIT",
      f"{T}.commit\n", "٢٠٢٤٠١٣١١٠٠٠٠٠٠٠٠.commit"],
 )  # fmt: skip
-def test_a_foreign_file_is_no_instant(name: str, layout: int) -> None:
+def test_a_foreign_file_is_no_instant(name: str, layout: TimelineLayout) -> None:
     assert parse_instant(name, layout) is None
 
 
 def test_layout_one_knows_no_completion_times() -> None:
-    assert parse_instant(f"{T}_{C}.commit", 1) is None
+    assert parse_instant(f"{T}_{C}.commit", LAYOUT_1) is None
 
 
 def test_layout_one_names_a_pending_clustering_as_replace_commit() -> None:
-    assert file_name(Instant(T, Action.CLUSTERING, State.REQUESTED), 1) == f"{T}.replacecommit.requested"
+    assert (
+        file_name(Instant(T, Action.CLUSTERING, State.REQUESTED), LAYOUT_1) == f"{T}.replacecommit.requested"
+    )
 
 
 def test_a_completed_compaction_must_be_called_commit() -> None:
     with pytest.raises(InternalError, match="called commit"):
-        file_name(Instant(T, Action.COMPACTION, State.COMPLETED, C), 2)
+        file_name(Instant(T, Action.COMPACTION, State.COMPLETED, C), LAYOUT_2)

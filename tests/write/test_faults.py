@@ -15,6 +15,7 @@ from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.formats.log_inline import BlockType, scan_blocks
 from drawstring.model.files import FileStatus, LogFile, parse_data_file
 from drawstring.model.instant import WRITE_ACTIONS
+from drawstring.model.table_version import LAYOUT_2
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
@@ -116,7 +117,7 @@ def orphans(table: Table) -> list[str]:
     """Data files that no commit names; in version 6 a log file may stay whose blocks are taken back."""
     storage = table.state.storage
     extra = data_files(storage) - committed_files(table)
-    if table.config.layout == 1:
+    if table.config.rules.names_logs_by_slice:
         taken_back = {block.rolls_back for path in extra for block in blocks(storage, path)}
         extra = {
             path
@@ -184,7 +185,7 @@ def is_decided(storage: Storage) -> bool:
     for status in storage.list_files(CLAIM_FOLDER):
         if status.name.endswith(".claim"):
             claim = Claim.decode(storage.read(status.path))
-            instant = parse_instant(claim.file_name, 2)
+            instant = parse_instant(claim.file_name, LAYOUT_2)
             if claim.state is ClaimState.COMMITTING and instant and instant.action in WRITE_ACTIONS:
                 return True
     return False

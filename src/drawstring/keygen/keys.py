@@ -32,7 +32,6 @@ from drawstring.schema.meta import RECORD_KEY
 NULL_KEY: Final = "__null__"
 EMPTY_KEY: Final = "__empty__"
 
-_FIRST_VERSION_ALWAYS_PREFIXED: Final = 9
 _ALWAYS_NAMED: Final = (KeyGeneratorType.COMPLEX, KeyGeneratorType.GLOBAL_DELETE)
 _PATHLESS: Final = (KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE)
 
@@ -135,7 +134,7 @@ class KeyGenerator:
             return False
         is_bare = config.properties.get(BARE_SINGLE_KEY, "").lower() == "true"
         is_complex = config.key_generator is KeyGeneratorType.COMPLEX
-        return config.version >= _FIRST_VERSION_ALWAYS_PREFIXED or not (is_bare and is_complex)
+        return config.rules.prefixes_single_keys or not (is_bare and is_complex)
 
     def _asked(self, function: KeyFunction, batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
         """Return what the registered function makes of rows, as texts."""

@@ -17,10 +17,6 @@ from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.keygen.paths import split_path
 
 _TELLING: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX)
-_FIRST_WITH_HIVE_DEFAULT: Final = 5
-_OLD_DEFAULT: Final = "default"
-"""Path of a null or empty value before that version, and of this very text."""
-
 _SLASHED_DATES: Final = "hoodie.datasource.write.slash.separated.date.partitioning"
 
 
@@ -37,11 +33,12 @@ def path_values(path: str, config: TableConfig, schema: pa.Schema) -> dict[str, 
     if not fields or config.path_generator not in _TELLING or is_slashed:
         return {}
     texts = split_path(path, fields, hive_style=config.hive_style, url_encode=config.url_encode)
+    ambiguous = config.rules.ambiguous_partition
     values = {}
     for name, text in zip(fields, texts or (), strict=False):
         if name not in schema.names:
             continue
-        if config.version < _FIRST_WITH_HIVE_DEFAULT and text == _OLD_DEFAULT:
+        if text is not None and text == ambiguous:
             continue
         value = None if text is None else parse_value(text, schema.field(name).type)
         if text is None or value is not None:

@@ -18,9 +18,6 @@ from drawstring.merge.order import Array, winning_rows
 from drawstring.merge.versions import Merger, Versions
 
 _EARLIER_UNAVAILABLE: Final = "hoodie.write.partial.update.custom.marker"
-_FIRST_PARTIAL: Final = 8
-"""The first table version whose readers know partial blocks."""
-
 _CACHED: Final = range(-128, 128)
 """Whole numbers that Java boxes once: the ones that a version 9 table recognises as defaults."""
 
@@ -100,7 +97,7 @@ def _custom_merger(config: TableConfig) -> CustomMerger:
 def takes_partial_blocks(config: TableConfig) -> bool:
     """Tell whether log blocks with some of the columns mean one thing in a table, to Apache Hudi too."""
     is_plain = config.payload_rule is None and config.partial_update_mode in (None, "KEEP_VALUES")
-    return is_plain and config.merge_mode is not MergeMode.CUSTOM and config.version >= _FIRST_PARTIAL
+    return is_plain and config.merge_mode is not MergeMode.CUSTOM and config.rules.has_partial_blocks
 
 
 def _partial_merger(config: TableConfig) -> FieldMerger:

@@ -134,7 +134,7 @@ class _Ages:
 
     def _is_younger(self, partition: str, cutoff: str, cutoff_ms: int) -> bool:
         """Tell whether a file of the partition is younger than a time."""
-        by_name = self.config.layout > 1
+        by_name = not self.config.rules.names_logs_by_slice
         for each in self.lookup.slices(partition):
             times = [each.base_instant, *(log.instant for log in each.logs)]
             if max(times) > cutoff:

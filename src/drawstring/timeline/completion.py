@@ -20,7 +20,7 @@ from drawstring.model.instant import Action, Instant, State, time_of
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.claims import Claim, Claims, Fence
-from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, file_name, parse_instant
+from drawstring.timeline.layout import file_name, parse_instant
 from drawstring.timeline.timeline import Timeline
 
 _STOOD_STILL_MS: Final = 10_000
@@ -253,8 +253,8 @@ class Completion:
         )
 
     def _completed(self, timeline: Timeline, instant: Instant) -> Instant:
-        layout_2 = self.config.layout >= LAYOUT_WITH_COMPLETION_TIMES
-        completion = self.files.new_time(timeline) if layout_2 else None
+        has_time = self.config.layout.has_completion_times
+        completion = self.files.new_time(timeline) if has_time else None
         return Instant(instant.requested, instant.action.completed_action, State.COMPLETED, completion)
 
 

@@ -16,8 +16,7 @@ import re
 
 from drawstring.base.errors import InternalError
 from drawstring.model.instant import Action, Instant, State
-
-LAYOUT_WITH_COMPLETION_TIMES = 2
+from drawstring.model.table_version import TimelineLayout
 
 MOVED = "timeline.moved"
 """Stands in a timeline's folder while its files go, because another layout counts by now."""
@@ -26,12 +25,12 @@ _NAME = re.compile(r"(\d{14,})(?:_(\d{14,}))?(?:\.([a-z]+))?(?:\.(requested|infl
 _ACTIONS = {action.value: action for action in Action}
 
 
-def parse_instant(file_name: str, layout: int) -> Instant | None:
+def parse_instant(file_name: str, layout: TimelineLayout) -> Instant | None:
     """Return the instant and state that a timeline file stands for, None for a foreign file.
 
     Args:
         file_name: name without its folder.
-        layout: timeline layout version, 1 or 2.
+        layout: of the timeline.
     """
     match = _NAME.fullmatch(file_name)
     if match is None:
@@ -44,22 +43,22 @@ def parse_instant(file_name: str, layout: int) -> Instant | None:
         return None
     if suffix is not None:
         return None if completed else Instant(requested, action, _pending_state(suffix))
-    if completed is not None and layout < LAYOUT_WITH_COMPLETION_TIMES:
+    if completed is not None and not layout.has_completion_times:
         return None
     return Instant(requested, action, State.COMPLETED, completed)
 
 
-def file_name(instant: Instant, layout: int) -> str:
+def file_name(instant: Instant, layout: TimelineLayout) -> str:
     """Return the name of the file that brings an instant to its state.
 
     Args:
         instant: a completed one must be named by its completed action, such as `commit`.
-        layout: timeline layout version, 1 or 2.
+        layout: of the timeline.
 
     Raises:
         InternalError: a completed instant is called by the action it had while pending.
     """
-    word = _word(instant.action, layout)
+    word = layout.word(instant.action)
     if instant.state is State.REQUESTED:
         return f"{instant.requested}.{word}.requested"
     if instant.state is State.INFLIGHT:
@@ -69,15 +68,9 @@ def file_name(instant: Instant, layout: int) -> str:
             f"A completed {instant.action} is called {instant.action.completed_action}.",
             instant=instant.requested,
         )
-    if layout < LAYOUT_WITH_COMPLETION_TIMES or instant.completed is None:
+    if not layout.has_completion_times or instant.completed is None:
         return f"{instant.requested}.{word}"
     return f"{instant.requested}_{instant.completed}.{word}"
-
-
-def _word(action: Action, layout: int) -> str:
-    if action is Action.CLUSTERING and layout < LAYOUT_WITH_COMPLETION_TIMES:
-        return Action.REPLACE_COMMIT.value
-    return action.value
 
 
 def _pending_state(suffix: str) -> State:

@@ -10,7 +10,7 @@ process leaves behind that dies before or after it is the other timeline: `remov
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -25,6 +25,7 @@ from drawstring.formats.metadata.commit_layouts import commit_in_layout
 from drawstring.formats.metadata.history_rows import HistoryRow
 from drawstring.model.files import join_path
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, State
+from drawstring.model.table_version import ArchiveFormat
 from drawstring.storage.paths import folders_above, joined
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.history import History
@@ -33,7 +34,7 @@ from drawstring.timeline.archive.reader import LogArchive
 from drawstring.timeline.archive.writer import StateFile, state_files_of
 from drawstring.timeline.completion_times import completion_times
 from drawstring.timeline.instants import epoch_ms_of
-from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, MOVED, file_name
+from drawstring.timeline.layout import MOVED, file_name
 from drawstring.timeline.properties_store import make_timeline_folders
 
 _CHUNK_BYTES: Final = 16 << 20
@@ -61,9 +62,7 @@ def copy_timeline(storage: Storage, old: TableConfig, new: TableConfig, archivin
         CorruptTableError: a file of the timeline or of the archive is damaged.
     """
     make_timeline_folders(storage, new)
-    archived = (_to_history if new.layout >= LAYOUT_WITH_COMPLETION_TIMES else _to_archive)(
-        storage, old, new, archiving
-    )
+    archived = _ARCHIVERS[new.layout.archive_format](storage, old, new, archiving)
     files = list(_each_once(state_files_of(storage, old)))
     named = _renamed(storage, old, new, files)
     for file, instant in zip(files, named, strict=True):
@@ -112,7 +111,7 @@ def _each_once(files: list[StateFile]) -> Iterator[StateFile]:
 
 def _renamed(storage: Storage, old: TableConfig, new: TableConfig, files: list[StateFile]) -> list[Instant]:
     """Return what the files are to stand for."""
-    if new.layout < LAYOUT_WITH_COMPLETION_TIMES:
+    if not new.layout.has_completion_times:
         return [replace(file.instant, completed=None) for file in files]
     times = completion_times(files, old.timezone, is_merge_on_read=old.is_merge_on_read)
     clusterings = {
@@ -174,6 +173,12 @@ def _to_archive(storage: Storage, old: TableConfig, new: TableConfig, archiving:
         storage.put(join_path(new.history_folder, f".commits_.archive.{number}_1-0-1"), block)
         count += len(chunk)
     return count
+
+
+_ARCHIVERS: Final[Mapping[ArchiveFormat, Callable[[Storage, TableConfig, TableConfig, Archiving], int]]] = {
+    ArchiveFormat.LOG_FILES: _to_archive,
+    ArchiveFormat.HISTORY: _to_history,
+}
 
 
 def _chunks(rows: Iterable[HistoryRow]) -> Iterator[list[HistoryRow]]:

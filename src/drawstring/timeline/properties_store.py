@@ -26,6 +26,7 @@ from drawstring.config.table.config import KeyGeneratorType, MergeMode, TableCon
 from drawstring.config.table.key_generators import registered_key_generator
 from drawstring.config.table.mergers import registered_merger
 from drawstring.config.table.properties import decode_properties, encode_properties, table_checksum
+from drawstring.model.table_version import LAYOUTS
 from drawstring.storage.paths import folders_above, joined
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.layout import parse_instant
@@ -37,10 +38,6 @@ _CHECKSUM = "hoodie.table.checksum"
 _OWN_HEAD: Final = re.compile(rb"#Updated at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\r?\n")
 """How files that drawstring wrote begin. Hudi writes more digits of the second, but under Java 8."""
 
-_FIRST_WITH_MERGE_MODE: Final = 8
-_ALWAYS: Final = ("hoodie.record.merge.mode", "hoodie.timeline.path")
-"""What a whole file of that version or a later one has besides name, type and version, whoever wrote it."""
-
 _SET_BY_SPARK = ("hoodie.table.cdc.enabled", "hoodie.table.timeline.timezone")
 _LAST_OF_SPARK = "hoodie.table.base.file.format"
 """Hudi's Spark writer sets all three, and the last one comes at the end of its files."""
@@ -50,7 +47,6 @@ _FILES_KNOWN: Final = 64
 
 _FOLDER = ".hoodie"
 _FOLDERS = (".hoodie/.aux", ".hoodie/.temp")
-_TIMELINE_FOLDERS = {1: ".hoodie", 2: ".hoodie/timeline"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +192,7 @@ def _understood(data: bytes) -> TableConfig | str:
         config = table_config(properties)
     except CorruptTableError as error:
         return error.message.partition(": restore")[0]
-    always = _ALWAYS if config.version >= _FIRST_WITH_MERGE_MODE else ()
+    always = config.rules.always_stored
     checked = (_CHECKSUM,) if _OWN_HEAD.match(data) else ()
     lost = [key for key in (*checked, *always) if not properties.get(key)]
     if all(key in properties for key in _SET_BY_SPARK) and _LAST_OF_SPARK not in properties:
@@ -230,8 +226,8 @@ def _has_timeline(storage: Storage) -> bool:
     """Tell whether instants of either layout lie where a table's are."""
     return any(
         parse_instant(status.name, layout) is not None
-        for layout, folder in _TIMELINE_FOLDERS.items()
-        for status in storage.list_files(folder)
+        for layout in LAYOUTS
+        for status in storage.list_files(layout.folder("timeline"))
     )
 
 

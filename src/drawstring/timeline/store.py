@@ -26,7 +26,7 @@ from drawstring.timeline.bootstrapped import BootstrapSources
 from drawstring.timeline.claims import Claims, Fence
 from drawstring.timeline.completion import Completion, TimelineGuard
 from drawstring.timeline.instants import instant_time, next_time
-from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, MOVED, file_name, parse_instant
+from drawstring.timeline.layout import MOVED, file_name, parse_instant
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.rolled_back import note_rolled_back, noted_in, old_notes
 from drawstring.timeline.timeline import Timeline
@@ -91,17 +91,18 @@ class TimelineStore:
 
     def _load(self) -> Timeline:
         self._check_folders()
+        layout = self._config.layout
         names = [status.name for status in self._storage.list_files(self._config.timeline_folder)]
         for name in names:
             if name not in self._instants:
-                self._instants[name] = parse_instant(name, self._config.layout)
+                self._instants[name] = parse_instant(name, layout)
         timeline = Timeline.of(
             (instant for name in names if (instant := self._instants[name]) is not None),
             noted_in(names),
         )
         if MOVED in names or not timeline.instants:
             self._check_layout()
-        if self._config.layout >= LAYOUT_WITH_COMPLETION_TIMES:
+        if layout.tells_clusterings:
             return timeline
         pending = timeline.pending_of(Action.REPLACE_COMMIT)
         clusterings = {instant.requested for instant in pending if self._is_clustering(instant)}
@@ -117,8 +118,9 @@ class TimelineStore:
         folder = self._config.timeline_folder
         if self._storage.local_path(folder) is None:
             return
+        layout = self._config.layout
         for path in self._storage.list_folders(folder):
-            if parse_instant(path.rpartition("/")[2], self._config.layout) is not None:
+            if parse_instant(path.rpartition("/")[2], layout) is not None:
                 raise CorruptTableError(
                     "a folder stands in the place of a file of the timeline: restore the file from a backup",
                     path=path,

@@ -61,7 +61,7 @@ def settle(state: TableContext, service: str, requested: str, *, is_own: bool, e
 
 def _was_archived(state: TableContext, config: TableConfig, service: str, requested: str) -> bool:
     archive = open_archive(state.storage, config)
-    start = requested if config.layout > 1 else ""
+    start = requested if config.layout.has_completion_times else ""
     found = (each for each in archive.completed(start) if each.is_write and each.requested == requested)
     return any(archive.commit_metadata(each).operation in _OPERATIONS[service] for each in found)
 

@@ -6,7 +6,6 @@ from typing import Final
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import TableConfig
-from drawstring.config.table.kinds import LAYOUT_OF_VERSION
 from drawstring.merge.choose import check_mergeable, merger_of
 from drawstring.storage.protocol import Storage
 
@@ -23,7 +22,7 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
     Raises:
         UnsupportedError: naming the feature and the table property, or the table's old version.
     """
-    if config.version not in LAYOUT_OF_VERSION:
+    if not config.rules.is_writable:
         raise UnsupportedError(
             f"The table has version {config.version}, which this release only reads. Upgrade it to version 6"
             " with Apache Hudi 0.14 or 0.15 first, then write to it.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
 
 import pyarrow as pa
 
@@ -17,8 +16,6 @@ from drawstring.keygen.keys import KeyGenerator
 from drawstring.write.buckets import known_keys
 from drawstring.write.facts import WriteFacts
 from drawstring.write.timestamp_folders import with_known_folders
-
-_FIRST_VERSION_ALWAYS_NAMED: Final = 9
 
 
 def key_config(facts: WriteFacts, options: WriteOptions, schema: pa.Schema) -> TableConfig:
@@ -50,9 +47,7 @@ def key_config(facts: WriteFacts, options: WriteOptions, schema: pa.Schema) -> T
 def _spelling(facts: WriteFacts, options: WriteOptions) -> Mapping[str, str]:
     """Return how a COMPLEX generator spells keys of one column: as the table has them, if it has any."""
     config = facts.session.config
-    is_open = (
-        config.version < _FIRST_VERSION_ALWAYS_NAMED and config.path_generator is KeyGeneratorType.COMPLEX
-    )
+    is_open = not config.rules.prefixes_single_keys and config.path_generator is KeyGeneratorType.COMPLEX
     if not is_open or len(config.record_key_fields) != 1 or BARE_SINGLE_KEY in config.properties:
         return {}
     key = next((key for key, _ in known_keys(facts)), None)

@@ -18,8 +18,8 @@ from drawstring.cli.arguments import (
     open_table,
 )
 from drawstring.cli.bar import progress_bar
-from drawstring.config.table.version_changes import NEWEST_VERSION
 from drawstring.model.result import VersionPlan, VersionResult
+from drawstring.model.table_version import NEWEST_VERSION
 
 Higher = Annotated[int, Parameter(name="--to", help="Table version to upgrade to: 8 or 9.")]
 Lower = Annotated[int, Parameter(name="--to", help="Table version to downgrade to: 6 or 8.")]

@@ -10,6 +10,7 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.options.option import Kind, Option
+from drawstring.model.table_version import VERSION_RULES
 
 BASE_PATH: Final = "hoodie.bootstrap.base.path"
 _SELECTORS: Final = "org.apache.hudi.client.bootstrap.selector."
@@ -17,7 +18,6 @@ _TRANSLATORS: Final = "org.apache.hudi.client.bootstrap.translator."
 _DECODED: Final = "DecodedBootstrapPartitionPathTranslator"
 _INDEX_CLASS: Final = "org.apache.hudi.common.bootstrap.index.hfile.HFileBootstrapIndex"
 _OLD_INDEX_CLASS: Final = "org.apache.hudi.common.bootstrap.index.HFileBootstrapIndex"
-_FIRST_VERSION_WITH_TYPES: Final = 8
 _PROVIDER: Final = "org.apache.hudi.bootstrap.SparkParquetBootstrapDataProvider"
 
 
@@ -156,6 +156,6 @@ def bootstrap_properties(source: str, version: int) -> dict[str, str]:
         version: table version.
     """
     stored = {BASE_PATH: source, "hoodie.bootstrap.index.enable": "true"}
-    if version < _FIRST_VERSION_WITH_TYPES:
+    if not VERSION_RULES[version].stores_bootstrap_index_type:
         return {**stored, "hoodie.bootstrap.index.class": _INDEX_CLASS}
     return {**stored, "hoodie.bootstrap.index.type": "HFILE"}

@@ -19,6 +19,7 @@ from drawstring.config.keys.ttl import TTL_OPTIONS
 from drawstring.config.options.option import Kind, Option
 from drawstring.config.table.key_settings import KEY_SETTINGS
 from drawstring.config.table.virtual_keys import LEANER_OPTIONS
+from drawstring.model.table_version import WRITABLE_VERSIONS
 
 _OPERATIONS: Final = (
     "upsert", "insert", "bulk_insert", "append", "delete", "insert_overwrite", "insert_overwrite_table",
@@ -53,7 +54,7 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
         "Version of a new table; 9 when not given.",
         kind=Kind.NUMBER,
         alternatives=("hoodie.table.version",),
-        only=("6", "8", "9"),
+        only=tuple(map(str, WRITABLE_VERSIONS)),
         field="table_version",
     ),
     Option(

@@ -15,8 +15,6 @@ from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.config.table.creation import CDC_MODE, new_table_properties
 from drawstring.config.table.key_generators import KeyFunction
 from drawstring.config.table.kinds import (
-    LAYOUT_OF_OLD_VERSION,
-    LAYOUT_OF_VERSION,
     KeyGeneratorType,
     TableType,
     default_generator,
@@ -28,6 +26,13 @@ from drawstring.config.table.kinds import (
 from drawstring.config.table.mergers import RecordMerger
 from drawstring.config.table.merging import PAYLOAD_STRATEGY, MergeMode, PayloadRule, merge_rule
 from drawstring.config.table.properties import table_checksum
+from drawstring.model.table_version import (
+    NEWEST_VERSION,
+    VERSION_RULES,
+    VERSIONS_WITH_SHARED_LOGS,
+    TimelineLayout,
+    VersionRules,
+)
 
 __all__ = [
     "KeyGeneratorType",
@@ -50,7 +55,6 @@ class TableConfig:
         name, database: of the table; database is empty when it has none.
         table_type: COPY_ON_WRITE or MERGE_ON_READ.
         version: table version, 6, 8 or 9; 2 to 5 in tables that are only read.
-        layout: timeline layout version, 1 or 2.
         record_key_fields: columns of the record key, empty when keys are generated.
         partition_fields: columns of the partition path, without the types of CUSTOM generators.
         partition_types: type by partition column (`SIMPLE`, `TIMESTAMP`) for CUSTOM, else empty.
@@ -81,7 +85,6 @@ class TableConfig:
     name: str
     table_type: TableType
     version: int
-    layout: int
     database: str = ""
     record_key_fields: tuple[str, ...] = ()
     partition_fields: tuple[str, ...] = ()
@@ -115,9 +118,19 @@ class TableConfig:
     properties: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
 
     @property
+    def rules(self) -> VersionRules:
+        """What the table's version prescribes."""
+        return VERSION_RULES[self.version]
+
+    @property
+    def layout(self) -> TimelineLayout:
+        """How the table's timeline is stored."""
+        return self.rules.layout
+
+    @property
     def timeline_folder(self) -> str:
         """Folder of the active timeline, relative to the table."""
-        return ".hoodie" if self.layout == 1 else f".hoodie/{self.timeline_path}"
+        return self.layout.folder(self.timeline_path)
 
     @property
     def history_folder(self) -> str:
@@ -165,7 +178,8 @@ class TableConfig:
     @property
     def shares_log_files(self) -> bool:
         """Whether log files may bear the name of their slice and hold several writes, as in version 6."""
-        return self.layout == 1 or self.properties.get("hoodie.table.initial.version") == "6"
+        initial = self.properties.get("hoodie.table.initial.version")
+        return self.rules.names_logs_by_slice or initial in VERSIONS_WITH_SHARED_LOGS
 
     @property
     def has_several_base_formats(self) -> bool:
@@ -183,17 +197,17 @@ def table_config(properties: Mapping[str, str]) -> TableConfig:
         CorruptTableError: a mandatory key is missing, or values contradict each other.
         UnsupportedError: a table version other than 2 to 6, 8 and 9.
     """
-    version, layout = _version(properties)
+    rules = _rules(properties)
+    layout = rules.layout
     partition_fields, partition_types = _partition_fields(properties)
     record_key_fields = split_list(properties.get("hoodie.table.recordkey.fields"))
     stored_ordering = _stored_ordering(properties)
-    rule = merge_rule(properties, version, stored_ordering)
+    rule = merge_rule(properties, rules, stored_ordering)
     return TableConfig(
         name=_required(properties, "hoodie.table.name"),
         database=_checked_database(properties),
         table_type=_table_type(properties),
-        version=version,
-        layout=layout,
+        version=rules.number,
         record_key_fields=record_key_fields,
         partition_fields=partition_fields,
         partition_types=partition_types,
@@ -210,8 +224,8 @@ def table_config(properties: Mapping[str, str]) -> TableConfig:
         populate_meta_fields=_flag(properties, "hoodie.populate.meta.fields", default=True),
         cdc_enabled=_flag(properties, "hoodie.table.cdc.enabled"),
         cdc_mode=(properties.get(CDC_MODE) or "DATA_BEFORE_AFTER").upper(),
-        timeline_path="" if layout == 1 else _folder(properties, "hoodie.timeline.path", "timeline"),
-        history_path=_history_path(properties, layout),
+        timeline_path=_folder(properties, layout.path_key, "timeline") if layout.path_key else "",
+        history_path=_folder(properties, layout.history_key, layout.history_default),
         timezone=(properties.get("hoodie.table.timeline.timezone") or "LOCAL").upper(),
         base_file_format=(properties.get("hoodie.table.base.file.format") or "PARQUET").upper(),
         log_file_format=(properties.get("hoodie.table.log.file.format") or "HOODIE_LOG").upper(),
@@ -274,25 +288,26 @@ def _flag(properties: Mapping[str, str], key: str, *, default: bool = False) -> 
     return default if not text else text.strip().lower() == "true"
 
 
-def _version(properties: Mapping[str, str]) -> tuple[int, int]:
-    """Return table version and timeline layout."""
+def _rules(properties: Mapping[str, str]) -> VersionRules:
+    """Return the rules of the table version, having checked that the timeline has its layout."""
     _required(properties, "hoodie.table.version")
     version = _whole_number(properties, "hoodie.table.version") or 0
-    expected = LAYOUT_OF_VERSION.get(version) or LAYOUT_OF_OLD_VERSION.get(version)
-    if expected is None:
+    rules = VERSION_RULES.get(version)
+    if rules is None:
         raise UnsupportedError(
             f"the table has version {version}; this release reads versions 2 to 6, 8 and 9, and writes 6, 8"
-            " and 9: " + ("upgrade the table with Apache Hudi" if version < 9 else "upgrade drawstring")
+            " and 9: "
+            + ("upgrade the table with Apache Hudi" if version < NEWEST_VERSION else "upgrade drawstring")
         )
     layout = _whole_number(properties, "hoodie.timeline.layout.version")
-    if layout is not None and layout != expected:
+    if layout is not None and layout != rules.layout.number:
         raise CorruptTableError(
             f"timeline layout {layout} does not go with table version {version} "
-            f"(which has layout {expected}): an upgrade was interrupted, "
+            f"(which has layout {rules.layout.number}): an upgrade was interrupted, "
             "or hoodie.properties was edited; restore it",
             path=".hoodie/hoodie.properties",
         )
-    return version, expected
+    return rules
 
 
 def _table_type(properties: Mapping[str, str]) -> TableType:
@@ -332,12 +347,6 @@ def _stored_generator(
     if name := properties.get("hoodie.table.keygenerator.class"):
         return generator_of_class(name)
     return default_generator(record_key, partition_by)
-
-
-def _history_path(properties: Mapping[str, str], layout: int) -> str:
-    if layout == 1:
-        return _folder(properties, "hoodie.archivelog.folder", "archived")
-    return _folder(properties, "hoodie.timeline.history.path", "history")
 
 
 def _wrong(key: str, value: str, expected: str) -> CorruptTableError:

@@ -15,7 +15,6 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table.kinds import (
-    LAYOUT_OF_VERSION,
     TableType,
     typed_columns,
 )
@@ -31,6 +30,7 @@ from drawstring.config.table.new_index import check_index
 from drawstring.config.table.new_keys import KEY_PROPERTIES, key_properties
 from drawstring.config.table.properties import table_checksum
 from drawstring.config.table.virtual_keys import check_leaner_files
+from drawstring.model.table_version import VersionRules, writable_rules
 
 _EXTRACTORS: Final = "org.apache.hudi.hive."
 _PAYLOAD_KEYS: Final = ("hoodie.compaction.payload.class", "hoodie.datasource.write.payload.class")
@@ -78,14 +78,15 @@ def new_table_properties(
     _check_name(name)
     if not isinstance(version, int):
         raise InvalidError(f"the version of a table is a number, not {version!r}: choose 6, 8 or 9")
-    if version not in LAYOUT_OF_VERSION:
+    rules = writable_rules(version)
+    if rules is None:
         raise UnsupportedError(f"cannot create a table of version {version}: choose 6, 8 or 9")
     mode = _merge_mode(extra, bool(ordering))
     check_index(extra, record_key)
-    keys = key_properties(tuple(record_key), tuple(partition_by), version, extra)
-    properties = _identity(name, TableType(table_type), version, extra)
-    properties |= _columns(tuple(record_key), tuple(ordering), version)
-    properties |= _merging(mode, version)
+    keys = key_properties(tuple(record_key), tuple(partition_by), rules, extra)
+    properties = _identity(name, TableType(table_type), rules, extra)
+    properties |= _columns(tuple(record_key), tuple(ordering), rules)
+    properties |= _merging(mode, rules)
     properties |= keys | _layout(len(partition_by), extra)
     if schema_json:
         properties["hoodie.table.create.schema"] = schema_json
@@ -110,45 +111,47 @@ def _merge_mode(extra: Mapping[str, str], has_ordering: bool) -> MergeMode:
     return mode or (MergeMode.EVENT_TIME_ORDERING if has_ordering else MergeMode.COMMIT_TIME_ORDERING)
 
 
-def _identity(name: str, table_type: TableType, version: int, extra: Mapping[str, str]) -> dict[str, str]:
+def _identity(
+    name: str, table_type: TableType, rules: VersionRules, extra: Mapping[str, str]
+) -> dict[str, str]:
     properties = {
         "hoodie.table.name": name,
         "hoodie.table.type": table_type.value,
-        "hoodie.table.version": str(version),
-        "hoodie.timeline.layout.version": str(LAYOUT_OF_VERSION[version]),
+        "hoodie.table.version": str(rules.number),
+        "hoodie.timeline.layout.version": str(rules.layout.number),
         "hoodie.table.format": "native",
         "hoodie.table.base.file.format": "PARQUET",
         "hoodie.table.timeline.timezone": "UTC",
         "hoodie.timeline.path": "timeline",
         "hoodie.timeline.history.path": "history",
-        "hoodie.archivelog.folder": "archived" if version == 6 else "history",
+        "hoodie.archivelog.folder": rules.archive_folder,
         "hoodie.populate.meta.fields": "true",
         "hoodie.partition.metafile.use.base.format": "false",
         "hoodie.datasource.write.drop.partition.columns": "false",
         "hoodie.table.cdc.enabled": "false",
     }
-    if version >= 8:
-        properties["hoodie.table.initial.version"] = str(version)
+    if rules.stores_initial_version:
+        properties["hoodie.table.initial.version"] = str(rules.number)
         properties["hoodie.table.multiple.base.file.formats.enable"] = "false"
     return properties
 
 
-def _columns(record_key: tuple[str, ...], ordering: tuple[str, ...], version: int) -> dict[str, str]:
+def _columns(record_key: tuple[str, ...], ordering: tuple[str, ...], rules: VersionRules) -> dict[str, str]:
     properties = {}
     if record_key:
         properties["hoodie.table.recordkey.fields"] = ",".join(record_key)
     if ordering:
         properties["hoodie.table.ordering.fields"] = ",".join(ordering)
-        if version < 9:
+        if rules.stores_precombine_field:
             # Releases before 1.1 know the ordering column by this key only.
             properties["hoodie.table.precombine.field"] = ",".join(ordering)
     return properties
 
 
-def _merging(mode: MergeMode, version: int) -> dict[str, str]:
+def _merging(mode: MergeMode, rules: VersionRules) -> dict[str, str]:
     by_event_time = mode is MergeMode.EVENT_TIME_ORDERING
-    properties = {"hoodie.record.merge.mode": mode.value} if version >= 8 else {}
-    if version < 9:
+    properties = {"hoodie.record.merge.mode": mode.value} if rules.stores_merge_mode else {}
+    if rules.stores_payload_class:
         properties["hoodie.compaction.payload.class"] = (
             EVENT_TIME_PAYLOAD if by_event_time else OVERWRITE_PAYLOAD
         )

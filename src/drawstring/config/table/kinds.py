@@ -1,16 +1,10 @@
-"""Kinds of tables and key generators, and the versions that drawstring knows."""
+"""Kinds of tables and key generators."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final
-
-LAYOUT_OF_VERSION: Final[Mapping[int, int]] = {6: 1, 8: 2, 9: 2}
-"""Timeline layout by table version: the versions that drawstring reads and writes."""
-
-LAYOUT_OF_OLD_VERSION: Final[Mapping[int, int]] = {2: 1, 3: 1, 4: 1, 5: 1}
-"""Timeline layout by table version: the versions that drawstring only reads."""
 
 
 class TableType(StrEnum):

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+from drawstring.model.table_version import VersionRules
 
 MERGE_PROPERTY_PREFIX: Final = "hoodie.record.merge.property."
 PAYLOAD_PACKAGE: Final = "org.apache.hudi.common.model."
@@ -148,12 +149,14 @@ def asked_mode(name: str | None, payload_class: str | None) -> MergeMode | None:
     return by_name or by_payload
 
 
-def merge_rule(properties: Mapping[str, str], version: int, ordering_fields: tuple[str, ...]) -> MergeRule:
+def merge_rule(
+    properties: Mapping[str, str], rules: VersionRules, ordering_fields: tuple[str, ...]
+) -> MergeRule:
     """Return how the records of a table merge.
 
     Args:
         properties: of the table.
-        version: of the table.
+        rules: of the table's version.
         ordering_fields: the table's ordering columns as stored.
 
     Raises:
@@ -161,10 +164,10 @@ def merge_rule(properties: Mapping[str, str], version: int, ordering_fields: tup
     """
     mode = _stored_mode(properties)
     if mode is None or mode is MergeMode.CUSTOM:
-        rule = _inferred(properties, _payload_of(properties), ordering_fields, version)
+        rule = _inferred(properties, _payload_of(properties), ordering_fields, rules)
     else:
         rule = MergeRule(mode)
-    if version >= 9:
+    if rules.has_merge_properties:
         partial = properties.get("hoodie.table.partial.update.mode") or rule.partial_update_mode
         rule = replace(
             rule, partial_update_mode=partial, properties={**rule.properties, **_merge_properties(properties)}
@@ -218,14 +221,14 @@ def _inferred(
     properties: Mapping[str, str],
     by_payload: MergeRule | None,
     ordering_fields: tuple[str, ...],
-    version: int,
+    rules: VersionRules,
 ) -> MergeRule:
     """Return the rule by payload class or strategy id; version 6 trusts the former, 8 the latter."""
     strategy = properties.get("hoodie.record.merge.strategy.id") or properties.get(
         "hoodie.compaction.record.merger.strategy"
     )
     by_strategy = STRATEGY_MODES.get(strategy) if strategy else None
-    if by_strategy is not None and (version >= 8 or by_payload is None):
+    if by_strategy is not None and (rules.stores_merge_mode or by_payload is None):
         return MergeRule(by_strategy)
     if by_payload is not None:
         return by_payload

@@ -21,27 +21,26 @@ from drawstring.config.table.kinds import (
     generator_of_type,
     typed_columns,
 )
+from drawstring.model.table_version import VersionRules
 
 TYPE_KEY: Final = "hoodie.table.keygenerator.type"
 CLASS_KEY: Final = "hoodie.table.keygenerator.class"
 KEY_PROPERTIES: Final = frozenset({TYPE_KEY, CLASS_KEY, *(option.stored_as for option in KEY_SETTINGS)})
 """Keys that `key_properties` answers for."""
 
-_FIRST_VERSION_WITH_TYPES: Final = 8
-_FIRST_VERSION_ALWAYS_NAMED: Final = 9
 _PATHLESS: Final = (KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE)
 _ONE_KEY_ONE_COLUMN: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.TIMESTAMP)
 
 
 def key_properties(
-    record_key: tuple[str, ...], partition_by: tuple[str, ...], version: int, extra: Mapping[str, str]
+    record_key: tuple[str, ...], partition_by: tuple[str, ...], rules: VersionRules, extra: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the properties of a new table that are about its key generator.
 
     Args:
         record_key: key columns.
         partition_by: partition columns, each with its type where a CUSTOM generator is meant.
-        version: of the table.
+        rules: of the table's version.
         extra: what else was said about the table.
 
     Raises:
@@ -52,7 +51,7 @@ def key_properties(
     generator = _generator(extra, record_key, columns, types)
     _check_numbers(generator, record_key, columns)
     _check_slashes(generator, columns, extra)
-    stores_types = bool(types) and version >= _FIRST_VERSION_WITH_TYPES
+    stores_types = bool(types) and rules.stores_partition_types
     stored = (
         tuple(f"{name}:{kind}" for name, kind in zip(columns, types, strict=True))
         if stores_types
@@ -64,7 +63,7 @@ def key_properties(
     if generator is KeyGeneratorType.TIMESTAMP or "TIMESTAMP" in types:
         timestamp_settings(extra)
         properties |= {key: value for key, value in extra.items() if key.startswith(TIMEBASED)}
-    return properties | _spellings(generator, version, extra)
+    return properties | _spellings(generator, rules, extra)
 
 
 def _generator(
@@ -114,10 +113,10 @@ def _check_slashes(generator: KeyGeneratorType, columns: tuple[str, ...], extra:
         )
 
 
-def _spellings(generator: KeyGeneratorType, version: int, extra: Mapping[str, str]) -> dict[str, str]:
+def _spellings(generator: KeyGeneratorType, rules: VersionRules, extra: Mapping[str, str]) -> dict[str, str]:
     """Return the settings that change how values are spelled."""
     stored = {SLASHED_DATES: "true"} if _is_true(extra, SLASHED_DATES) else {}
-    has_choice = generator is KeyGeneratorType.COMPLEX and version < _FIRST_VERSION_ALWAYS_NAMED
+    has_choice = generator is KeyGeneratorType.COMPLEX and not rules.prefixes_single_keys
     if has_choice and _is_true(extra, BARE_SINGLE_KEY):
         stored[BARE_SINGLE_KEY] = "true"
     return stored

@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import Final
 
 from drawstring.config.table.key_settings import BARE_SINGLE_KEY
-from drawstring.config.table.kinds import LAYOUT_OF_VERSION, TableType, class_of_type, type_name_of_class
+from drawstring.config.table.kinds import TableType, class_of_type, type_name_of_class
 from drawstring.config.table.merging import (
     COMMIT_TIME_STRATEGY,
     EVENT_TIME_PAYLOAD,
@@ -35,6 +35,7 @@ from drawstring.config.table.merging import (
     payload_rule,
 )
 from drawstring.config.table.new_keys import CLASS_KEY, TYPE_KEY
+from drawstring.model.table_version import VERSION_RULES, WRITABLE_VERSIONS, TimelineLayout
 
 _VERSION: Final = "hoodie.table.version"
 _LAYOUT: Final = "hoodie.timeline.layout.version"
@@ -55,11 +56,6 @@ _PLAIN_PAYLOADS: Final = ("", OVERWRITE_PAYLOAD, *_EVENT_TIME_PAYLOADS)
 _MYSQL_PAYLOAD: Final = "MySqlDebeziumAvroPayload"
 _STRATEGY_OF_MODE: Final[Mapping[str, str]] = {mode: strategy for strategy, mode in STRATEGY_MODES.items()}
 
-VERSIONS: Final = tuple(sorted(LAYOUT_OF_VERSION))
-"""The versions that a table can have, lowest first."""
-
-NEWEST_VERSION: Final = VERSIONS[-1]
-
 _Properties = dict[str, str]
 
 
@@ -74,7 +70,7 @@ def properties_of_version(properties: Mapping[str, str], version: int) -> dict[s
     for step in _steps(int(properties[_VERSION]), version):
         _STEPS[step](changed)
         changed[_VERSION] = str(step[1])
-        changed[_LAYOUT] = str(LAYOUT_OF_VERSION[step[1]])
+        changed[_LAYOUT] = str(VERSION_RULES[step[1]].layout.number)
     return changed
 
 
@@ -100,9 +96,34 @@ def obstacles(properties: Mapping[str, str], version: int) -> list[str]:
     return found
 
 
+def leads_elsewhere(current: int, version: int, *, lower: bool) -> bool:
+    """Tell whether a change that is to lower, or to raise, a table's version asks for the other direction.
+
+    Args:
+        current: version of the table.
+        version: that it is to have; one that no table can have leads nowhere.
+        lower: whether the change is a downgrade.
+    """
+    last = version == (WRITABLE_VERSIONS[-1] if lower else WRITABLE_VERSIONS[0])
+    is_known = {version, current} <= {*WRITABLE_VERSIONS}
+    return is_known and (last or (version > current if lower else version < current))
+
+
+def moves_timeline(old: TimelineLayout, new: TimelineLayout) -> bool:
+    """Tell whether the timeline has to be written anew, when a table of one layout gets another."""
+    return old != new
+
+
+def version_with_another_layout(layout: TimelineLayout) -> int:
+    """Return the lowest version whose timeline has another layout."""
+    return next(
+        number for number in WRITABLE_VERSIONS if moves_timeline(layout, VERSION_RULES[number].layout)
+    )
+
+
 def _steps(old: int, new: int) -> list[tuple[int, int]]:
     """Return the neighbouring versions on the way from one to another."""
-    way = [version for version in VERSIONS if min(old, new) <= version <= max(old, new)]
+    way = [version for version in WRITABLE_VERSIONS if min(old, new) <= version <= max(old, new)]
     if new < old:
         way.reverse()
     return list(pairwise(way))

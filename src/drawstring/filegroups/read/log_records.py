@@ -260,7 +260,7 @@ def _check_whole(reading: LogReading, placed: Sequence[PlacedBlock]) -> None:
         CorruptTableError: a torn stretch that no dead write explains.
     """
     torn = torn_blocks(placed)
-    if torn and not (reading.config.layout == 1 and reading.instants.is_written):
+    if torn and not (reading.config.rules.names_logs_by_slice and reading.instants.is_written):
         raise CorruptTableError(
             f"a log file of a committed write is cut off or damaged at byte {torn[0].block.offset}: {REPAIR}",
             instant=torn[0].file.instant,

@@ -15,8 +15,7 @@ from drawstring.filegroups.view.slicing import (
     GroupFiles,
     Visibility,
     group_files,
-    slices_by_completion,
-    slices_by_name,
+    slicer_of,
 )
 from drawstring.formats.metadata.commit import clustering_groups, decode_compaction_plan
 from drawstring.model.commit import CommitMetadata
@@ -55,7 +54,7 @@ class FileGroupView:
         self, timeline: Timeline, config: TableConfig, listing: Listing, reader: MetadataReader
     ) -> None:
         self._timeline = timeline
-        self._config = config
+        self._slice = slicer_of(config.rules.slicing)
         self._listing = listing
         self._reader = reader
         self._replaced: dict[tuple[str, str], str] | None = None
@@ -195,11 +194,7 @@ class FileGroupView:
     def _slices_of(
         self, partition: str, file_id: str, files: GroupFiles, visible: Visibility
     ) -> list[FileSlice]:
-        if self._config.layout == 1:
-            pending = self.pending_compactions().get((partition, file_id)) if files.logs else None
-            slices = slices_by_name(partition, file_id, files, visible, pending)
-        else:
-            slices = slices_by_completion(partition, file_id, files, visible)
+        slices = self._slice(partition, file_id, files, visible, self.pending_compactions)
         return self._reader.sources.on(slices)
 
     def _planned(

@@ -71,7 +71,7 @@ class SliceLookup:
         """
         if partition not in self._known:
             found = self.view().slices(partition)
-            if self._config.layout == 1:
+            if self._config.rules.names_logs_by_slice:
                 pending = self.view().pending_compactions()
                 found = [_continued(s, pending.get((partition, s.file_id))) for s in found]
             self._known[partition] = found

@@ -18,8 +18,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile
+from drawstring.model.table_version import Slicing
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,18 @@ def group_files(statuses: Iterable[FileStatus], *, change_logs: bool = False) ->
         elif (log := LogFile.parse(status)) and (change_logs or not log.is_cdc):
             groups[log.file_id].logs.append(log)
     return groups
+
+
+Compactions: TypeAlias = Callable[[], Mapping[tuple[str, str], str]]
+"""Gives the file groups, as partition and file id, in a pending compaction, and its requested time."""
+
+Slicer: TypeAlias = Callable[[str, str, GroupFiles, Visibility, Compactions], list[FileSlice]]
+"""Makes slices, oldest first, of partition path, file id, files, what counts, and pending compactions."""
+
+
+def slicer_of(slicing: Slicing) -> Slicer:
+    """Return what makes slices of the files of a file group; ask once for all groups."""
+    return _SLICERS[slicing]
 
 
 def slices_by_name(
@@ -120,6 +134,25 @@ def slices_by_completion(
         FileSlice(partition, file_id, instant, bases.get(instant), tuple(logs[instant]))
         for instant in sorted(logs)
     ]
+
+
+def _by_name(
+    partition: str, file_id: str, files: GroupFiles, visible: Visibility, compactions: Compactions
+) -> list[FileSlice]:
+    pending = compactions().get((partition, file_id)) if files.logs else None
+    return slices_by_name(partition, file_id, files, visible, pending)
+
+
+def _by_completion(
+    partition: str, file_id: str, files: GroupFiles, visible: Visibility, _compactions: Compactions
+) -> list[FileSlice]:
+    return slices_by_completion(partition, file_id, files, visible)
+
+
+_SLICERS: Final[Mapping[Slicing, Slicer]] = {
+    Slicing.BY_LOG_NAME: _by_name,
+    Slicing.BY_COMPLETION: _by_completion,
+}
 
 
 def _visible_bases(files: GroupFiles, visible: Visibility) -> Mapping[str, BaseFile]:

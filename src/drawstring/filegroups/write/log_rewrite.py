@@ -107,7 +107,7 @@ def rewrite_logs(
     content = _encoded(settings, target, merged, times)
     name, version = next_log(settings, target, write_token)
     path = join_path(target.partition, name)
-    io_type = "APPEND" if settings.config.layout == 1 else "CREATE"
+    io_type = settings.config.rules.log_marker
     markers = Markers(storage, settings.instant)
     markers.create(path, io_type)
     storage.put(path, content)

@@ -57,7 +57,7 @@ def append_log(
     watch = Stopwatch()
     name, version = next_log(settings, target, context.write_token)
     path = join_path(target.partition, name)
-    io_type = "APPEND" if settings.config.layout == 1 else "CREATE"
+    io_type = settings.config.rules.log_marker
     markers = Markers(storage, settings.instant)
     markers.create(path, io_type)
     pieces = _with_index(settings, storage, target, changes, name)
@@ -127,7 +127,7 @@ def _put(storage: Storage, path: str, parts: Iterator[tuple[bytes, int, int]]) -
 
 def next_log(settings: FileSettings, target: FileSlice, write_token: str) -> tuple[str, int]:
     """Return the name and the version number of the next log file of a slice."""
-    if settings.config.layout == 1 or settings.logs_named_by:
+    if settings.config.rules.names_logs_by_slice or settings.logs_named_by:
         instant = settings.logs_named_by or target.base_instant
         version = max((log.version for log in target.logs if log.instant == instant), default=0) + 1
     else:

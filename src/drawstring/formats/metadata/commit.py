@@ -7,6 +7,7 @@ bytes, ignore what they do not know, and take an empty file for empty metadata.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from drawstring.formats.metadata.rollback import (
 from drawstring.formats.metadata.write_stats import avro_stats, json_stats, stats_of
 from drawstring.model.commit import CommitMetadata, WriteOperation
 from drawstring.model.plans import CompactionOperation, CompactionPlan
+from drawstring.model.table_version import CommitEncoding, TimelineLayout
 
 __all__ = [
     "clustering_groups",
@@ -51,15 +53,15 @@ _CLUSTER_OPERATION = "CLUSTER"
 _LOG_COMPACTOR = "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper"
 
 
-def encode_commit(meta: CommitMetadata, layout: int, replace: bool) -> bytes:
+def encode_commit(meta: CommitMetadata, layout: TimelineLayout, replace: bool) -> bytes:
     """Return the content of a completed commit, delta commit or replace commit.
 
     Args:
         meta: what the write says about itself.
-        layout: timeline layout, 1 (JSON) or 2 (Avro).
+        layout: of the timeline, which says whether it is JSON or Avro.
         replace: whether it is a replace commit, which lists the replaced file groups.
     """
-    return _encode_json(meta, replace) if layout == 1 else _encode_avro(meta, replace)
+    return _ENCODERS[layout.commit_encoding](meta, replace)
 
 
 def _encode_json(meta: CommitMetadata, replace: bool) -> bytes:
@@ -85,6 +87,12 @@ def _encode_avro(meta: CommitMetadata, replace: bool) -> bytes:
     if replace:
         record["partitionToReplaceFileIds"] = _replaced(meta)
     return encode_container(schemas.load("replace_commit" if replace else "commit"), record)
+
+
+_ENCODERS: Final[Mapping[CommitEncoding, Callable[[CommitMetadata, bool], bytes]]] = {
+    CommitEncoding.JSON: _encode_json,
+    CommitEncoding.AVRO: _encode_avro,
+}
 
 
 def _replaced(meta: CommitMetadata) -> dict[str, list[str]]:

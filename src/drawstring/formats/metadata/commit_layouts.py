@@ -7,13 +7,14 @@ nobody asks for.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from drawstring.formats import schemas
 from drawstring.formats.avro.container import DAMAGE, MAGIC, encode_container
 from drawstring.formats.metadata.commit import json_commit
 from drawstring.formats.metadata.records import damaged, one_record
+from drawstring.model.table_version import CommitEncoding, TimelineLayout
 
 _TEXTS: Final = "extraMetadata"
 _STATS: Final = "partitionToWriteStats"
@@ -22,12 +23,12 @@ _NULLS: Final = ("path", "cdcStats", "prevBaseFile")
 _FIRST_VERSION: Final = 1
 
 
-def commit_in_layout(data: bytes, layout: int, *, replace: bool) -> bytes:
+def commit_in_layout(data: bytes, layout: TimelineLayout, *, replace: bool) -> bytes:
     """Return the content of a commit, delta commit or replace commit as another layout has it.
 
     Args:
         data: the file; empty stays empty.
-        layout: 1 (JSON) or 2 (Avro).
+        layout: that it is to have.
         replace: whether it is a replace commit.
 
     Raises:
@@ -35,10 +36,10 @@ def commit_in_layout(data: bytes, layout: int, *, replace: bool) -> bytes:
     """
     if not data:
         return data
-    is_avro = data[:4] == MAGIC
-    if is_avro == (layout > 1):
+    encoding = CommitEncoding.AVRO if data[:4] == MAGIC else CommitEncoding.JSON
+    if encoding is layout.commit_encoding:
         return data
-    return _json(one_record(data)) if is_avro else avro_commit(json_commit(data), replace=replace)
+    return _CONVERTERS[layout.commit_encoding](data, replace)
 
 
 def avro_commit(content: Mapping[str, Any], *, replace: bool) -> bytes:
@@ -55,6 +56,10 @@ def avro_commit(content: Mapping[str, Any], *, replace: bool) -> bytes:
         return encode_container(schemas.load("replace_commit" if replace else "commit"), record)
     except DAMAGE as error:
         raise damaged("commit metadata", error) from error
+
+
+def _avro_of_json(data: bytes, replace: bool) -> bytes:
+    return avro_commit(json_commit(data), replace=replace)
 
 
 def avro_file(schema_name: str, record: Mapping[str, Any]) -> bytes:
@@ -79,6 +84,16 @@ def _json(record: Mapping[str, Any]) -> bytes:
     except (AttributeError, TypeError) as error:
         raise damaged("commit metadata", error) from error
     return json.dumps(content, indent=2, separators=(",", " : "), ensure_ascii=False).encode()
+
+
+def _json_of_avro(data: bytes, _replace: bool) -> bytes:
+    return _json(one_record(data))
+
+
+_CONVERTERS: Final[Mapping[CommitEncoding, Callable[[bytes, bool], bytes]]] = {
+    CommitEncoding.JSON: _json_of_avro,
+    CommitEncoding.AVRO: _avro_of_json,
+}
 
 
 def _stat(stat: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,19 +11,19 @@ import json
 from typing import Final
 
 from drawstring.formats.metadata.records import damaged
+from drawstring.model.table_version import VersionRules
 
 INDEX_DEFINITIONS: Final = ".hoodie/.index_defs/index.json"
 
 _DEFINITIONS: Final = "indexDefinitions"
-_FIRST_WITH_VERSIONS: Final = 9
 
 
-def definitions_of_version(data: bytes, version: int) -> bytes:
+def definitions_of_version(data: bytes, rules: VersionRules) -> bytes:
     """Return the definitions as a table of another version has them.
 
     Args:
         data: the file.
-        version: of the table.
+        rules: of that version.
 
     Raises:
         CorruptTableError: it is damaged.
@@ -31,7 +31,7 @@ def definitions_of_version(data: bytes, version: int) -> bytes:
     try:
         content = json.loads(data)
         known = content.get(_DEFINITIONS) or {}
-        if version >= _FIRST_WITH_VERSIONS:
+        if rules.has_index_versions:
             content[_DEFINITIONS] = {
                 name: {**each, "version": each.get("version") or "V1"} for name, each in known.items()
             }

@@ -11,8 +11,7 @@ from drawstring.filegroups.view.slicing import (
     GroupFiles,
     Visibility,
     group_files,
-    slices_by_completion,
-    slices_by_name,
+    slicer_of,
 )
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import BASE_EXTENSIONS, BaseFile, FileSlice, FileStatus
@@ -122,11 +121,8 @@ class ChangeSlices:
         if files is None:
             return []
         visible = Visibility(partial(_completed_before, self._facts.timeline, before))
-        if self._facts.config.layout == 1:
-            pending = self._facts.view.pending_compactions().get((partition, file_id))
-            slices = slices_by_name(partition, file_id, files, visible, pending)
-        else:
-            slices = slices_by_completion(partition, file_id, files, visible)
+        to_slices = slicer_of(self._facts.config.rules.slicing)
+        slices = to_slices(partition, file_id, files, visible, self._facts.view.pending_compactions)
         return self._facts.store.sources.on(slices)
 
     def _whole(self, instant: Instant, piece: FileSlice) -> FileSlice:

@@ -25,7 +25,7 @@ from drawstring.model.instant import Instant, time_of
 from drawstring.query.facts import TableFacts
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.instants import EARLIEST, as_instant_time, instant_time
-from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, file_name
+from drawstring.timeline.layout import file_name
 
 Time = str | datetime | date
 
@@ -175,7 +175,7 @@ def _with_archived(facts: TableFacts, found: CommitRange, bounds: _Bounds) -> Co
     """
     archive = open_archive(facts.storage, facts.config)
     first = facts.timeline.start
-    if facts.config.layout < LAYOUT_WITH_COMPLETION_TIMES:
+    if not facts.config.layout.has_completion_times:
         reaches = (first is None or found.start < first) and not archive.is_empty()
         return replace(found, reaches_archive=reaches)
     # A write that the end names completed after it.
@@ -223,17 +223,18 @@ def archived_writes(facts: TableFacts, found: CommitRange) -> tuple[Instant, ...
 
 
 def _times(facts: TableFacts, holes: Holes) -> Callable[[Instant], str]:
-    if facts.config.layout >= LAYOUT_WITH_COMPLETION_TIMES or holes is not Holes.USE_TRANSITION_TIME:
+    if facts.config.layout.has_completion_times or holes is not Holes.USE_TRANSITION_TIME:
         return time_of
     listed = facts.storage.list_files(facts.config.timeline_folder)
+    layout = facts.config.layout
     modified = {status.name: instant_time(status.modified_ms, facts.config.timezone) for status in listed}
-    return lambda instant: modified.get(file_name(instant, facts.config.layout), instant.requested)
+    return lambda instant: modified.get(file_name(instant, layout), instant.requested)
 
 
 def _without_holes(facts: TableFacts, holes: Holes, begin: str) -> tuple[Instant, ...]:
     """Return the writes that count; as in Hudi, a range that nothing was written in has no holes."""
     writes = facts.timeline.writes()
-    if facts.config.layout >= LAYOUT_WITH_COMPLETION_TIMES or holes is Holes.USE_TRANSITION_TIME:
+    if facts.config.layout.has_completion_times or holes is Holes.USE_TRANSITION_TIME:
         return writes
     pending = min((instant.requested for instant in facts.timeline.pending_writes()), default=None)
     if pending is None or not writes or writes[-1].requested < pending:

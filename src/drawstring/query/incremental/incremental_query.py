@@ -43,7 +43,6 @@ from drawstring.query.replanning import Draft, Task, settled, slices_of
 from drawstring.query.scan import Scan, scan_of_plan
 from drawstring.query.snapshot import Query, query_of, same_columns, snapshot_tasks, task_of
 from drawstring.schema.meta import COMMIT_TIME
-from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES
 from drawstring.timeline.timeline import Timeline
 
 
@@ -147,7 +146,7 @@ def _tasks_of_files(query: Query, asked: CommitRange, files: Sequence[FileStatus
     facts = query.facts
     timeline = _timeline_of(facts, asked, files)
     view = FileGroupView(timeline, facts.config, FixedListing(files), facts.store)
-    as_of = query.instants.as_of if facts.config.layout < LAYOUT_WITH_COMPLETION_TIMES else None
+    as_of = query.instants.as_of if not facts.config.layout.has_completion_times else None
     partitions = partitions_to_read(view.partitions(), facts.config, query.schema, query.where)
     beneath = Beneath(query, asked)
     return [

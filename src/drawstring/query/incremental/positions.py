@@ -22,7 +22,6 @@ from drawstring.query.incremental.commit_ranges import CommitRange, Holes, Range
 from drawstring.query.incremental.incremental_query import check_commit_times
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.instants import EARLIEST, as_instant_time
-from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES
 
 POSITION_VERSION: Final = 1
 """Version of a stored position's form."""
@@ -111,7 +110,7 @@ def position_from(facts: TableFacts, stored: Any) -> Position:
 
 
 def _has_completion_times(facts: TableFacts) -> bool:
-    return facts.config.layout >= LAYOUT_WITH_COMPLETION_TIMES
+    return facts.config.layout.has_completion_times
 
 
 def _has_later(facts: TableFacts, time: str, requested: str) -> bool:

@@ -140,7 +140,7 @@ def check_compaction(config: TableConfig, settings: CompactionSettings) -> None:
     """
     if not settings.hybrid:
         return
-    if config.layout == 1:
+    if not config.rules.has_log_only_plans:
         raise UnsupportedError(
             "hybrid compaction (drawstring.compaction.hybrid) needs table version 8 or later: in version 6"
             " readers would miss the log files of such a plan; leave the option out"

@@ -77,7 +77,7 @@ class Inventory:
         log = LogFile.parse(FileStatus(stat.path, 0))
         if log is None:
             return instant.requested == newest_base
-        if self.config.layout == 1:
+        if self.config.rules.names_logs_by_slice:
             return log.instant >= newest_base
         return time_of(instant) >= newest_base
 

@@ -63,7 +63,7 @@ def pending_actions(inventory: Inventory) -> Iterator[Finding]:
 
 
 def _is_unmarked(inventory: Inventory, instant: Instant) -> bool:
-    return may_be_completed(inventory.storage, instant, inventory.data_files(), inventory.config.layout)
+    return may_be_completed(inventory.storage, instant, inventory.data_files(), inventory.config.rules)
 
 
 def kept(inventory: Inventory) -> Iterator[Finding]:
@@ -106,9 +106,9 @@ def _gone_input(inventory: Inventory, instant: Instant) -> str | None:
 
 def times(inventory: Inventory) -> Iterator[Finding]:
     """Each instant completed once, and not before it was requested."""
-    config = inventory.config
-    listed = inventory.storage.list_files(config.timeline_folder)
-    found = [each for status in listed if (each := parse_instant(status.name, config.layout))]
+    layout = inventory.config.layout
+    listed = inventory.storage.list_files(inventory.config.timeline_folder)
+    found = [each for status in listed if (each := parse_instant(status.name, layout))]
     seen: dict[tuple[str, Action], str] = {}
     for instant in sorted(each for each in found if each.is_completed and each.completed):
         completed = instant.completed or ""

@@ -28,20 +28,25 @@ from drawstring.base.errors import ConflictError, DrawstringError, InvalidError,
 from drawstring.config.keys.compaction import Strategy
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig, table_config
-from drawstring.config.table.kinds import LAYOUT_OF_VERSION, KeyGeneratorType
-from drawstring.config.table.version_changes import VERSIONS, obstacles, properties_of_version
+from drawstring.config.table.kinds import KeyGeneratorType
+from drawstring.config.table.version_changes import (
+    moves_timeline,
+    obstacles,
+    properties_of_version,
+    version_with_another_layout,
+)
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.formats.metadata.index_definitions import INDEX_DEFINITIONS, definitions_of_version
 from drawstring.formats.parquet import ParquetQuery, read_parquet
 from drawstring.model.instant import Action
 from drawstring.model.result import VersionPlan, VersionResult
+from drawstring.model.table_version import VERSION_RULES, WRITABLE_VERSIONS, VersionRules, writable_rules
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.services.archiving.run import archive_stragglers
 from drawstring.services.compaction.run import compact
 from drawstring.services.progress import Progress
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES
 from drawstring.timeline.layout_migration import Relaid, copy_timeline, remove_timeline
 from drawstring.timeline.properties_store import load_config, save_properties
 from drawstring.timeline.store import TimelineStore
@@ -54,7 +59,6 @@ from drawstring.txn.transaction import LockedTable, lock_table, recover
 from drawstring.txn.writable import check_writable
 
 _FOLDS_MAX: Final = 3
-_FIRST_VERSION_ALWAYS_NAMED: Final = 9
 _COMPACTIONS: Final = (Action.COMPACTION, Action.LOG_COMPACTION)
 _log = logging.getLogger("drawstring")
 
@@ -73,7 +77,7 @@ def planned_version(state: TableContext, version: int) -> VersionPlan:
     return VersionPlan(
         old=config.version,
         new=version,
-        moves_timeline=table_config(then).layout != config.layout,
+        moves_timeline=moves_timeline(config.layout, table_config(then).layout),
         properties={key: pair for key, pair in pairs.items() if pair[0] != pair[1]},
     )
 
@@ -126,8 +130,8 @@ def change_version(
 
 
 def _check(storage: Storage, config: TableConfig, version: int) -> None:
-    if version not in VERSIONS or isinstance(version, bool):
-        known = ", ".join(map(str, VERSIONS))
+    if writable_rules(version) is None or isinstance(version, bool):
+        known = ", ".join(map(str, WRITABLE_VERSIONS))
         raise UnsupportedError(
             f"there is no table version {version} to change to: choose one of {known}", table=storage.spec.uri
         )
@@ -158,14 +162,14 @@ def _change(found: LockedTable, version: int, options: WriteOptions) -> Relaid |
     if found.config.version == version:
         return Relaid(_sweep(storage, found.config), 0)
     _check(storage, found.config, version)
-    if version >= _FIRST_VERSION_ALWAYS_NAMED > found.config.version:
+    if VERSION_RULES[version].prefixes_single_keys and not found.config.rules.prefixes_single_keys:
         _check_named_keys(found)
     session = recover(found)
     if session.config.is_merge_on_read and not _is_folded(session, session.store.load()):
         return None
     kept = without_metadata_table(session.config.properties)
     then = table_config(properties_of_version(kept, version))
-    if session.config.layout < LAYOUT_WITH_COMPLETION_TIMES <= then.layout:
+    if then.layout.has_completion_times and not session.config.layout.has_completion_times:
         archive_stragglers(session, options)
     before = begin_change(storage)
     try:
@@ -177,10 +181,10 @@ def _change(found: LockedTable, version: int, options: WriteOptions) -> Relaid |
 def _carry_out(session: LockedTable, then: TableConfig, options: WriteOptions, before: str | None) -> Relaid:
     """Bring the timeline to its other layout, if it has one, and replace the properties of a version."""
     storage, relaid = session.state.storage, Relaid(0, 0)
-    is_relaid = then.layout != session.config.layout
+    is_relaid = moves_timeline(session.config.layout, then.layout)
     if is_relaid:
         relaid = _copy(storage, session.config, then, options)
-    _rewrite_definitions(storage, then.version)
+    _rewrite_definitions(storage, then.rules)
     session.lock.check()
     save_properties(storage, then.properties, session.state.clock, before)
     MetadataTableGuard(storage, then, session.state.clock).remove_files()
@@ -261,7 +265,7 @@ def _remove(storage: Storage, config: TableConfig) -> None:
         _log.warning(
             "files of a timeline in layout %d, which does not count, stay in %s; asking for the version that"
             " the table has clears them away: %s",
-            config.layout,
+            config.layout.number,
             config.name,
             error,
         )
@@ -269,14 +273,14 @@ def _remove(storage: Storage, config: TableConfig) -> None:
 
 def _sweep(storage: Storage, config: TableConfig) -> int:
     """Take away the timeline of the other layout, which an interrupted change left; return its files."""
-    other = next(version for version in VERSIONS if LAYOUT_OF_VERSION[version] != config.layout)
+    other = version_with_another_layout(config.layout)
     return remove_timeline(storage, table_config(properties_of_version(config.properties, other)))
 
 
-def _rewrite_definitions(storage: Storage, version: int) -> None:
+def _rewrite_definitions(storage: Storage, rules: VersionRules) -> None:
     try:
         data = storage.read(INDEX_DEFINITIONS)
     except FileNotFoundError:
         return
-    storage.put(INDEX_DEFINITIONS, definitions_of_version(data, version))
+    storage.put(INDEX_DEFINITIONS, definitions_of_version(data, rules))
     storage.sync(folders_above([INDEX_DEFINITIONS]))

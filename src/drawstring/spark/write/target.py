@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -16,13 +16,12 @@ from drawstring.entry import TableShape, create
 from drawstring.entry import open as open_table
 from drawstring.model.files import HOODIE_FOLDER
 from drawstring.model.result import CommitResult
+from drawstring.model.table_version import NEWEST_VERSION
 from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
 from drawstring.spark.read.reading import plan_name
 from drawstring.spark.write.overwrite import Replacement, replace_table
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-
-_NEWEST_VERSION: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class Target:
         Raises:
             InvalidError: there is a table already, or the options or the folder do not describe one.
         """
-        table_type, version = asked.table_type or "COPY_ON_WRITE", asked.table_version or _NEWEST_VERSION
+        table_type, version = asked.table_type or "COPY_ON_WRITE", asked.table_version or NEWEST_VERSION
         shape = TableShape(table_type, version, asked.record_key, asked.partition_path, asked.ordering)
         place = Place(self.path, self.storage_options, self.engine)
         return bootstrapped(place, asked.table_name, shape, options)
@@ -107,7 +106,7 @@ class Target:
             table_type=asked.table_type or "COPY_ON_WRITE",
             partition_by=asked.partition_path,
             ordering=asked.ordering,
-            version=asked.table_version or _NEWEST_VERSION,
+            version=asked.table_version or NEWEST_VERSION,
             properties=table_scope(options),
             storage_options=self.storage_options,
             engine=self.engine,

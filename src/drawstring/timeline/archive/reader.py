@@ -11,7 +11,7 @@ does not count.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol, TypeVar
 
 from drawstring.base.errors import CorruptTableError, DrawstringError, MissingFileError
@@ -25,9 +25,9 @@ from drawstring.formats.metadata.archive_entries import (
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import FileStatus
 from drawstring.model.instant import Action, Instant, State
+from drawstring.model.table_version import ArchiveFormat
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.history import History, lacking
-from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES
 
 _ARCHIVE: Final = re.compile(r"\.commits_\.archive\.(\d{1,18})(?:_.*)?", re.ASCII)
 _MERGE_PLAN: Final = "mergeArchivePlan"
@@ -56,8 +56,7 @@ class Archive(Protocol):
 
 def open_archive(storage: Storage, config: TableConfig) -> Archive:
     """Return the archive of a table; nothing is read yet."""
-    is_history = config.layout >= LAYOUT_WITH_COMPLETION_TIMES
-    return (History if is_history else LogArchive)(storage, config.history_folder)
+    return _ARCHIVES[config.layout.archive_format](storage, config.history_folder)
 
 
 class LogArchive:
@@ -154,3 +153,9 @@ class LogArchive:
 
 def _instant(entry: ArchiveEntry) -> Instant:
     return Instant(entry.requested, Action(entry.action).completed_action, State.COMPLETED)
+
+
+_ARCHIVES: Final[Mapping[ArchiveFormat, Callable[[Storage, str], Archive]]] = {
+    ArchiveFormat.LOG_FILES: LogArchive,
+    ArchiveFormat.HISTORY: History,
+}

@@ -13,7 +13,7 @@ written anew under the next number with the new block behind. Readers that find 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,13 +24,14 @@ from drawstring.formats.metadata.archive_entries import ArchivedState, encode_ar
 from drawstring.formats.metadata.history_rows import HistoryRow
 from drawstring.model.files import FileStatus, join_path
 from drawstring.model.instant import Action, Instant, State
+from drawstring.model.table_version import ArchiveFormat
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.history_writer import HistoryWriter
 from drawstring.timeline.archive.manifests import outrun
 from drawstring.timeline.archive.reader import LogArchive, open_archive
 from drawstring.timeline.instants import instant_time
-from drawstring.timeline.layout import LAYOUT_WITH_COMPLETION_TIMES, parse_instant
+from drawstring.timeline.layout import parse_instant
 
 _ARCHIVE: Final = re.compile(r"\.commits_\.archive\.(\d{1,18})_1-0-1", re.ASCII)
 _SMALL_BYTES: Final = 1 << 20
@@ -58,10 +59,11 @@ def state_files(storage: Storage, config: TableConfig, instants: Iterable[Instan
 
 def state_files_of(storage: Storage, config: TableConfig) -> list[StateFile]:
     """Return all files of the active timeline, by requested time and state."""
+    layout = config.layout
     found = [
         StateFile(instant, status)
         for status in storage.list_files(config.timeline_folder)
-        if (instant := parse_instant(status.name, config.layout)) is not None
+        if (instant := parse_instant(status.name, layout)) is not None
     ]
     return sorted(found, key=lambda each: (each.instant.requested, each.instant.state, each.status.path))
 
@@ -83,31 +85,38 @@ def archive_instants(
     """
     files = state_files(storage, config, instants)
     try:
-        _archive_files(storage, config, archiving, files)
+        if files:
+            _ARCHIVERS[config.layout.archive_format](storage, config, archiving, files)
     except FileNotFoundError as error:
         raise outrun(str(error.filename or error)) from error
 
 
-def _archive_files(
+def _to_history(
     storage: Storage, config: TableConfig, archiving: Archiving, files: Sequence[StateFile]
 ) -> None:
-    if not files:
-        return
-    if config.layout >= LAYOUT_WITH_COMPLETION_TIMES:
-        history = HistoryWriter(storage, config.history_folder, archiving)
-        known = (
-            _keys(open_archive(storage, config).completed(""))
-            if history.may_have(files[0].instant.requested)
-            else frozenset()
-        )
-        if rows := _rows(storage, [each for each in files if each.key not in known]):
-            history.write(rows)
-        _take_off(storage, config, files)
-        history.tidy()
-    else:
-        known = _keys(LogArchive(storage, config.history_folder).newest())
-        _append(storage, config, [each for each in files if each.key not in known])
-        _take_off(storage, config, files)
+    history = HistoryWriter(storage, config.history_folder, archiving)
+    known = (
+        _keys(open_archive(storage, config).completed(""))
+        if history.may_have(files[0].instant.requested)
+        else frozenset()
+    )
+    if rows := _rows(storage, [each for each in files if each.key not in known]):
+        history.write(rows)
+    _take_off(storage, config, files)
+    history.tidy()
+
+
+def _to_log_files(
+    storage: Storage, config: TableConfig, _archiving: Archiving, files: Sequence[StateFile]
+) -> None:
+    known = _keys(LogArchive(storage, config.history_folder).newest())
+    _append(storage, config, [each for each in files if each.key not in known])
+    _take_off(storage, config, files)
+
+
+_ARCHIVERS: Final[
+    Mapping[ArchiveFormat, Callable[[Storage, TableConfig, Archiving, Sequence[StateFile]], None]]
+] = {ArchiveFormat.LOG_FILES: _to_log_files, ArchiveFormat.HISTORY: _to_history}
 
 
 def _keys(found: Iterable[Instant]) -> frozenset[tuple[str, Action]]:

@@ -20,6 +20,7 @@ from drawstring.base.errors import UnsupportedError
 from drawstring.config.keys.failed_writes import EAGERLY, FailedWrites, FailedWritesPolicy
 from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
 from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant
+from drawstring.model.table_version import VersionRules
 from drawstring.storage.paths import folders_above
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import (
@@ -152,7 +153,7 @@ def _sweep(context: RollbackContext, timeline: Timeline) -> None:
         write, markers = timeline.write_at(instant), Markers(context.storage, instant)
         if write is not None:
             counted = {stat.path for stat in context.store.commit_metadata(write).stats}
-            if late := _uncounted(markers.files(), counted, instant, context.config.layout):
+            if late := _uncounted(markers.files(), counted, instant, context.config.rules):
                 context.storage.delete(late)
                 context.storage.sync(folders_above(late))
             markers.remove()
@@ -162,17 +163,17 @@ def _sweep(context: RollbackContext, timeline: Timeline) -> None:
             markers.remove()
 
 
-def _uncounted(marked: Sequence[str], counted: set[str], instant: str, layout: int) -> list[str]:
+def _uncounted(marked: Sequence[str], counted: set[str], instant: str, rules: VersionRules) -> list[str]:
     """Return the files that attempts of a completed write made which others had outrun.
 
-    A log file of version 6 carries another write's time and may hold its blocks; a file of change data is
-    counted elsewhere.
+    A log file that is named by its slice carries another write's time and may hold its blocks; a file of
+    change data is counted elsewhere.
     """
     return [
         path
         for path in marked
         if path not in counted
-        and (layout > 1 or f"_{instant}." in path.rpartition("/")[2])
+        and (not rules.names_logs_by_slice or f"_{instant}." in path.rpartition("/")[2])
         and not path.endswith(".cdc")
     ]
 

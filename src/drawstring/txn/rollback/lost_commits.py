@@ -19,6 +19,7 @@ from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.filegroups.write.markers import Markers
 from drawstring.model.files import FileStatus, LogFile, join_path
 from drawstring.model.instant import WRITE_ACTIONS, Instant, State
+from drawstring.model.table_version import VersionRules
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
@@ -29,23 +30,23 @@ _CHUNK_BYTES: Final = 8 << 20
 _log: Final = logging.getLogger("drawstring")
 
 
-def may_be_completed(storage: Storage, pending: Instant, files: Iterable[FileStatus], layout: int) -> bool:
+def may_be_completed(
+    storage: Storage, pending: Instant, files: Iterable[FileStatus], rules: VersionRules
+) -> bool:
     """Tell whether a pending write may have been completed once: it has files, and no markers.
 
     Args:
         storage: the table's.
         pending: the write; other actions never are.
         files: all data files of the table, looked at only if markers are missing.
-        layout: of the timeline; in layout 1 only blocks tell whose some log files are.
+        rules: of the table's version; only blocks tell whose a log file is that is named by its slice.
     """
     if pending.action not in WRITE_ACTIONS or pending.state is not State.INFLIGHT:
         return False
     if Markers(storage, pending.requested).are_there():
         return False
-    return any(
-        is_named_by(each, pending.requested) or (layout == 1 and _has_block(storage, each, pending.requested))
-        for each in files
-    )
+    time, is_shared = pending.requested, rules.names_logs_by_slice
+    return any(is_named_by(each, time) or (is_shared and _has_block(storage, each, time)) for each in files)
 
 
 def keep_files(storage: Storage, store: TimelineStore, pending: Instant, paths: Iterable[str]) -> None:

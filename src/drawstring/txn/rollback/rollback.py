@@ -117,7 +117,7 @@ def rollback_instant(context: RollbackContext, instant: Instant, *, by_name: boo
         return
     facts = gather_facts(context, instant)
     plan = plan_rollback(facts)
-    if not by_name and may_be_completed(context.storage, instant, facts.files, context.config.layout):
+    if not by_name and may_be_completed(context.storage, instant, facts.files, context.config.rules):
         keep_files(context.storage, context.store, instant, plan.paths())
     roll_back_files(context, instant, plan)
 
@@ -253,7 +253,7 @@ def _free_space(context: RollbackContext, instant: Instant, plan: RollbackPlan) 
     """
     doomed = [path for request in plan.requests for path in request.files_to_delete]
     _check_doomed(context, plan, doomed)
-    if context.config.layout == 1:
+    if context.config.rules.appends_rollbacks:
         doomed += own_logs(context.storage, marked_files(context, instant), instant.requested)
     _log.info("deleting the files of the unfinished %s before its rollback is noted", instant.requested)
     context.storage.delete(doomed)
@@ -317,7 +317,7 @@ def gather_facts(context: RollbackContext, instant: Instant) -> RollbackFacts:
     files = tuple(data_files(context.storage))
     marked = tuple(status.path for status in marked_files(context, instant))
     facts = RollbackFacts(instant.requested, instant.action, files, marked)
-    if context.config.layout == 1:
+    if context.config.rules.appends_rollbacks:
         return replace(facts, appended=tuple(appended_logs(context.storage, files, instant.requested)))
     copies = copies_of(context.storage, context.store.load(), instant, files, marked)
     return replace(facts, copies=tuple(copies))
@@ -329,10 +329,11 @@ def marked_files(context: RollbackContext, instant: Instant) -> list[FileStatus]
 
 
 def _check_doomed(context: RollbackContext, plan: RollbackPlan, doomed: list[str]) -> None:
+    appends = context.config.rules.appends_rollbacks
     for path in doomed:
         if is_named_by(FileStatus(path, 0), plan.instant):
             continue
-        if context.config.layout == 1 or holds_blocks_of_others(context.storage, path, plan.instant):
+        if appends or holds_blocks_of_others(context.storage, path, plan.instant):
             raise CorruptTableError(
                 "A rollback plan names a file of another write; remove the plan from the timeline.",
                 instant=plan.instant,
