@@ -54,6 +54,30 @@ ONLY_IN = {
 }
 """Modules that a room wraps for all others."""
 
+VERSION_MODULES = {
+    "src/drawstring/model/table_version.py": "the rules of the versions",
+    "src/drawstring/config/table/version_changes.py": "the steps between versions",
+}
+"""Modules that know in what table versions and timeline layouts differ."""
+
+VERSION_TESTS = {
+    "layout != rules.layout.number": "the properties contradict each other",
+    "version < NEWEST_VERSION": "text of an error",
+    "config.version != version": "the table already has the version that it is to get",
+    "found.config.version == version": "the table already has the version that it is to get",
+    "version not in _CONTENT_VERSIONS": "of a log block's content",
+    "version != FORMAT_VERSION": "of a log block",
+    "version in _KRYO_VERSIONS": "of a delete block",
+    "version not in (*_KRYO_VERSIONS, CONTENT_VERSION)": "of a delete block",
+    "(version, kind) == (VERSION, MURMUR)": "of a bloom filter",
+    "(version, kind) != (VERSION, MURMUR)": "of a bloom filter",
+    "version != POSITION_VERSION": "of a reader's stored position",
+    "version not in newest": "of a manifest",
+    "current[1] != version": "of a stored file",
+    "str(file.version) != version": "of a stored file",
+}
+"""Comparisons of versions and layouts elsewhere, and what they are about."""
+
 
 def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
@@ -130,7 +154,7 @@ def test_one_place_chooses_how_a_whole_table_is_listed() -> None:
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "StorageListing"
     }
-    assert found == {"src/drawstring/filegroups/view.py"}
+    assert found == {"src/drawstring/filegroups/view/file_groups.py"}
 
 
 def test_nobody_outside_the_room_of_mergers_asks_for_a_class_of_merger() -> None:
@@ -144,6 +168,40 @@ def test_nobody_outside_the_room_of_mergers_asks_for_a_class_of_merger() -> None
     others = [path for path in SOURCES if merging not in path.parents]
     assert [f"{name_of(path)}: {name}" for path in others for name in imports_of(path) & classes] == []
     assert classes
+
+
+def is_of_a_table(operand: ast.expr) -> bool:
+    """Tell whether an expression is a number or an enum that table versions differ by."""
+    text = ast.unparse(operand)
+    return bool(re.search(r"(^|\.)(table_)?version$|(^|\.)layout$|(^|\.)(rules|layout)\.number$", text)) or (
+        text.startswith(("Slicing.", "CommitEncoding.", "ArchiveFormat.", "LAYOUT_"))
+    )
+
+
+def version_tests(path: Path) -> set[str]:
+    """Return the expressions of a module that decide by the version or layout of a table."""
+    found = set()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Match) and is_of_a_table(node.subject):
+            found.add(f"match {ast.unparse(node.subject)}")
+        if isinstance(node, ast.Compare) and "None" not in map(ast.unparse, node.comparators):
+            operands = [each for side in (node.left, *node.comparators) for each in parts_of(side)]
+            is_clustering = any(ast.unparse(each).startswith("Layout.") for each in operands)
+            if any(map(is_of_a_table, operands)) and not is_clustering:
+                found.add(ast.unparse(node))
+    return found
+
+
+def parts_of(side: ast.expr) -> list[ast.expr]:
+    return side.elts if isinstance(side, ast.Tuple | ast.List | ast.Set) else [side]
+
+
+def test_only_the_rules_of_versions_tell_versions_apart() -> None:
+    found = {name_of(path): version_tests(path) for path in SOURCES}
+    assert [name for name in VERSION_MODULES if name not in found] == []
+    elsewhere = {name: tests for name, tests in found.items() if name not in VERSION_MODULES}
+    assert {name: rest for name, tests in elsewhere.items() if (rest := tests - VERSION_TESTS.keys())} == {}
+    assert VERSION_TESTS.keys() - set().union(*elsewhere.values()) == set()
 
 
 def test_every_module_says_what_it_is_for() -> None:
