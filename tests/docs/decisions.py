@@ -1,0 +1,81 @@
+"""The index of decision records, from their headers: `python -m tests.docs.decisions > docs/adr/index.md`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[2] / "docs/adr"
+INDEX = FOLDER / "index.md"
+_TITLE = re.compile(r"# (\d+)\. (.+)$")
+_HEADER = re.compile(r"- (Status|Date|Amends|Supersedes): (.+)$")
+
+HEAD = """\
+# Decisions
+
+Each record says what was decided and why, and what the runner-up was. When something changes later, a new
+record amends or supersedes the old one, and the status of the old one says so.
+
+| Nr. | Decision | Status | Date |
+|---:|---|---|---|
+"""
+FOOT = """
+```{toctree}
+:hidden:
+:glob:
+
+0*
+```
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A record.
+
+    Attributes:
+        path: of its file.
+        number: which it is.
+        title: what was decided.
+        header: the lines below the title, by their names.
+    """
+
+    path: Path
+    number: int
+    title: str
+    header: dict[str, str]
+
+
+def decisions() -> list[Decision]:
+    """Return all records in their order."""
+    return [decision_of(path) for path in sorted(FOLDER.glob("0*.md"))]
+
+
+def decision_of(path: Path) -> Decision:
+    """Return the record in a file."""
+    first, empty, *rest = path.read_text().splitlines()
+    title = _TITLE.match(first)
+    assert title and empty == "", f"{path.name} begins with '# number. title' and an empty line"
+    header: dict[str, str] = {}
+    for line in rest:
+        found = _HEADER.match(line)
+        if found is None:
+            break
+        header[found[1]] = found[2]
+    return Decision(path, int(title[1]), title[2], header)
+
+
+def index() -> str:
+    """Return the text of the index."""
+    return HEAD + "".join(map(_row, decisions())) + FOOT
+
+
+def _row(each: Decision) -> str:
+    title = f"[{each.title}]({each.path.name})"
+    return f"| {each.number} | {title} | {each.header['Status']} | {each.header['Date']} |\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(index())
