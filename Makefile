@@ -71,6 +71,14 @@ demo: setup ## the main job on real data (without a JDK: on the embedded engine)
 	    $(PY) -m demo --engine local $(ARGS); \
 	fi
 
+.PHONY: docs
+docs: ## build the documentation site into build/docs, strictly, and check its links
+	@scripts/venv.sh .venv-docs requirements/docs.lock --project
+	@rm -rf build/docs build/doctrees  # pages that are not read again would not warn again
+	@.venv-docs/bin/sphinx-build --quiet --fail-on-warning --keep-going -b html -d build/doctrees docs build/docs
+	@.venv-docs/bin/python scripts/check_site.py build/docs
+	@echo "the site is in build/docs: open build/docs/index.html"
+
 .PHONY: setup-bench
 setup-bench:
 	@scripts/venv.sh .venv-bench requirements/bench.lock --project
@@ -107,6 +115,6 @@ lock: setup ## write the lock files anew (ARGS=--upgrade for the newest versions
 
 .PHONY: clean
 clean: ## remove the environments and the caches
-	rm -rf .venv .venv-bench .venv-oldest .venv-referee .tools
-	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+	rm -rf .venv .venv-bench .venv-docs .venv-oldest .venv-referee .tools
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,6 +12,7 @@ compile() {
 everything=(pyproject.toml --all-extras --group dev)
 compile tools.lock requirements/tools.in "$@"
 compile dev.lock "${everything[@]}" --group demo "$@"
+compile docs.lock pyproject.toml --group docs "$@"
 compile bench.lock pyproject.toml --all-extras --group bench "$@"
 compile oldest.lock "${everything[@]}" --resolution lowest-direct "$@"
 compile referee.lock requirements/referee.in "$@"
