@@ -1,4 +1,4 @@
-"""The two short tables of the README: the steps that matter most, of the suite `rides`."""
+"""The two short tables of the README: seconds of the steps that matter most, of the suite `rides`."""
 
 from __future__ import annotations
 
@@ -41,13 +41,10 @@ TABLES = (
             "Paimon 0.9": ("paimon", ""),
         },
         (
-            (f"{LOAD} (the session's first job)", "bulk_insert", False),
-            ("the same from a bare Parquet file", "bulk_insert_bare", False),
+            (LOAD, "bulk_insert", False),
             (UPSERT, "upsert", False),
             ("the same, copy on write", "upsert", True),
-            ("read all commits, 3 columns", "snapshot", False),
-            ("the same again", "snapshot_2", False),
-            ("read all commits, all columns", "snapshot_all", False),
+            ("read 3 columns", "snapshot", False),
             ("one record by its key", "point", False),
             ("what changed since the load", "incremental", False),
             ("compact", "compact", False),
@@ -57,16 +54,14 @@ TABLES = (
         "Without Spark",
         {
             "drawstring, merge on read": (peers.LOCAL_MOR, ""),
-            "drawstring, copy on write": (peers.LOCAL_COW, ""),
+            "copy on write": (peers.LOCAL_COW, ""),
             "delta-rs": ("delta-rs", ""),
             "hudi-rs 0.5": (peers.READ_ONLY, ""),
-            "pyarrow, the same files (mor)": ("pyarrow-mor", ""),
-            "pyarrow, the same files (cow)": ("pyarrow-cow", ""),
         },
         (
             (LOAD, "bulk_insert", False),
             (UPSERT, "upsert", False),
-            ("read all commits, 3 columns", "snapshot", False),
+            ("read 3 columns", "snapshot", False),
             ("what changed since the load", "incremental", False),
             ("peak memory, MB", PEAK, False),
         ),
@@ -92,11 +87,5 @@ def _filled(results: Results, size: Size, table: Short) -> str:
 def _cell(results: Results, peer: str, step: str) -> str:
     if step == PEAK:
         return f"{results.peak_mb(peer) or 0:,}"
-    seconds, used = results.seconds(peer, step), results.processor_seconds(peer, step)
-    if seconds is None:
-        return ""
-    return _short(seconds) if used is None else f"{_short(seconds)} ({_short(used)} cpu)"
-
-
-def _short(seconds: float) -> str:
-    return f"{seconds:.{1 if seconds >= 1 else 2}f}"
+    seconds = results.seconds(peer, step)
+    return "" if seconds is None else f"{seconds:.{1 if seconds >= 1 else 2}f}"
