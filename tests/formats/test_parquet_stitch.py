@@ -13,14 +13,9 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.formats.bloom.key_summary import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY
 from drawstring.formats.parquet import parquet_footer
-from drawstring.formats.parquet.row_group_copy import (
-    FILE_NAME,
-    StitchSource,
-    can_stitch,
-    stitch,
-    stitch_source,
-)
+from drawstring.formats.parquet.row_group_copy import StitchSource, can_stitch, stitch, stitch_source
 from drawstring.formats.parquet.thrift import decode_struct, encode_struct
+from drawstring.schema.meta import FILE_NAME
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 

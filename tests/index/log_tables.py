@@ -19,10 +19,11 @@ from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.log_index import LogIndex, read_log_index
 from drawstring.formats.metadata.commit import encode_compaction_plan
 from drawstring.index.bloom import BloomPruning, MayHold, SortedKeys
-from drawstring.index.protocol import IS_DELETED, KEY, LOCATION_SCHEMA
+from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA
 from drawstring.index.tagging import TableLook
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
+from drawstring.schema.meta import RECORD_KEY
 from drawstring.services.compaction.plan import plan_compaction
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
@@ -133,10 +134,10 @@ def found_by_reading(look: TableLook, file_slice: FileSlice, wanted: Collection[
     """Return where keys are, by reading all keys of a slice."""
     reader = look.key_reader(LOCATION_SCHEMA)
     return {
-        (row[KEY], file_slice.file_id, row[IS_DELETED])
+        (row[RECORD_KEY], file_slice.file_id, row[IS_DELETED])
         for batch in reader(file_slice)
         for row in batch.to_pylist()
-        if row[KEY] in wanted
+        if row[RECORD_KEY] in wanted
     }
 
 

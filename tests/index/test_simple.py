@@ -19,10 +19,11 @@ from drawstring.index.bloom import BloomPruning
 from drawstring.index.bucket.simple_bucket import BucketIndex
 from drawstring.index.choose import choose_index
 from drawstring.index.global_.global_index import GlobalIndex
-from drawstring.index.protocol import KEY, LOCATION_SCHEMA, PARTITION, ROUTE, Index
+from drawstring.index.protocol import LOCATION_SCHEMA, ROUTE, Index
 from drawstring.index.simple import SimpleIndex, one_home
 from drawstring.index.tagging import TableLook
 from drawstring.model.files import FileSlice
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
 
@@ -52,14 +53,17 @@ class Held:
 
 def rows_of(batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[tuple[object, ...]]:
     for batch in batches:
-        yield from (tuple(row.values()) for row in batch.select([KEY, PARTITION, ROUTE]).to_pylist())
+        yield from (
+            tuple(row.values()) for row in batch.select([RECORD_KEY, PARTITION_PATH, ROUTE]).to_pylist()
+        )
 
 
 def test_keys_are_found_in_the_partitions_of_their_rows_only() -> None:
-    schema = pa.schema([("fare", pa.int64()), (KEY, pa.string()), (PARTITION, pa.string())])
+    schema = pa.schema([("fare", pa.int64()), (RECORD_KEY, pa.string()), (PARTITION_PATH, pa.string())])
     incoming = [("a", "rome"), ("a", "oslo"), ("a", "turin"), ("c", "rome"), ("c", "oslo"), ("b", "rome")]
     batches = [
-        pa.RecordBatch.from_pylist([{"fare": 1, KEY: key, PARTITION: path}], schema) for key, path in incoming
+        pa.RecordBatch.from_pylist([{"fare": 1, RECORD_KEY: key, PARTITION_PATH: path}], schema)
+        for key, path in incoming
     ]
     rows = LocalEngine(threads=2).rows(schema, batches).persist()
     found = SimpleIndex().locate(rows, cast(TableLook, Held())).run(rows_of)

@@ -21,14 +21,13 @@ from drawstring.engine.protocol import Rows
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.tagging import TableLook
 from drawstring.model.files import FileSlice
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
-KEY: Final = "_hoodie_record_key"
-PARTITION: Final = "_hoodie_partition_path"
 ROUTE: Final = "_drawstring_route"
 IS_DELETED: Final = "_drawstring_is_deleted"
 
 LOCATION_SCHEMA: Final = pa.schema(
-    [(KEY, pa.string()), (PARTITION, pa.string()), (ROUTE, pa.string()), (IS_DELETED, pa.bool_())]
+    [(RECORD_KEY, pa.string()), (PARTITION_PATH, pa.string()), (ROUTE, pa.string()), (IS_DELETED, pa.bool_())]
 )
 """What a look at the table tells of a key: the columns that a reader of keys yields, the file id as route.
 

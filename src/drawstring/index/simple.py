@@ -13,8 +13,9 @@ from drawstring.engine.grouping import row_codes
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.base import Joining
-from drawstring.index.protocol import IS_DELETED, KEY, LOCATION_SCHEMA, PARTITION, ROUTE
+from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA, ROUTE
 from drawstring.index.tagging import TableLook
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class SimpleIndex(Joining):
 
     def locate(self, rows: Rows, look: TableLook) -> Rows:
         """Join with the keys of every slice in the partitions that the rows name."""
-        on = (KEY, PARTITION)
+        on = (RECORD_KEY, PARTITION_PATH)
         keys = rows.keys(on)
         sources = [each for (path,) in sorted(keys) for each in look.slices(path)]
         reader = self.pruned(look.key_reader(LOCATION_SCHEMA), keys, look)
@@ -58,7 +59,7 @@ def one_home(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _chosen(rows: pa.RecordBatch, is_deleted: pa.Array) -> pa.Array:
     """Tell which rows stay; rows of one key that was deleted everywhere agree on one place."""
     is_live = ~is_deleted.fill_null(False).to_numpy(zero_copy_only=False)
-    record = np.unique(row_codes(rows, (KEY, PARTITION))[0], return_inverse=True)[1]
+    record = np.unique(row_codes(rows, (RECORD_KEY, PARTITION_PATH))[0], return_inverse=True)[1]
     has_live = np.zeros(rows.num_rows, dtype=bool)
     has_live[record[is_live]] = True
     place = pc.rank(rows.column(ROUTE), tiebreaker="min").to_numpy().astype(np.int64)

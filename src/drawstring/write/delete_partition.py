@@ -18,10 +18,10 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.formats.metadata.commit import encode_requested_replace
-from drawstring.index.protocol import PARTITION
 from drawstring.model.commit import CommitMetadata, WriteOperation
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
+from drawstring.schema.meta import PARTITION_PATH
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.clustering_conflicts import cancel_conflicting_clusterings, write_lookup
@@ -170,4 +170,4 @@ def _partitions_of(session: LockedTable, rows: Rows, options: WriteOptions) -> t
     timeline = session.store.load()
     facts = WriteFacts(session, timeline, session.store.new_time(timeline))
     prepare = plan_write(facts, rows.schema, VERBS["delete"], options).prepare
-    return tuple(rows.map_batches(prepare, prepare.output_schema).distinct(PARTITION))
+    return tuple(rows.map_batches(prepare, prepare.output_schema).distinct(PARTITION_PATH))

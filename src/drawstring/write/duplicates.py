@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 from drawstring.base.errors import InvalidError
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.read.keys import ReadKeys
-from drawstring.index.protocol import IS_DELETED, KEY, PARTITION, Index
+from drawstring.index.protocol import IS_DELETED, Index
 from drawstring.index.tagging import TableLook
 from drawstring.model.files import FileSlice
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
 _KNOWN: Final = "_drawstring_known"
 _ELSEWHERE: Final = "_drawstring_known_in"
@@ -29,10 +30,10 @@ def without_known(rows: Rows, index: Index, look: TableLook, *, fails: bool) -> 
         look: the table's slices.
         fails: whether a key that is there is an error.
     """
-    on = (KEY,) if index.is_global else (KEY, PARTITION)
+    on = (RECORD_KEY,) if index.is_global else (RECORD_KEY, PARTITION_PATH)
     partitions = look.partitions() if index.is_global else sorted(path for (path,) in rows.keys(on))
     slices = [each for path in partitions for each in look.slices(path)]
-    texts = (KEY, _ELSEWHERE if index.is_global else PARTITION, _KNOWN)
+    texts = (RECORD_KEY, _ELSEWHERE if index.is_global else PARTITION_PATH, _KNOWN)
     schema = pa.schema([*(pa.field(name, pa.string()) for name in texts), (IS_DELETED, pa.bool_())])
     reader = ReadLiveKeys(look.key_reader(schema))
     joined = rows.join_keys(on, slices, reader, schema, narrow=True)
@@ -70,7 +71,7 @@ class DropKnown:
         for batch in batches:
             is_known = batch.column(_KNOWN).is_valid()
             if self.fails and pc.any(is_known).as_py():
-                key = batch.filter(is_known).column(KEY)[0].as_py()
+                key = batch.filter(is_known).column(RECORD_KEY)[0].as_py()
                 raise InvalidError(
                     f"rows to insert have keys that the table has already, {key!r} for one, and"
                     " hoodie.datasource.insert.dup.policy is fail: upsert them, or drop them (policy drop)"

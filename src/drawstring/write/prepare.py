@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from drawstring.config.table.config import TableConfig
-from drawstring.index.protocol import KEY, PARTITION, ROUTE, Index
+from drawstring.index.protocol import ROUTE, Index
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.schema.evolve import conform
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Prepare:
     @property
     def output_schema(self) -> pa.Schema:
         """Columns of the prepared batches."""
-        added = [KEY, PARTITION, ROUTE] if self.index.is_hashed else [KEY, PARTITION]
+        added = [RECORD_KEY, PARTITION_PATH, ROUTE] if self.index.is_hashed else [RECORD_KEY, PARTITION_PATH]
         return pa.schema([*self.schema, *(pa.field(name, pa.string()) for name in added)])
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -20,10 +20,11 @@ from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.actions import ACTION
 from drawstring.formats.metadata.commit import encode_requested_replace
 from drawstring.index.consistent.consistent_bucket import ConsistentIndex
-from drawstring.index.protocol import PARTITION, ROUTE
+from drawstring.index.protocol import ROUTE
 from drawstring.index.tagging import TableLook
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
+from drawstring.schema.meta import PARTITION_PATH
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.clustering_conflicts import cancel_conflicting_clusterings, write_lookup
 from drawstring.txn.events import emit_commit
@@ -216,7 +217,7 @@ def _place_new(
         finally:
             kept.release()
     if task.combine or arranged.by_partition:
-        return _run(prepared, replace(task, lookup=None, grouping=(PARTITION,)))
+        return _run(prepared, replace(task, lookup=None, grouping=(PARTITION_PATH,)))
     if arranged.sort_by:
         prepared = prepared.sort(arranged.sort_by, global_sort=arranged.global_sort)
     return prepared.run(PlaceNew(task.settings, task.ids, is_sorted=bool(arranged.sort_by)))

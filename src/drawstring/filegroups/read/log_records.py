@@ -33,8 +33,6 @@ from drawstring.schema.history import SchemaHistory
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
 
-KEY_COLUMN = RECORD_KEY
-
 
 @dataclass(frozen=True, slots=True)
 class LogRecords:
@@ -167,7 +165,7 @@ def _silent(pieces: Sequence[LogPiece]) -> dict[str, Array]:
 def record_keys(rows: pa.Table | pa.RecordBatch, config: TableConfig) -> pa.ChunkedArray | pa.Array:
     """Return the record keys of rows: the meta column, or made from the key columns."""
     if config.populate_meta_fields:
-        return rows.column(KEY_COLUMN)
+        return rows.column(RECORD_KEY)
     generator = KeyGenerator(config)
     if isinstance(rows, pa.RecordBatch):
         return generator.record_keys(rows)
@@ -367,7 +365,7 @@ def _data_piece(reading: LogReading, rows: pa.Table) -> LogPiece:
 def _delete_piece(reading: LogReading, content: bytes) -> LogPiece:
     deletes = decode_deletes(content)
     count = len(deletes.keys)
-    columns = {KEY_COLUMN: deletes.keys}
+    columns = {RECORD_KEY: deletes.keys}
     is_commit_delete = deletes.is_commit_time.to_numpy(zero_copy_only=False)
     if block_deletes_always_win(reading.config):
         is_commit_delete = np.ones(count, dtype=bool)

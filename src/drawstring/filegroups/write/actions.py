@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from drawstring.base.errors import InvalidError
-from drawstring.filegroups.write.changes import KEY, Changes, deletes, upserts, with_deletes
+from drawstring.filegroups.write.changes import Changes, deletes, upserts, with_deletes
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.merge.order import Array, number_keys
 from drawstring.merge.versions import flat
 from drawstring.model.commit import WriteStat
+from drawstring.schema.meta import RECORD_KEY
 
 ACTION: Final = "_drawstring_action"
 
@@ -76,7 +77,7 @@ class CountedActions:
 
 def _check_unambiguous(rows: pa.Table, actions: Array) -> None:
     """Inserts of one key merge as in an upsert, and deletes of it are one; anything else says two things."""
-    codes, distinct = number_keys(rows.column(KEY))
+    codes, distinct = number_keys(rows.column(RECORD_KEY))
     if distinct == len(codes):
         return
     times = np.bincount(codes, minlength=distinct)
@@ -84,7 +85,7 @@ def _check_unambiguous(rows: pa.Table, actions: Array) -> None:
     deleted = np.bincount(codes[actions == RowAction.DELETE], minlength=distinct)
     wrong = (times > 1) & (inserts < times) & (deleted < times)
     if wrong.any():
-        key = rows.column(KEY)[int(np.flatnonzero(wrong[codes])[0])].as_py()
+        key = rows.column(RECORD_KEY)[int(np.flatnonzero(wrong[codes])[0])].as_py()
         raise InvalidError(
             f"several rows change the record with key {key!r}, and nobody can say which of them counts: leave"
             " one source row for each record, or narrow the conditions; a record that the table has twice"

@@ -15,9 +15,7 @@ from drawstring.filegroups.write.settings import FileSettings
 from drawstring.merge.choose import merger_of
 from drawstring.merge.order import Array, number_keys, winning_rows
 from drawstring.merge.versions import Versions, flat, ordering_fields, ordering_of
-from drawstring.schema.meta import META_COLUMNS
-
-KEY = META_COLUMNS[2]
+from drawstring.schema.meta import RECORD_KEY
 
 MOVED_AWAY: Final = "_drawstring_moved_away"
 """Column of prepared rows, where there is one: whether a row says that its key left the file group."""
@@ -77,7 +75,7 @@ def upserts(rows: pa.Table, settings: FileSettings) -> Changes:
         return _split(*resolved(rows, settings), settings.config)
     has_left = rows.column(MOVED_AWAY)
     rest = rows.drop_columns([MOVED_AWAY])
-    gone = flat(rest.column(KEY).filter(has_left))
+    gone = flat(rest.column(RECORD_KEY).filter(has_left))
     return with_deletes(_split(*resolved(rest.filter(pc.invert(has_left)), settings), settings.config), gone)
 
 
@@ -90,12 +88,14 @@ def resolved(rows: pa.Table, settings: FileSettings) -> tuple[pa.Table, Array]:
     """
     config = settings.config
     merger = merger_of(config, schema_json=settings.avro_schema)
-    codes, distinct = number_keys(rows.column(KEY))
+    codes, distinct = number_keys(rows.column(RECORD_KEY))
     if merger.chooses_whole_records:
         if distinct < rows.num_rows:
             rows = rows.take(pa.array(winning_rows(codes, distinct, ordering_of(rows, config))))
         return rows, row_deletes(rows, config)[0]
-    versions = Versions(rows, flat(rows.column(KEY)), ordering_of(rows, config), *row_deletes(rows, config))
+    versions = Versions(
+        rows, flat(rows.column(RECORD_KEY)), ordering_of(rows, config), *row_deletes(rows, config)
+    )
     merged = merger.merge(versions, codes, distinct)
     return merged.rows, merged.is_delete
 
@@ -120,12 +120,12 @@ def _split(rows: pa.Table, is_delete: Array, config: TableConfig) -> Changes:
         return Changes(rows, pa.array([], pa.string()))
     gone = rows.filter(pa.array(is_delete))
     ordering = None if row_deletes_always_win(config) else ordering_columns(gone, config)
-    return Changes(rows.filter(pa.array(~is_delete)), flat(gone.column(KEY)), ordering)
+    return Changes(rows.filter(pa.array(~is_delete)), flat(gone.column(RECORD_KEY)), ordering)
 
 
 def deletes(rows: pa.Table) -> Changes:
     """Return the deletion of every key of the rows, which wins over all that was before."""
-    return Changes(rows.slice(0, 0), pc.unique(flat(rows.column(KEY))))
+    return Changes(rows.slice(0, 0), pc.unique(flat(rows.column(RECORD_KEY))))
 
 
 def ordering_columns(rows: pa.Table, config: TableConfig) -> list[pa.Array] | None:

@@ -9,9 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.filegroups.write.sequence import counted_texts
-from drawstring.schema.meta import META_COLUMNS
-
-KEY, PARTITION, FILE_NAME = META_COLUMNS[2], META_COLUMNS[3], META_COLUMNS[4]
+from drawstring.schema.meta import FILE_NAME, META_COLUMNS, PARTITION_PATH, RECORD_KEY
 
 
 class MetaColumnWriter:
@@ -49,8 +47,8 @@ class MetaColumnWriter:
         columns = [
             constant(self._instant, rows),
             self._sequence(rows),
-            batch.column(KEY),
-            dictionary(batch.column(PARTITION)),
+            batch.column(RECORD_KEY),
+            dictionary(batch.column(PARTITION_PATH)),
             constant(file_name, rows),
             *own,
         ]

@@ -26,6 +26,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.schema.meta import COMMIT_SEQNO, COMMIT_TIME, FILE_NAME, PARTITION_PATH, RECORD_KEY
+
 STRETCHES: Final = 16
 STRETCH_ROWS: Final = 128
 """The sample is so many stretches of so many rows: stretches, for values may come again side by side."""
@@ -36,8 +38,8 @@ DISTINCT_SHARE: Final = 1 / 3
 GAIN_MIN: Final = 1 / 10
 """Share of a plain column's bytes that a codec has to save."""
 
-REPEATING: Final = frozenset(("_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_file_name"))
-_UNIQUE: Final = frozenset(("_hoodie_commit_seqno", "_hoodie_record_key"))
+REPEATING: Final = frozenset((COMMIT_TIME, PARTITION_PATH, FILE_NAME))
+_UNIQUE: Final = frozenset((COMMIT_SEQNO, RECORD_KEY))
 
 
 def physical(schema: pa.Schema) -> pa.Schema:

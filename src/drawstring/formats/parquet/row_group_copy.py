@@ -33,10 +33,8 @@ from drawstring.formats.parquet.thrift import (
     decode_struct,
     encode_struct,
 )
-from drawstring.formats.parquet.write import RECORD_KEY
+from drawstring.schema.meta import FILE_NAME, RECORD_KEY
 from drawstring.storage.protocol import Storage
-
-FILE_NAME: Final = "_hoodie_file_name"
 
 _MAGIC: Final = b"PAR1"
 _TAIL: Final = 8

@@ -29,7 +29,7 @@ from drawstring.base.errors import InternalError, InvalidError
 from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.formats.bloom.key_summary import KeySummary
 from drawstring.formats.parquet.encoding import encodings_of, physical, statistics_leaves
-from drawstring.schema.meta import with_meta_fields
+from drawstring.schema.meta import RECORD_KEY, with_meta_fields
 from drawstring.schema.nested import settle
 from drawstring.storage.protocol import Storage
 
@@ -39,7 +39,6 @@ ROW_GROUP_BYTES_MAX: Final = 128 << 20
 PAGE_BYTES: Final = 128 << 10
 """Bytes of a page before a codec: what a core's cache holds beside the rows that it is made of."""
 
-RECORD_KEY: Final = "_hoodie_record_key"
 _CODECS: Final = {"uncompressed": "none", "lz4_raw": "lz4"}
 _LEVELS: Final = {"gzip": 6}
 _COMPRESSION_GUESS: Final = 0.5

@@ -30,9 +30,10 @@ from drawstring.filegroups.write.changes import MOVED_AWAY, resolved
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.base import Joining
 from drawstring.index.global_.partition_moves import Moves, old_name
-from drawstring.index.protocol import IS_DELETED, KEY, PARTITION, ROUTE
+from drawstring.index.protocol import IS_DELETED, ROUTE
 from drawstring.index.tagging import TableLook
 from drawstring.merge.order import Array
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
 FOUND_IN: Final = "_drawstring_found_in"
 _SHARE: Final = "_drawstring_share"
@@ -70,16 +71,16 @@ class GlobalIndex(Joining):
         more = () if moves is None else moves.old_columns
         places = pa.schema(
             [
-                pa.field(KEY, pa.string()),
+                pa.field(RECORD_KEY, pa.string()),
                 *(pa.field(name, pa.string()) for name in (FOUND_IN, ROUTE)),
                 pa.field(IS_DELETED, pa.bool_()),
                 *(pa.field(old_name(name), look.settings.schema.field(name).type) for name in more),
             ]
         )
-        keys = rows.keys((KEY,))
+        keys = rows.keys((RECORD_KEY,))
         reader = self.pruned(look.key_reader(places, more), keys, look)
         narrow = moves is None or moves.is_narrow
-        joined = rows.join_keys((KEY,), sources, reader, places, narrow=narrow)
+        joined = rows.join_keys((RECORD_KEY,), sources, reader, places, narrow=narrow)
         settle = Settle(rows.schema, moves)
         return joined.map_batches(settle, settle.output_schema)
 
@@ -88,7 +89,7 @@ def _shares(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Add a column that is the same for equal keys, and has few values."""
     names = pa.array([str(number) for number in range(_SHARES)])
     for batch in batches:
-        numbers = string_hash(batch.column(KEY)).view(np.uint32) % _SHARES
+        numbers = string_hash(batch.column(RECORD_KEY)).view(np.uint32) % _SHARES
         shares = pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), names)
         yield batch.append_column(_SHARE, shares.cast(pa.string()))
 
@@ -172,9 +173,9 @@ class Settle:
         routes = pa.nulls(len(numbers), pa.string())
         if pairs is not None:
             found = batch.column(FOUND_IN).take(taken)
-            places = pc.coalesce(found, chosen.column(PARTITION).cast(pa.string()))
+            places = pc.coalesce(found, chosen.column(PARTITION_PATH).cast(pa.string()))
             chosen = chosen.set_column(
-                self.schema.get_field_index(PARTITION), self.schema.field(PARTITION), places
+                self.schema.get_field_index(PARTITION_PATH), self.schema.field(PARTITION_PATH), places
             )
             routes = batch.column(ROUTE).take(taken)
         flags = [] if self.moves is None else [pa.array(np.full(len(numbers), has_left))]
@@ -195,13 +196,13 @@ class _Pairs:
     """
 
     def __init__(self, batch: pa.RecordBatch) -> None:
-        self.record = np.unique(row_codes(batch, (KEY,))[0], return_inverse=True)[1]
+        self.record = np.unique(row_codes(batch, (RECORD_KEY,))[0], return_inverse=True)[1]
         count = batch.num_rows
         found = batch.column(FOUND_IN)
         self.is_found = found.is_valid().to_numpy(zero_copy_only=False)
         is_deleted = batch.column(IS_DELETED).fill_null(False).to_numpy(zero_copy_only=False)
         self.is_live = self.is_found & ~is_deleted
-        same = pc.equal(found, batch.column(PARTITION).cast(pa.string())).fill_null(False)
+        same = pc.equal(found, batch.column(PARTITION_PATH).cast(pa.string())).fill_null(False)
         self.is_own = same.to_numpy(zero_copy_only=False)
         self.is_first = _first(self.record, np.ones(count, dtype=bool))
         has_live = np.zeros(count, dtype=bool)

@@ -27,14 +27,13 @@ from drawstring.filegroups.write.base_writer import BaseFileWriter
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.bootstrap_index import BY_FILE_ID, BY_PARTITION, SourceFile, encode_bootstrap_index
 from drawstring.formats.parquet import ParquetQuery, read_parquet
-from drawstring.index.protocol import KEY, PARTITION
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.files import FULL_BOOTSTRAP, METADATA_BOOTSTRAP, FileStatus, file_id_of, join_path
 from drawstring.model.result import CommitResult
 from drawstring.schema.avro import arrow_to_avro
 from drawstring.schema.evolve import conform
-from drawstring.schema.meta import with_meta_fields
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY, with_meta_fields
 from drawstring.schema.names import record_name
 from drawstring.storage import open_spec
 from drawstring.storage.paths import folders_above
@@ -228,7 +227,7 @@ class WriteKeys:
             for batch in _rows(self.source, folder, file, self.key_schema):
                 keys, paths = generator.keys_and_paths(batch)
                 _check_paths(paths, partition)
-                rows = pa.RecordBatch.from_arrays([keys, paths], names=[KEY, PARTITION])
+                rows = pa.RecordBatch.from_arrays([keys, paths], names=[RECORD_KEY, PARTITION_PATH])
                 writer.write(stamp.apply(rows, writer.name))
         except DrawstringError as error:
             writer.abort()

@@ -16,10 +16,11 @@ from drawstring.expressions.evaluation import evaluated
 from drawstring.filegroups.read.log_records import record_keys
 from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
 from drawstring.filegroups.write.actions import ACTION, RowAction
-from drawstring.index.protocol import KEY, PARTITION, ROUTE
+from drawstring.index.protocol import ROUTE
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.merge.versions import flat
 from drawstring.schema.evolve import conform
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.write.merge.clauses import Clause, Sides, When
 from drawstring.write.merge.match_keys import join_text
 from drawstring.write.merge.matched_rows import (
@@ -129,7 +130,10 @@ class ReadToMerge:
             for name in target_columns(self.clauses, self.sides)
         ]
         return pa.schema(
-            [*(pa.field(name, pa.string()) for name in (JOINED, KEY, PARTITION, HOME)), *_nullable(named)]
+            [
+                *(pa.field(name, pa.string()) for name in (JOINED, RECORD_KEY, PARTITION_PATH, HOME)),
+                *_nullable(named),
+            ]
         )
 
     def __call__(self, task: ReadTask) -> Iterator[pa.RecordBatch]:
@@ -167,7 +171,7 @@ class ApplyClauses:
     def schema(self) -> pa.Schema:
         """The table's columns, key, partition path, place and action."""
         columns = [each.with_nullable(True) for each in self.prepare.schema]
-        added = [pa.field(name, pa.string()) for name in (KEY, PARTITION, self.place)]
+        added = [pa.field(name, pa.string()) for name in (RECORD_KEY, PARTITION_PATH, self.place)]
         return pa.schema([*columns, *added, (ACTION, pa.int8())])
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -210,7 +214,7 @@ class ApplyClauses:
             )
             keys, partitions = generator.keys_and_paths(conform(whole, self.prepare.key_schema))
         else:
-            keys, partitions = flat(rows.column(KEY)), flat(rows.column(PARTITION))
+            keys, partitions = flat(rows.column(RECORD_KEY)), flat(rows.column(PARTITION_PATH))
         routes = self.prepare.index.routes(keys, partitions) if self.place == ROUTE else None
         place = flat(rows.column(HOME)) if routes is None else routes.cast(pa.string())
         action = pa.array(np.full(rows.num_rows, clause.action, dtype=np.int8))

@@ -24,14 +24,14 @@ from drawstring.filegroups.read.deletions import row_deletes
 from drawstring.filegroups.read.log_records import record_keys
 from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.index.protocol import KEY, PARTITION, ROUTE, Index
+from drawstring.index.protocol import ROUTE, Index
 from drawstring.merge.choose import merger_of
 from drawstring.merge.order import wins_over
 from drawstring.merge.versions import flat, ordering_fields, ordering_of
 from drawstring.query.facts import TableFacts, load_facts
 from drawstring.query.snapshot import Query, query_of, snapshot_tasks
 from drawstring.schema.evolve import conform
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
 from drawstring.write.plan import WritePlan
@@ -171,7 +171,9 @@ class ReadForChange:
     @property
     def schema(self) -> pa.Schema:
         """Columns of the rows and what is added."""
-        return pa.schema([*self.columns, *(pa.field(name, pa.string()) for name in (KEY, PARTITION, ROUTE))])
+        return pa.schema(
+            [*self.columns, *(pa.field(name, pa.string()) for name in (RECORD_KEY, PARTITION_PATH, ROUTE))]
+        )
 
     def __call__(self, task: ReadTask) -> Iterator[pa.RecordBatch]:
         """Read one slice."""

@@ -16,7 +16,7 @@ import pyarrow.types as pt
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.bulk import BulkInsert, SortMode
-from drawstring.index.protocol import KEY, PARTITION
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
 _BY_PARTITION = (SortMode.PARTITION_PATH_REPARTITION, SortMode.PARTITION_PATH_REPARTITION_AND_SORT)
 
@@ -58,11 +58,11 @@ def arrangement(bulk: BulkInsert, schema: pa.Schema) -> Arrangement:
                     f"rows cannot be sorted by {name}: choose columns without parts from"
                     f" {', '.join(schema.names)}"
                 )
-        last = (KEY,) if bulk.sort_by_key_last else ()
-        return Arrangement((PARTITION, *bulk.sort_columns, *last), global_sort=True)
+        last = (RECORD_KEY,) if bulk.sort_by_key_last else ()
+        return Arrangement((PARTITION_PATH, *bulk.sort_columns, *last), global_sort=True)
     mode = SortMode(bulk.sort_mode)
     if mode in _BY_PARTITION:
         return Arrangement(by_partition=True)
     if mode is SortMode.NONE:
         return Arrangement()
-    return Arrangement((PARTITION, KEY), global_sort=mode is SortMode.GLOBAL_SORT)
+    return Arrangement((PARTITION_PATH, RECORD_KEY), global_sort=mode is SortMode.GLOBAL_SORT)

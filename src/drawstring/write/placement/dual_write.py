@@ -23,11 +23,12 @@ from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.index.consistent.consistent_bucket import ConsistentIndex, key_hashes
 from drawstring.index.consistent.rings import Ring
-from drawstring.index.protocol import KEY, PARTITION, ROUTE, Index
+from drawstring.index.protocol import ROUTE, Index
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, LogFile, file_id_of, prefix_of
 from drawstring.model.hashing import is_resizing, nodes_of
 from drawstring.model.instant import Action, Instant
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.write.facts import WriteFacts
 
 
@@ -64,7 +65,7 @@ class WriteTwice:
         """Yield every batch, and after it what of it is written twice."""
         for batch in batches:
             yield batch
-            paths = batch.column(PARTITION)
+            paths = batch.column(PARTITION_PATH)
             for path in pc.unique(paths).to_pylist():
                 if path in self.partitions:
                     yield from self._copies(batch.filter(pc.equal(paths, path)), self.partitions[path])
@@ -74,7 +75,7 @@ class WriteTwice:
         field = rows.schema.field(place)
         moving = rows.filter(pc.is_in(rows.column(place).cast(pa.string()), pa.array(sorted(resized.old))))
         if moving.num_rows:
-            routes = resized.ring.routes(key_hashes(moving.column(KEY), self.hash_fields))
+            routes = resized.ring.routes(key_hashes(moving.column(RECORD_KEY), self.hash_fields))
             yield moving.set_column(place, field, routes.cast(field.type))
 
     def target(self, partition: str, route: str | None, lookup: SliceLookup) -> FileSlice | None:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from drawstring.engine.spill import SpillingGroups
-from drawstring.index.protocol import KEY
+from drawstring.schema.meta import RECORD_KEY
 from drawstring.write.placement.shares import key_places
 
 PIECE_BYTES_MAX: Final = 128 << 20
@@ -47,7 +47,7 @@ def _divided(rows: Iterator[pa.RecordBatch], schema: pa.Schema, bytes_max: int) 
     pieces = SpillingGroups(schema, bytes_max)
     try:
         for batch in rows:
-            numbers = ((key_places(batch.column(KEY)) * _SHUFFLED) % 1.0 * _PIECES).astype(np.int64)
+            numbers = ((key_places(batch.column(RECORD_KEY)) * _SHUFFLED) % 1.0 * _PIECES).astype(np.int64)
             for number in np.unique(numbers).tolist():
                 pieces.add(number, batch.filter(pa.array(numbers == number)))
         for group in pieces.groups():

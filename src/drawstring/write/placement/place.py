@@ -31,9 +31,10 @@ from drawstring.filegroups.write.log_writer import append_log
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.filegroups.write.rewrite import extend_slice, rewrite_slice
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.index.protocol import PARTITION, ROUTE, Index
+from drawstring.index.protocol import ROUTE, Index
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
+from drawstring.schema.meta import PARTITION_PATH
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 from drawstring.write.placement.pieces import in_pieces
@@ -70,7 +71,7 @@ class PlaceGroups:
     filled: frozenset[tuple[str, str]] = frozenset()
     merges: bool = True
     sort_by: tuple[str, ...] = ()
-    grouping: tuple[str, ...] = (PARTITION, ROUTE)
+    grouping: tuple[str, ...] = (PARTITION_PATH, ROUTE)
     twice: WriteTwice | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
@@ -211,7 +212,7 @@ class PlaceNew:
         open_groups: dict[str, NewGroups] = {}
         try:
             for batch in with_keys(batches, self.settings, context.task):
-                for (partition,), rows in split_by(batch, (PARTITION,)):
+                for (partition,), rows in split_by(batch, (PARTITION_PATH,)):
                     if partition not in open_groups:
                         if self.is_sorted:
                             for groups in open_groups.values():

@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.javahash import string_hash
-from drawstring.index.protocol import KEY, PARTITION, ROUTE
+from drawstring.index.protocol import ROUTE
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -103,13 +104,15 @@ class _Targets:
 
 
 def _routed(batch: pa.RecordBatch, known: pa.Array, targets: Mapping[str, _Targets]) -> pa.Array:
-    paths = pc.dictionary_encode(batch.column(PARTITION))
+    paths = pc.dictionary_encode(batch.column(PARTITION_PATH))
     is_new = known.is_null()
     routes = known
     for number, path in enumerate(paths.dictionary.to_pylist()):
         if path in targets:
             chosen = pc.and_(is_new, pc.equal(paths.indices, number))
-            routes = pc.replace_with_mask(routes, chosen, targets[path].of(batch.column(KEY).filter(chosen)))
+            routes = pc.replace_with_mask(
+                routes, chosen, targets[path].of(batch.column(RECORD_KEY).filter(chosen))
+            )
     return routes
 
 

@@ -24,10 +24,11 @@ from drawstring.config.keys.sizing import Sizing
 from drawstring.engine.counting import Tally
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.index.protocol import PARTITION, ROUTE
+from drawstring.index.protocol import ROUTE
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
+from drawstring.schema.meta import PARTITION_PATH
 from drawstring.write.facts import WriteFacts
 from drawstring.write.placement.shares import NEW_GROUP, RouteNew, Share, Shares
 
@@ -80,7 +81,7 @@ class Sizer:
         Yields:
             Rows with routes, and the file groups, as partition and file id, whose base files they fill.
         """
-        tally = kept.count_by((PARTITION,))
+        tally = kept.count_by((PARTITION_PATH,))
         small = {path: self._small(path) for (path,) in tally.rows}
         if located is kept or not self._unclear(tally, small):
             shares = self._shares(tally, small)
@@ -88,7 +89,7 @@ class Sizer:
             return
         counted = located.consume().persist()
         try:
-            new = counted.map_batches(only_new, counted.schema).count_by((PARTITION,))
+            new = counted.map_batches(only_new, counted.schema).count_by((PARTITION_PATH,))
             kept.release()
             shares = self._shares(Tally(new.rows, int(tally.row_bytes * sum(new.rows.values()))), small)
             yield self._routed(counted, shares), self._filled(shares)
