@@ -20,7 +20,7 @@ from drawstring.formats.log_index import LogIndex, read_log_index
 from drawstring.formats.metadata.commit import encode_compaction_plan
 from drawstring.index.bloom import BloomPruning, MayHold, SortedKeys
 from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA
-from drawstring.index.tagging import TableLook
+from drawstring.index.tagging import TagContext
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.schema.meta import RECORD_KEY
@@ -104,12 +104,12 @@ class LogTable:
             time = store.new_time(store.load())
             store.request(Action.COMPACTION, time, encode_compaction_plan(plan))
 
-    def look(self, storage: Storage | None = None) -> TableLook:
+    def look(self, storage: Storage | None = None) -> TagContext:
         table = self.open()
         timeline, config = table.timeline, table.config
         spec = (storage or self.storage).spec
         settings = FileSettings(spec, config, "0", SCHEMA, "", "zstd", True, 1, "parquet")
-        return TableLook(SliceLookup(spec, config, timeline), settings, InstantRange.of(timeline))
+        return TagContext(SliceLookup(spec, config, timeline), settings, InstantRange.of(timeline))
 
     def slices(self) -> list[FileSlice]:
         """Return the slices as a write finds them."""
@@ -130,9 +130,9 @@ Found = set[tuple[str, str, bool]]
 """Key, file id, whether it is deleted there."""
 
 
-def found_by_reading(look: TableLook, file_slice: FileSlice, wanted: Collection[str]) -> Found:
+def found_by_reading(context: TagContext, file_slice: FileSlice, wanted: Collection[str]) -> Found:
     """Return where keys are, by reading all keys of a slice."""
-    reader = look.key_reader(LOCATION_SCHEMA)
+    reader = context.key_reader(LOCATION_SCHEMA)
     return {
         (row[RECORD_KEY], file_slice.file_id, row[IS_DELETED])
         for batch in reader(file_slice)
@@ -141,10 +141,10 @@ def found_by_reading(look: TableLook, file_slice: FileSlice, wanted: Collection[
     }
 
 
-def narrowed(look: TableLook, file_slice: FileSlice, wanted: Sequence[str]) -> FileSlice | None:
+def narrowed(context: TagContext, file_slice: FileSlice, wanted: Sequence[str]) -> FileSlice | None:
     """Return what the index wants to read of a slice."""
     keys = {(file_slice.partition,): SortedKeys.of(KeySet(pa.array(wanted, pa.string()).unique()))}
-    return MayHold(look.settings, look.instants, keys, BloomPruning(by_log_index=True))(file_slice)
+    return MayHold(context.settings, context.instants, keys, BloomPruning(by_log_index=True))(file_slice)
 
 
 __all__ = ["AVRO", "OFF", "Found", "LogTable", "Watched", "found_by_reading", "narrowed"]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from drawstring.base.clock import SeededIds
 from drawstring.base.errors import InvalidError
 from drawstring.index.bucket.simple_bucket import BucketIndex, bucket_numbers, bucket_of
+from drawstring.index.location import Location
 from drawstring.model.files import FileSlice
 
 FIELDS = ("a", "b", "c")
@@ -93,9 +94,9 @@ def test_regular_compound_keys_are_hashed_as_irregular_ones_are(rows: list[tuple
 
 def test_a_file_id_names_its_bucket() -> None:
     index = BucketIndex(16, ("id",))
-    routes = index.routes(pa.array(["5", "6"]), pa.array(["", ""]))
-    assert routes is not None
-    file_id = index.new_file_id(routes[0].as_py(), SeededIds(1))
+    locations = index.locations(pa.array(["5", "6"]), pa.array(["", ""]))
+    assert locations is not None
+    file_id = index.new_file_id(Location.decode(locations[0].as_py(), is_hashed=True), SeededIds(1))
     assert file_id.startswith("00000004-")
     assert (len(file_id), bucket_of(file_id)) == (38, 4)
     assert bucket_of("a131ef47-fbcf-4237-8cd4-1e5e4a479c50-0") is None
@@ -105,13 +106,13 @@ def slice_of(file_id: str) -> FileSlice:
     return FileSlice("rome", file_id, "1", None)
 
 
-def test_a_route_finds_its_slice_or_none() -> None:
+def test_a_location_finds_its_slice_or_none() -> None:
     index = BucketIndex(4, ("id",))
     slices = [slice_of("00000001-x"), slice_of("00000003-x")]
-    assert index.find("00000001", slices) is slices[0]
-    assert index.find("00000003", slices) is slices[1]
-    assert index.find("00000002", slices) is None
-    assert index.find("00000002", []) is None
+    assert index.slice_for(Location.bucket("00000001"), slices) is slices[0]
+    assert index.slice_for(Location.bucket("00000003"), slices) is slices[1]
+    assert index.slice_for(Location.bucket("00000002"), slices) is None
+    assert index.slice_for(Location.bucket("00000002"), []) is None
 
 
 @pytest.mark.parametrize("other", ["00000004-x", "a131ef47-fbcf-4237-8cd4-1e5e4a479c50-0"])
@@ -119,5 +120,7 @@ def test_slices_of_another_index_are_refused(other: str) -> None:
     with pytest.raises(
         InvalidError, match=r"not one of 4 buckets.*hoodie\.bucket\.index\.num\.buckets"
     ) as caught:
-        BucketIndex(4, ("id",)).find("00000001", [slice_of("00000001-x"), slice_of(other)])
+        BucketIndex(4, ("id",)).slice_for(
+            Location.bucket("00000001"), [slice_of("00000001-x"), slice_of(other)]
+        )
     assert caught.value.path == "rome"

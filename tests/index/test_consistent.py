@@ -58,10 +58,12 @@ def test_every_record_of_hudi_is_where_its_ring_says(name: str, tmp_path: Path) 
         ring = load_ring(storage, path, timeline.has_completed)
         assert ring is not None
         here = [row for row in rows if row["_hoodie_partition_path"] == path]
-        routes = ring.routes(key_hashes(pa.array([row["_hoodie_record_key"] for row in here]), ("id",)))
+        prefixes = ring.prefixes_of(
+            key_hashes(pa.array([row["_hoodie_record_key"] for row in here]), ("id",))
+        )
         assert all(
-            row["_hoodie_file_name"].startswith(route)
-            for row, route in zip(here, routes.to_pylist(), strict=True)
+            row["_hoodie_file_name"].startswith(prefix)
+            for row, prefix in zip(here, prefixes.to_pylist(), strict=True)
         )
         first = "/".join(part for part in (FOLDERS[0], path, f"{FIRST}.hashing_meta") if part)
         assert Ring.first(path, 2).encode(path) == storage.read(first)

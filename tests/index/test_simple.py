@@ -19,9 +19,10 @@ from drawstring.index.bloom import BloomPruning
 from drawstring.index.bucket.simple_bucket import BucketIndex
 from drawstring.index.choose import choose_index
 from drawstring.index.global_.global_index import GlobalIndex
-from drawstring.index.protocol import LOCATION_SCHEMA, ROUTE, Index
+from drawstring.index.location import LOCATION, UNKNOWN, Location
+from drawstring.index.protocol import LOCATION_SCHEMA, Index
 from drawstring.index.simple import SimpleIndex, one_home
-from drawstring.index.tagging import TableLook
+from drawstring.index.tagging import TagContext
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.storage.protocol import StorageSpec
@@ -35,7 +36,7 @@ def slices_of(partition: str) -> list[FileSlice]:
 
 
 class Held:
-    """A look at a table that is not there."""
+    """Slices of a table that is not there."""
 
     def slices(self, partition: str) -> list[FileSlice]:
         return slices_of(partition)
@@ -54,7 +55,7 @@ class Held:
 def rows_of(batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[tuple[object, ...]]:
     for batch in batches:
         yield from (
-            tuple(row.values()) for row in batch.select([RECORD_KEY, PARTITION_PATH, ROUTE]).to_pylist()
+            tuple(row.values()) for row in batch.select([RECORD_KEY, PARTITION_PATH, LOCATION]).to_pylist()
         )
 
 
@@ -66,7 +67,7 @@ def test_keys_are_found_in_the_partitions_of_their_rows_only() -> None:
         for key, path in incoming
     ]
     rows = LocalEngine(threads=2).rows(schema, batches).persist()
-    found = SimpleIndex().locate(rows, cast(TableLook, Held())).run(rows_of)
+    found = SimpleIndex().tag_location(rows, cast(TagContext, Held())).run(rows_of)
     assert sorted(found) == sorted(
         [
             ("a", "rome", "f1"),
@@ -105,13 +106,13 @@ def test_a_key_that_was_deleted_goes_where_it_lives_else_to_one_place_that_knows
     ]
 
 
-def test_a_route_finds_its_slice_a_new_key_none_and_a_lost_group_is_a_conflict() -> None:
+def test_a_location_finds_its_slice_a_new_key_none_and_a_lost_group_is_a_conflict() -> None:
     index, slices = SimpleIndex(), slices_of("rome")
-    assert index.find("f2", slices) is slices[1]
-    assert index.find(None, slices) is None
+    assert index.slice_for(Location.file_group("f2"), slices) is slices[1]
+    assert index.slice_for(UNKNOWN, slices) is None
     with pytest.raises(ConflictError, match="file group f9 went away"):
-        index.find("f9", slices)
-    assert len(index.new_file_id(None, SeededIds(1))) == 38
+        index.slice_for(Location.file_group("f9"), slices)
+    assert len(index.new_file_id(UNKNOWN, SeededIds(1))) == 38
 
 
 @pytest.mark.parametrize(

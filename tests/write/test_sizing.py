@@ -13,10 +13,11 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.keys.sizing import Sizing
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine.local import LocalRows
+from drawstring.index.location import Location
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import BaseFile, FileSlice, FileStatus
 from drawstring.table import Table
-from drawstring.write.placement.shares import RouteNew, Share, key_places
+from drawstring.write.placement.shares import LocateNew, Share, key_places
 from drawstring.write.placement.sizing import divide, record_bytes
 from tests.services.test_compaction import schedule
 from tests.write.test_operations import APART, BUCKETS, MOR, create, held, rides, table_types
@@ -286,9 +287,9 @@ def test_small_files_are_filled_and_the_rest_is_shared_evenly() -> None:
     sizes = sizing(parquet_max_file_size=100_000)
     small = [slice_of("a", 20_000), slice_of("b", 99_999)]
     shares = divide(4000, 20.0, small, sizes)
-    assert shares == (Share("a", 4000),)
+    assert shares == (Share(Location.file_group("a"), 4000),)
     shares = divide(14_001, 20.0, small, sizes)
-    assert [share.route for share in shares] == ["a", "+0", "+1", "+2"]
+    assert [share.location.encode() for share in shares] == ["a", "+0", "+1", "+2"]
     assert [share.rows for share in shares] == [4000, *[pytest.approx(10_001 / 3)] * 3]
 
 
@@ -321,26 +322,36 @@ def test_places_of_keys_are_spread_evenly_and_do_not_change() -> None:
     assert key_places(pa.array(["a", "b"])).round(6).tolist() == [0.215311, 0.579903]
 
 
-def test_known_routes_stay_and_new_records_get_one_of_their_partition() -> None:
+def test_known_locations_stay_and_new_records_get_one_of_their_partition() -> None:
     batch = pa.record_batch(
         {
             "_hoodie_record_key": [f"k{number}" for number in range(6)],
             "_hoodie_partition_path": ["p", "p", "q", "q", "r", "p"],
-            "_drawstring_route": ["f", None, None, "g", None, None],
+            "_drawstring_location": ["f", None, None, "g", None, None],
         }
     )
-    shares = {"p": (Share("x", 1),), "q": (Share("+0", 5), Share("+1", 5))}
-    (routed,) = RouteNew(shares, marks=True)(iter((batch,)))
-    routes = routed.column("_drawstring_route").to_pylist()
-    assert (routes[0], routes[1], routes[3], routes[4], routes[5]) == ("f", "x", "g", None, "x")
-    assert routes[2] in ("+0", "+1")
-    assert routed.column("_drawstring_is_new").to_pylist() == [False, True, True, False, True, True]
+    shares = {
+        "p": (Share(Location.file_group("x"), 1),),
+        "q": (Share(Location.new_file_group(0), 5), Share(Location.new_file_group(1), 5)),
+    }
+    (located,) = LocateNew(shares, marks=True)(iter((batch,)))
+    locations = located.column("_drawstring_location").to_pylist()
+    assert (locations[0], locations[1], locations[3], locations[4], locations[5]) == (
+        "f",
+        "x",
+        "g",
+        None,
+        "x",
+    )
+    assert locations[2] in ("+0", "+1")
+    assert located.column("_drawstring_is_new").to_pylist() == [False, True, True, False, True, True]
 
 
 def test_records_that_get_their_keys_later_are_shared_too() -> None:
     batch = pa.record_batch({"_hoodie_record_key": [""] * 1000, "_hoodie_partition_path": ["p"] * 1000})
-    (routed,) = RouteNew({"p": (Share("f", 300), Share("+0", 700))}, marks=False)(iter((batch,)))
-    assert abs(routed.column("_drawstring_route").to_pylist().count("f") - 300) < 10
+    shares = (Share(Location.file_group("f"), 300), Share(Location.new_file_group(0), 700))
+    (located,) = LocateNew({"p": shares}, marks=False)(iter((batch,)))
+    assert abs(located.column("_drawstring_location").to_pylist().count("f") - 300) < 10
 
 
 def test_rows_are_let_go_of_as_those_that_know_their_places_are_kept(

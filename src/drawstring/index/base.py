@@ -1,7 +1,7 @@
 """What the indexes of one family have in common.
 
-`Hashing`: the key names its file group, nothing is looked up. `Joining`: the keys of the table are, and the
-route of a record is the id of its file group.
+`Hashing`: the hash of the key names its bucket, nothing is looked up. `Joining`: keys are joined with those
+of the table, and the location of a record is the file group that has its key.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from drawstring.engine.protocol import Rows
 from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.bloom import BloomPruning, ReadPruned
-from drawstring.index.tagging import TableLook
+from drawstring.index.location import Location, LocationKind
+from drawstring.index.tagging import TagContext
 from drawstring.model.files import FileSlice, file_id_of
 
 
 class Hashing:
-    """An index whose routes follow from key and partition."""
+    """An index whose locations follow from key and partition."""
 
     __slots__ = ()
 
@@ -46,8 +47,8 @@ class Hashing:
         """Return the rows as they are."""
         return rows
 
-    def locate(self, rows: Rows, look: TableLook) -> Rows:
-        """Return the rows as they are: every route is known already."""
+    def tag_location(self, rows: Rows, context: TagContext) -> Rows:
+        """Return the rows as they are: every location is known already."""
         return rows
 
 
@@ -72,27 +73,27 @@ class Joining:
         """Log files that tell of their keys take new records."""
         return self.pruning is not None and self.pruning.by_log_index
 
-    def pruned(self, read: ReadKeys, keys: KeySets, look: TableLook) -> ReadKeys | ReadPruned:
+    def pruned(self, read: ReadKeys, keys: KeySets, context: TagContext) -> ReadKeys | ReadPruned:
         """Return what reads the keys of the slices that may have one of a change's."""
-        return read if self.pruning is None else self.pruning.before(read, keys, look)
+        return read if self.pruning is None else self.pruning.before(read, keys, context)
 
-    def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
+    def locations(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
         """Return None: only the table knows."""
         return None
 
-    def find(self, route: str | None, slices: Sequence[FileSlice]) -> FileSlice | None:
+    def slice_for(self, location: Location, slices: Sequence[FileSlice]) -> FileSlice | None:
         """Return the slice with that file id; None for a new key.
 
         Raises:
             ConflictError: there is no such slice.
         """
-        if route is None:
+        if location.kind is not LocationKind.FILE_GROUP:
             return None
         for file_slice in slices:
-            if file_slice.file_id == route:
+            if file_slice.file_id == location.value:
                 return file_slice
-        raise ConflictError(f"file group {route} went away while the write ran: write again")
+        raise ConflictError(f"file group {location.value} went away while the write ran: write again")
 
-    def new_file_id(self, route: str | None, ids: Ids) -> str:
+    def new_file_id(self, location: Location, ids: Ids) -> str:
         """Name a file group."""
         return file_id_of(ids.uuid())

@@ -37,7 +37,7 @@ from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.base_files import is_parquet
 from drawstring.formats.bloom.key_summary import StoredSummary
 from drawstring.formats.parquet import stored_summary
-from drawstring.index.tagging import TableLook
+from drawstring.index.tagging import TagContext
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage import open_spec
@@ -103,16 +103,16 @@ class BloomPruning:
     is_global: bool = False
     by_log_index: bool = False
 
-    def before(self, read: ReadKeys, keys: KeySets, look: TableLook) -> ReadPruned:
+    def before(self, read: ReadKeys, keys: KeySets, context: TagContext) -> ReadPruned:
         """Return what reads the keys of a slice that may have one of a change's.
 
         Args:
             read: reads the keys of any slice.
             keys: of the change, by partition path; all together where the index is global.
-            look: the table.
+            context: the table.
         """
         wanted = {group: SortedKeys.of(found) for group, found in keys.items()}
-        return ReadPruned(MayHold(look.settings, look.instants, wanted, self), read)
+        return ReadPruned(MayHold(context.settings, context.instants, wanted, self), read)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,10 @@
 
 A prepared batch has the table's columns and then
 
-    _hoodie_record_key | _hoodie_partition_path | _drawstring_route
+    _hoodie_record_key | _hoodie_partition_path | _drawstring_location
 
-The route says which file group of the partition a row goes to: a bucket number (bucket index), a
-file id (simple index), or null where the key is new and any new file group will do. The column is
-missing where nobody looked for one (plain inserts without a hashed index).
+The location says which file group of the partition a row goes to (`index.location`). The column is missing
+where nobody looked for one (plain inserts without an index that hashes).
 """
 
 from __future__ import annotations
@@ -19,17 +18,22 @@ import pyarrow as pa
 from drawstring.base.clock import Ids
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.index.tagging import TableLook
+from drawstring.index.location import LOCATION, Location
+from drawstring.index.tagging import TagContext
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
-ROUTE: Final = "_drawstring_route"
 IS_DELETED: Final = "_drawstring_is_deleted"
 
 LOCATION_SCHEMA: Final = pa.schema(
-    [(RECORD_KEY, pa.string()), (PARTITION_PATH, pa.string()), (ROUTE, pa.string()), (IS_DELETED, pa.bool_())]
+    [
+        (RECORD_KEY, pa.string()),
+        (PARTITION_PATH, pa.string()),
+        (LOCATION, pa.string()),
+        (IS_DELETED, pa.bool_()),
+    ]
 )
-"""What a look at the table tells of a key: the columns that a reader of keys yields, the file id as route.
+"""The columns that a reader of keys yields; the location of a key is its file group.
 
 A log file may have deleted the key; the file group remembers its ordering value, so a new version of the
 record belongs there all the same.
@@ -41,7 +45,7 @@ class Index(Protocol):
 
     @property
     def is_hashed(self) -> bool:
-        """Whether the key alone decides the route, for old keys and new ones."""
+        """Whether the hash of a key alone decides its location, for old keys and new ones."""
         ...
 
     @property
@@ -54,26 +58,38 @@ class Index(Protocol):
         """Whether new records may go to log files; else they come to base files only."""
         ...
 
-    def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
-        """Return the routes that follow from keys and partition paths alone, or None when they do not."""
+    def locations(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
+        """Return the locations that follow from keys and partition paths alone, or None when they do not.
+
+        Args:
+            keys: record keys, text.
+            partitions: the partition path of each.
+
+        Returns:
+            The column of locations, text, one for each key.
+        """
         ...
 
     def gather(self, rows: Rows, settings: FileSettings) -> Rows:
         """Bring rows of one record together, where they may be told apart by their partition paths."""
         ...
 
-    def locate(self, rows: Rows, look: TableLook) -> Rows:
-        """Fill in the routes that need a look at the table."""
+    def tag_location(self, rows: Rows, context: TagContext) -> Rows:
+        """Fill in the locations that need a look at the table."""
         ...
 
-    def find(self, route: str | None, slices: Sequence[FileSlice]) -> FileSlice | None:
-        """Return the slice that a route means, or None when a new file group is due.
+    def slice_for(self, location: Location, slices: Sequence[FileSlice]) -> FileSlice | None:
+        """Return the slice at a location, or None when a new file group is due.
+
+        Args:
+            location: of a record.
+            slices: the latest of the file groups of its partition, by file id.
 
         Raises:
             InvalidError: the slices were not written with this index.
         """
         ...
 
-    def new_file_id(self, route: str | None, ids: Ids) -> str:
-        """Name a new file group for a route."""
+    def new_file_id(self, location: Location, ids: Ids) -> str:
+        """Name a new file group at a location."""
         ...

@@ -13,8 +13,9 @@ from drawstring.engine.grouping import row_codes
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.base import Joining
-from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA, ROUTE
-from drawstring.index.tagging import TableLook
+from drawstring.index.location import LOCATION
+from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA
+from drawstring.index.tagging import TagContext
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
 
@@ -31,14 +32,14 @@ class SimpleIndex(Joining):
         """Return the rows as they are: rows of other partitions are other records."""
         return rows
 
-    def locate(self, rows: Rows, look: TableLook) -> Rows:
+    def tag_location(self, rows: Rows, context: TagContext) -> Rows:
         """Join with the keys of every slice in the partitions that the rows name."""
         on = (RECORD_KEY, PARTITION_PATH)
         keys = rows.keys(on)
-        sources = [each for (path,) in sorted(keys) for each in look.slices(path)]
-        reader = self.pruned(look.key_reader(LOCATION_SCHEMA), keys, look)
+        sources = [each for (path,) in sorted(keys) for each in context.slices(path)]
+        reader = self.pruned(context.key_reader(LOCATION_SCHEMA), keys, context)
         joined = rows.join_keys(on, sources, reader, LOCATION_SCHEMA, narrow=True)
-        return joined.map_batches(one_home, pa.schema([*rows.schema, LOCATION_SCHEMA.field(ROUTE)]))
+        return joined.map_batches(one_home, pa.schema([*rows.schema, LOCATION_SCHEMA.field(LOCATION)]))
 
 
 def one_home(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -62,7 +63,7 @@ def _chosen(rows: pa.RecordBatch, is_deleted: pa.Array) -> pa.Array:
     record = np.unique(row_codes(rows, (RECORD_KEY, PARTITION_PATH))[0], return_inverse=True)[1]
     has_live = np.zeros(rows.num_rows, dtype=bool)
     has_live[record[is_live]] = True
-    place = pc.rank(rows.column(ROUTE), tiebreaker="min").to_numpy().astype(np.int64)
+    place = pc.rank(rows.column(LOCATION), tiebreaker="min").to_numpy().astype(np.int64)
     first = np.full(rows.num_rows, np.iinfo(np.int64).max)
     np.minimum.at(first, record[~is_live], place[~is_live])
     return pa.array(is_live | (~has_live[record] & (place == first[record])))

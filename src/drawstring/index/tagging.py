@@ -1,4 +1,4 @@
-"""What an index may look at: the table as a write finds it."""
+"""What an index tags locations by: the file slices of a table as a write finds them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from drawstring.model.files import FileSlice
 
 
 @dataclass(frozen=True, slots=True)
-class TableLook:
+class TagContext:
     """The file slices of a table and what is in them. Picklable.
 
     Attributes:

@@ -1,1 +1,1 @@
-"""The write verbs: key, route, hand each file group its rows, commit."""
+"""The write verbs: key, tag locations, hand each file group its rows, commit."""

@@ -92,8 +92,8 @@ def _is_there(storage: Storage, stat: WriteStat) -> bool:
 
 
 def _check_key(index: Index, key: str, stat: WriteStat) -> None:
-    routes = index.routes(pa.array([key]), pa.array([stat.partition]))
-    expected = None if routes is None else int(routes[0].as_py())
+    locations = index.locations(pa.array([key]), pa.array([stat.partition]))
+    expected = None if locations is None else int(locations[0].as_py())
     if expected != bucket_of(stat.file_id):
         raise InvalidError(
             f"record key {key} would go to bucket {expected} but is in file group {stat.file_id}: set"

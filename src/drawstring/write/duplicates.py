@@ -13,7 +13,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.index.protocol import IS_DELETED, Index
-from drawstring.index.tagging import TableLook
+from drawstring.index.tagging import TagContext
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
@@ -21,21 +21,21 @@ _KNOWN: Final = "_drawstring_known"
 _ELSEWHERE: Final = "_drawstring_known_in"
 
 
-def without_known(rows: Rows, index: Index, look: TableLook, *, fails: bool) -> Rows:
+def without_known(rows: Rows, index: Index, context: TagContext, *, fails: bool) -> Rows:
     """Return the rows whose keys are new: to their partitions or, with a global index, to the table.
 
     Args:
         rows: prepared, and kept, for they are used twice.
         index: of the write.
-        look: the table's slices.
+        context: the table's slices.
         fails: whether a key that is there is an error.
     """
     on = (RECORD_KEY,) if index.is_global else (RECORD_KEY, PARTITION_PATH)
-    partitions = look.partitions() if index.is_global else sorted(path for (path,) in rows.keys(on))
-    slices = [each for path in partitions for each in look.slices(path)]
+    partitions = context.partitions() if index.is_global else sorted(path for (path,) in rows.keys(on))
+    slices = [each for path in partitions for each in context.slices(path)]
     texts = (RECORD_KEY, _ELSEWHERE if index.is_global else PARTITION_PATH, _KNOWN)
     schema = pa.schema([*(pa.field(name, pa.string()) for name in texts), (IS_DELETED, pa.bool_())])
-    reader = ReadLiveKeys(look.key_reader(schema))
+    reader = ReadLiveKeys(context.key_reader(schema))
     joined = rows.join_keys(on, slices, reader, schema, narrow=True)
     return joined.map_batches(DropKnown(rows.schema, fails), rows.schema)
 

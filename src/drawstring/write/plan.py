@@ -40,7 +40,7 @@ class WritePlan:
         schema_json: Avro text of the table schema after the write, without meta columns.
         settings: how files are written.
         index: finds file groups.
-        prepare: adds keys and routes to rows.
+        prepare: adds keys and locations to rows.
         combine: whether duplicate keys in the batch are resolved.
         duplicates: `none`, `drop` or `fail`: what becomes of rows whose key the table has.
         ids: names file groups.

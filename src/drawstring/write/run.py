@@ -1,8 +1,8 @@
 """The parent function of all writes.
 
 check the call -> clear the table of dead writes
-begin -> prepare (keys, partition paths, routes)
-      -> locate (index) -> exchange by file group -> place (files) -> commit
+begin -> prepare (keys, partition paths, locations that follow from the key)
+      -> tag locations (index) -> exchange by file group -> place (files) -> commit
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.actions import ACTION
 from drawstring.formats.metadata.commit import encode_requested_replace
 from drawstring.index.consistent.consistent_bucket import ConsistentIndex
-from drawstring.index.protocol import ROUTE
-from drawstring.index.tagging import TableLook
+from drawstring.index.location import LOCATION
+from drawstring.index.tagging import TagContext
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.schema.meta import PARTITION_PATH
@@ -167,22 +167,24 @@ def _place(feed: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list
         return _place_prepared(prepared, plan, verb, sizer)
     kept = prepared.persist()
     try:
-        new = without_known(kept, plan.index, _look(plan, verb, sizer), fails=plan.duplicates == "fail")
+        new = without_known(
+            kept, plan.index, _tag_context(plan, verb, sizer), fails=plan.duplicates == "fail"
+        )
         return _place_prepared(new, plan, verb, sizer)
     finally:
         kept.release()
 
 
-def _look(plan: WritePlan, verb: Verb, sizer: Sizer) -> TableLook:
+def _tag_context(plan: WritePlan, verb: Verb, sizer: Sizer) -> TagContext:
     instants = InstantRange.of(sizer.facts.timeline)
-    return TableLook(sizer.lookup, plan.settings, instants, verb.is_delete)
+    return TagContext(sizer.lookup, plan.settings, instants, verb.is_delete)
 
 
 def _place_prepared(prepared: Rows, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
     lookup = None if verb.replaces else sizer.lookup
     task = PlaceGroups(plan.settings, plan.index, lookup, plan.ids, verb.is_delete, plan.combine)
     task = replace(task, sort_by=plan.arrangement.sort_by, twice=plan.twice)
-    if ROUTE in prepared.schema.names:
+    if LOCATION in prepared.schema.names:
         return _run(prepared, task)
     if not verb.looks_up:
         return _place_new(prepared, task, plan.arrangement, verb, sizer)
@@ -190,7 +192,7 @@ def _place_prepared(prepared: Rows, plan: WritePlan, verb: Verb, sizer: Sizer) -
         prepared = plan.index.gather(prepared, plan.settings)
     kept = prepared.persist()
     try:
-        located = plan.index.locate(kept, _look(plan, verb, sizer))
+        located = plan.index.tag_location(kept, _tag_context(plan, verb, sizer))
         if HOME in located.schema.names:
             home = AtHome(pa.schema([each for each in located.schema if each.name != HOME]))
             located = located.map_batches(home, home.schema)
@@ -198,8 +200,8 @@ def _place_prepared(prepared: Rows, plan: WritePlan, verb: Verb, sizer: Sizer) -
             sizer = sizer.without_small_files()
         if verb.is_delete or (plan.settings.partial and ACTION not in located.schema.names):
             return _run(located, task)
-        with sizer.sized(kept, located) as (routed, filled):
-            return _run(routed, replace(task, filled=filled))
+        with sizer.sized(kept, located) as (rows, filled):
+            return _run(rows, replace(task, filled=filled))
     finally:
         kept.release()
 
@@ -211,9 +213,9 @@ def _place_new(
     if verb.fills_files and sizer.has_to_count(combine=task.combine):
         kept = prepared.persist()
         try:
-            with sizer.sized(kept, kept) as (routed, filled):
+            with sizer.sized(kept, kept) as (rows, filled):
                 merges = sizer.fills_logs or not sizer.sizing.allow_duplicates
-                return _run(routed, replace(task, filled=filled, merges=merges))
+                return _run(rows, replace(task, filled=filled, merges=merges))
         finally:
             kept.release()
     if task.combine or arranged.by_partition:

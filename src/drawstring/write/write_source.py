@@ -47,7 +47,7 @@ class BoundSource(Protocol):
         ...
 
     def prepared(self, plan: WritePlan) -> Rows:
-        """Return the rows with keys, partition paths and what else is known: their routes, their actions."""
+        """Return the rows with keys, partition paths and what else is known: locations, actions."""
         ...
 
     def release(self) -> None:
@@ -84,7 +84,7 @@ class InputRows:
         return verb.on(config, self.schema.names)
 
     def prepared(self, plan: WritePlan) -> Rows:
-        """Return the rows with their keys and partition paths, and routes from a hashed index."""
+        """Return the rows with their keys and partition paths, and locations from an index that hashes."""
         return self.rows.map_batches(plan.prepare, plan.prepare.output_schema)
 
     def release(self) -> None:

@@ -23,6 +23,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.base.javahash import string_hash, utf8_parts
 from drawstring.index.base import Hashing
 from drawstring.index.bucket.counts import BucketCounts
+from drawstring.index.location import Location
 from drawstring.model.files import FileSlice, file_id_of
 
 _BUCKET_FILE_ID = re.compile(r"(\d{8})-")
@@ -50,23 +51,23 @@ class BucketIndex(Hashing):
         """The numbers of buckets by partition."""
         return BucketCounts(self.bucket_count, self.expressions)
 
-    def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
+    def locations(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
         """Return bucket numbers as text of eight digits."""
         counts = self.counts
         numbers = bucket_numbers(keys, counts.of_each(partitions), self.hash_fields)
         names = pa.array([f"{number:08d}" for number in range(counts.most)])
-        return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), names)
+        return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), names).cast(pa.string())
 
-    def find(self, route: str | None, slices: Sequence[FileSlice]) -> FileSlice | None:
+    def slice_for(self, location: Location, slices: Sequence[FileSlice]) -> FileSlice | None:
         """Return the slice whose file id begins with the bucket number.
 
         Args:
-            route: the bucket.
+            location: the bucket.
             slices: of the partition, by file id: the last one tells whether there are too many.
         """
         if slices:
             self._check(slices[-1])
-        return next((each for each in slices if each.file_id[:8] == route), None)
+        return next((each for each in slices if each.file_id[:8] == location.value), None)
 
     def _check(self, file_slice: FileSlice) -> None:
         bucket = bucket_of(file_slice.file_id)
@@ -79,9 +80,9 @@ class BucketIndex(Hashing):
                 path=file_slice.partition,
             )
 
-    def new_file_id(self, route: str | None, ids: Ids) -> str:
+    def new_file_id(self, location: Location, ids: Ids) -> str:
         """Name a file group for a bucket."""
-        return file_id_of(f"{route}{ids.uuid()[8:]}")
+        return file_id_of(f"{location.value}{ids.uuid()[8:]}")
 
 
 def bucket_of(file_id: str) -> int | None:

@@ -20,6 +20,7 @@ from drawstring.index.base import Hashing
 from drawstring.index.bucket.simple_bucket import EMPTY, NULL, compound_hashes, is_compound
 from drawstring.index.consistent.rings import Ring, load_ring, save_first_ring
 from drawstring.index.consistent.xxhash import Hashes, xxhash32
+from drawstring.index.location import Location
 from drawstring.model.files import FileSlice, file_id_of, prefix_of
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
@@ -58,18 +59,18 @@ class ConsistentIndex(Hashing):
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.__init__(*state)  # type: ignore[misc]
 
-    def routes(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
+    def locations(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
         """Return what the ids of the keys' file groups begin with."""
         hashes = key_hashes(keys, self.hash_fields)
         paths = pc.dictionary_encode(partitions)
-        routes = pa.nulls(len(keys), pa.string())
+        locations = pa.nulls(len(keys), pa.string())
         for number, path in enumerate(paths.dictionary.to_pylist()):
             is_here = pc.equal(paths.indices, number)
-            here = self.ring(path).routes(hashes[is_here.to_numpy(zero_copy_only=False)])
-            routes = pc.replace_with_mask(routes, is_here, here.cast(pa.string()))
-        return routes
+            here = self.ring(path).prefixes_of(hashes[is_here.to_numpy(zero_copy_only=False)])
+            locations = pc.replace_with_mask(locations, is_here, here.cast(pa.string()))
+        return locations
 
-    def find(self, route: str | None, slices: Sequence[FileSlice]) -> FileSlice | None:
+    def slice_for(self, location: Location, slices: Sequence[FileSlice]) -> FileSlice | None:
         """Return the slice of a node, None where it has none yet.
 
         Raises:
@@ -82,11 +83,11 @@ class ConsistentIndex(Hashing):
                     " was written with another index; write with the same index settings as before",
                     path=each.partition,
                 )
-        return next((each for each in slices if prefix_of(each.file_id) == route), None)
+        return next((each for each in slices if prefix_of(each.file_id) == location.value), None)
 
-    def new_file_id(self, route: str | None, ids: Ids) -> str:
+    def new_file_id(self, location: Location, ids: Ids) -> str:
         """Name the file group of a node."""
-        return file_id_of(str(route))
+        return file_id_of(location.value)
 
     def has_group(self, partition: str, file_id: str) -> bool:
         """Tell whether a file group is on the ring of its partition."""

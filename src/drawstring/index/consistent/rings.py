@@ -107,7 +107,7 @@ class Ring:
         length = (value - former) % (HASH_MASK + 1) or HASH_MASK + 1
         return (former + length // 2) % (HASH_MASK + 1) if length > 1 else None
 
-    def routes(self, hashes: Hashes) -> pa.Array:
+    def prefixes_of(self, hashes: Hashes) -> pa.Array:
         """Return the prefix of every hash, dictionary-encoded."""
         places = np.searchsorted(np.array(self.values), hashes & np.uint32(HASH_MASK))
         places[places == len(self.values)] = 0

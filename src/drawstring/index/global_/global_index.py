@@ -30,8 +30,9 @@ from drawstring.filegroups.write.changes import MOVED_AWAY, resolved
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.base import Joining
 from drawstring.index.global_.partition_moves import Moves, old_name
-from drawstring.index.protocol import IS_DELETED, ROUTE
-from drawstring.index.tagging import TableLook
+from drawstring.index.location import LOCATION
+from drawstring.index.protocol import IS_DELETED
+from drawstring.index.tagging import TagContext
 from drawstring.merge.order import Array
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
@@ -64,21 +65,21 @@ class GlobalIndex(Joining):
             .map_batches(OneOfEach(settings), rows.schema)
         )
 
-    def locate(self, rows: Rows, look: TableLook) -> Rows:
+    def tag_location(self, rows: Rows, context: TagContext) -> Rows:
         """Join with the keys of the whole table, and say where each record goes and leaves."""
-        sources = [each for path in look.partitions() for each in look.slices(path)]
-        moves = Moves(look.settings) if self.moves and not look.is_delete else None
+        sources = [each for path in context.partitions() for each in context.slices(path)]
+        moves = Moves(context.settings) if self.moves and not context.is_delete else None
         more = () if moves is None else moves.old_columns
         places = pa.schema(
             [
                 pa.field(RECORD_KEY, pa.string()),
-                *(pa.field(name, pa.string()) for name in (FOUND_IN, ROUTE)),
+                *(pa.field(name, pa.string()) for name in (FOUND_IN, LOCATION)),
                 pa.field(IS_DELETED, pa.bool_()),
-                *(pa.field(old_name(name), look.settings.schema.field(name).type) for name in more),
+                *(pa.field(old_name(name), context.settings.schema.field(name).type) for name in more),
             ]
         )
         keys = rows.keys((RECORD_KEY,))
-        reader = self.pruned(look.key_reader(places, more), keys, look)
+        reader = self.pruned(context.key_reader(places, more), keys, context)
         narrow = moves is None or moves.is_narrow
         joined = rows.join_keys((RECORD_KEY,), sources, reader, places, narrow=narrow)
         settle = Settle(rows.schema, moves)
@@ -121,9 +122,9 @@ class Settle:
 
     @property
     def output_schema(self) -> pa.Schema:
-        """The columns, the route, and whether the row says that its key left the place."""
-        route, moved = pa.field(ROUTE, pa.string()), pa.field(MOVED_AWAY, pa.bool_())
-        return pa.schema([*self.schema, route, *([] if self.moves is None else [moved])])
+        """The columns, the location, and whether the row says that its key left the place."""
+        location, moved = pa.field(LOCATION, pa.string()), pa.field(MOVED_AWAY, pa.bool_())
+        return pa.schema([*self.schema, location, *([] if self.moves is None else [moved])])
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Settle batch by batch: all pairs of a row are in one."""
@@ -170,16 +171,16 @@ class Settle:
         """Return some rows at the places that they were found in, or as new ones (`pairs` is None)."""
         taken = pa.array(numbers)
         chosen = rows.take(taken)
-        routes = pa.nulls(len(numbers), pa.string())
+        locations = pa.nulls(len(numbers), pa.string())
         if pairs is not None:
             found = batch.column(FOUND_IN).take(taken)
             places = pc.coalesce(found, chosen.column(PARTITION_PATH).cast(pa.string()))
             chosen = chosen.set_column(
                 self.schema.get_field_index(PARTITION_PATH), self.schema.field(PARTITION_PATH), places
             )
-            routes = batch.column(ROUTE).take(taken)
+            locations = batch.column(LOCATION).take(taken)
         flags = [] if self.moves is None else [pa.array(np.full(len(numbers), has_left))]
-        return pa.RecordBatch.from_arrays([*chosen.columns, routes, *flags], schema=self.output_schema)
+        return pa.RecordBatch.from_arrays([*chosen.columns, locations, *flags], schema=self.output_schema)
 
 
 class _Pairs:

@@ -131,9 +131,9 @@ class ResizeGroup:
         try:
             for batch in self.rows.read(located(group, storage), tuple(settings.full_schema.names)):
                 keys = keyed(batch, settings.config).column(RECORD_KEY)
-                routes = ring.routes(key_hashes(keys, self.hash_fields))
+                prefixes = ring.prefixes_of(key_hashes(keys, self.hash_fields))
                 for place, prefix in enumerate(ring.prefixes):
-                    rows = batch.filter(pc.equal(routes.indices, place))
+                    rows = batch.filter(pc.equal(prefixes.indices, place))
                     if rows.num_rows:
                         if prefix not in writers:
                             writers[prefix] = BaseFileWriter(

@@ -100,8 +100,8 @@ class ReadContent:
             return np.asarray(numbers == bucket_of(file_slice.file_id))
         if self.ring is not None and len(keys):
             places = pa.repeat(file_slice.partition, len(keys))
-            routes = self.ring.routes(keys, places)
-            return np.asarray(pc.equal(routes, file_slice.file_id[:-2]).to_numpy(zero_copy_only=False))
+            locations = self.ring.locations(keys, places)
+            return np.asarray(pc.equal(locations, file_slice.file_id[:-2]).to_numpy(zero_copy_only=False))
         return np.ones(len(keys), dtype=bool)
 
 

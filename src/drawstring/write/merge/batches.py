@@ -16,7 +16,7 @@ from drawstring.expressions.evaluation import evaluated
 from drawstring.filegroups.read.log_records import record_keys
 from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
 from drawstring.filegroups.write.actions import ACTION, RowAction
-from drawstring.index.protocol import ROUTE
+from drawstring.index.location import LOCATION, file_group_locations
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.merge.versions import flat
 from drawstring.schema.evolve import conform
@@ -158,8 +158,8 @@ class ApplyClauses:
     Attributes:
         clauses: what is to be done.
         sides: columns of both.
-        prepare: makes the keys of new rows, and routes if its index hashes.
-        place: name of the column that tells the file group: a route, or where the row was read from.
+        prepare: makes the keys of new rows, and their locations if its index hashes.
+        place: name of the column that tells the file group: the location, or where the row was read from.
     """
 
     clauses: tuple[Clause, ...]
@@ -215,8 +215,9 @@ class ApplyClauses:
             keys, partitions = generator.keys_and_paths(conform(whole, self.prepare.key_schema))
         else:
             keys, partitions = flat(rows.column(RECORD_KEY)), flat(rows.column(PARTITION_PATH))
-        routes = self.prepare.index.routes(keys, partitions) if self.place == ROUTE else None
-        place = flat(rows.column(HOME)) if routes is None else routes.cast(pa.string())
+        place = self.prepare.index.locations(keys, partitions) if self.place == LOCATION else None
+        if place is None:
+            place = file_group_locations(flat(rows.column(HOME)))
         action = pa.array(np.full(rows.num_rows, clause.action, dtype=np.int8))
         return pa.RecordBatch.from_arrays([*columns, keys, partitions, place, action], schema=self.schema)
 
@@ -284,8 +285,9 @@ class AtHome:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            home, route = batch.column(HOME), batch.column(ROUTE)
-            stays = pc.or_kleene(home.is_null(), pc.equal(home, route)).fill_null(False)
+            home = file_group_locations(batch.column(HOME))
+            is_home = pc.equal(home, batch.column(LOCATION))
+            stays = pc.or_kleene(home.is_null(), is_home).fill_null(False)
             yield batch.filter(stays).select(self.schema.names)
 
 

@@ -24,7 +24,8 @@ from drawstring.filegroups.read.deletions import row_deletes
 from drawstring.filegroups.read.log_records import record_keys
 from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.index.protocol import ROUTE, Index
+from drawstring.index.location import LOCATION, file_group_locations
+from drawstring.index.protocol import Index
 from drawstring.merge.choose import merger_of
 from drawstring.merge.order import wins_over
 from drawstring.merge.versions import flat, ordering_fields, ordering_of
@@ -156,12 +157,12 @@ class BoundFound:
 
 @dataclass(frozen=True, slots=True)
 class ReadForChange:
-    """Reads the rows of a slice with their key, partition path and route.
+    """Reads the rows of a slice with their key, partition path and location.
 
     Attributes:
         columns: columns of the rows.
         config: the table.
-        index: routes them; by their file group if it does not hash.
+        index: of the write; where it does not hash, rows stay in their file groups.
     """
 
     columns: pa.Schema
@@ -172,7 +173,7 @@ class ReadForChange:
     def schema(self) -> pa.Schema:
         """Columns of the rows and what is added."""
         return pa.schema(
-            [*self.columns, *(pa.field(name, pa.string()) for name in (RECORD_KEY, PARTITION_PATH, ROUTE))]
+            [*self.columns, *(pa.field(name, pa.string()) for name in (RECORD_KEY, PARTITION_PATH, LOCATION))]
         )
 
     def __call__(self, task: ReadTask) -> Iterator[pa.RecordBatch]:
@@ -180,14 +181,14 @@ class ReadForChange:
         for batch in read_slice(task):
             keys = record_keys(batch, self.config)
             paths = pa.repeat(task.file_slice.partition, batch.num_rows)
-            routes = self.index.routes(keys, paths)
+            locations = self.index.locations(keys, paths)
             columns = [
                 *conform(batch, self.columns).columns,
                 keys,
                 paths,
-                pa.repeat(task.file_slice.file_id, batch.num_rows)
-                if routes is None
-                else routes.cast(pa.string()),
+                file_group_locations(pa.repeat(task.file_slice.file_id, batch.num_rows))
+                if locations is None
+                else locations,
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 

@@ -18,7 +18,7 @@ from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.write.actions import ACTION, RowAction
-from drawstring.index.protocol import ROUTE
+from drawstring.index.location import LOCATION
 from drawstring.query.snapshot import Query
 from drawstring.schema.meta import without_meta
 from drawstring.schema.normal import normalise
@@ -142,8 +142,8 @@ class BoundMerge:
             slices = [task for task in slices if task.file_slice.partition in touched]
         read = ReadToMerge(self.sides, self.clauses, self.is_upsert)
         joined = source.join_keys((JOINED,), slices, read, read.schema, keep_right=keeps)
-        is_routed = plan.index.is_hashed or plan.index.is_global or not finds
-        apply = ApplyClauses(self.clauses, self.sides, plan.prepare, ROUTE if is_routed else HOME)
+        is_located = plan.index.is_hashed or plan.index.is_global or not finds
+        apply = ApplyClauses(self.clauses, self.sides, plan.prepare, LOCATION if is_located else HOME)
         rows = joined.map_batches(apply, apply.schema)
         if not self.is_upsert:
             return rows

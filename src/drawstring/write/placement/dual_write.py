@@ -23,7 +23,8 @@ from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.index.consistent.consistent_bucket import ConsistentIndex, key_hashes
 from drawstring.index.consistent.rings import Ring
-from drawstring.index.protocol import ROUTE, Index
+from drawstring.index.location import LOCATION, Location
+from drawstring.index.protocol import Index
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, LogFile, file_id_of, prefix_of
 from drawstring.model.hashing import is_resizing, nodes_of
@@ -51,7 +52,7 @@ class Resized:
 
 @dataclass(frozen=True, slots=True)
 class WriteTwice:
-    """A batch function that repeats the rows of old buckets, with their routes in the new ring. Picklable.
+    """A batch function that repeats the rows of old buckets, with their locations on the new ring. Picklable.
 
     Attributes:
         partitions: those that are being resized.
@@ -71,19 +72,19 @@ class WriteTwice:
                     yield from self._copies(batch.filter(pc.equal(paths, path)), self.partitions[path])
 
     def _copies(self, rows: pa.RecordBatch, resized: Resized) -> Iterator[pa.RecordBatch]:
-        place = rows.schema.get_field_index(ROUTE)
+        place = rows.schema.get_field_index(LOCATION)
         field = rows.schema.field(place)
         moving = rows.filter(pc.is_in(rows.column(place).cast(pa.string()), pa.array(sorted(resized.old))))
         if moving.num_rows:
-            routes = resized.ring.routes(key_hashes(moving.column(RECORD_KEY), self.hash_fields))
-            yield moving.set_column(place, field, routes.cast(field.type))
+            prefixes = resized.ring.prefixes_of(key_hashes(moving.column(RECORD_KEY), self.hash_fields))
+            yield moving.set_column(place, field, prefixes.cast(field.type))
 
-    def target(self, partition: str, route: str | None, lookup: SliceLookup) -> FileSlice | None:
-        """Return the slice that a resizing is going to begin, with its log files; None for other routes."""
+    def target(self, partition: str, location: Location, lookup: SliceLookup) -> FileSlice | None:
+        """Return the slice that a resizing is to begin, with its log files; None for other locations."""
         resized = self.partitions.get(partition)
-        if resized is None or route not in resized.new:
+        if resized is None or location.value not in resized.new:
             return None
-        file_id = file_id_of(route)
+        file_id = file_id_of(location.value)
         parsed = (LogFile.parse(status) for status in lookup.view().listing.files(partition))
         logs = (log for log in parsed if log and (log.file_id, log.instant) == (file_id, resized.instant))
         ordered = sorted((log for log in logs if not log.is_cdc), key=lambda log: log.order)

@@ -31,14 +31,15 @@ from drawstring.filegroups.write.log_writer import append_log
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.filegroups.write.rewrite import extend_slice, rewrite_slice
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.index.protocol import ROUTE, Index
+from drawstring.index.location import LOCATION, UNKNOWN, Location
+from drawstring.index.protocol import Index
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import PARTITION_PATH
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 from drawstring.write.placement.pieces import in_pieces
-from drawstring.write.placement.shares import IS_NEW, NEW_GROUP
+from drawstring.write.placement.shares import IS_NEW
 
 if TYPE_CHECKING:  # a worker of Spark would load the services with it
     from drawstring.write.placement.dual_write import WriteTwice
@@ -46,11 +47,11 @@ if TYPE_CHECKING:  # a worker of Spark would load the services with it
 
 @dataclass(frozen=True, slots=True)
 class PlaceGroups:
-    """A task on rows that stand together by partition and route.
+    """A task on rows that stand together by partition and location.
 
     Attributes:
         settings: of the write.
-        index: finds the slice of a route.
+        index: finds the slice at a location.
         lookup: the table's slices; None when every group is new (overwrite).
         ids: names file groups.
         is_delete: rows are keys to delete.
@@ -71,7 +72,7 @@ class PlaceGroups:
     filled: frozenset[tuple[str, str]] = frozenset()
     merges: bool = True
     sort_by: tuple[str, ...] = ()
-    grouping: tuple[str, ...] = (PARTITION_PATH, ROUTE)
+    grouping: tuple[str, ...] = (PARTITION_PATH, LOCATION)
     twice: WriteTwice | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
@@ -80,8 +81,9 @@ class PlaceGroups:
         stamp = self.settings.stamp(context.task)
         work = _GroupWork(self, storage, stamp, context)
         keyed = with_keys(coalesced(batches), self.settings, context.task)
-        for (partition, *route), rows in contiguous_groups(keyed, self.grouping):
-            yield from work.place(partition, route[0] if route else None, rows)
+        for (partition, *texts), rows in contiguous_groups(keyed, self.grouping):
+            location = Location.decode(texts[0], is_hashed=self.index.is_hashed) if texts else UNKNOWN
+            yield from work.place(partition, location, rows)
 
 
 class _GroupWork:
@@ -95,14 +97,16 @@ class _GroupWork:
         self._stamp = stamp
         self._context = context
 
-    def place(self, partition: str, route: str | None, rows: Iterator[pa.RecordBatch]) -> Iterator[WriteStat]:
+    def place(
+        self, partition: str, location: Location, rows: Iterator[pa.RecordBatch]
+    ) -> Iterator[WriteStat]:
         task = self._task
-        if task.twice and task.lookup and (to_come := task.twice.target(partition, route, task.lookup)):
+        if task.twice and task.lookup and (to_come := task.twice.target(partition, location, task.lookup)):
             yield from self._log(to_come, in_pieces(rows), named_by=to_come.base_instant)
             return
-        target = self._target(partition, route)
+        target = self._target(partition, location)
         if target is None:
-            yield from self._create(partition, route, rows)
+            yield from self._create(partition, location, rows)
             return
         if not task.merges:
             yield self._extend(target, rows)
@@ -141,11 +145,11 @@ class _GroupWork:
             if stat is not None:
                 yield stat
 
-    def _target(self, partition: str, route: str | None) -> FileSlice | None:
+    def _target(self, partition: str, location: Location) -> FileSlice | None:
         lookup = self._task.lookup
-        if lookup is None or (route is not None and route.startswith(NEW_GROUP)):
+        if lookup is None or location.is_new:
             return None
-        target = self._task.index.find(route, lookup.slices(partition))
+        target = self._task.index.slice_for(location, lookup.slices(partition))
         if target is not None:
             lookup.check_free(target.partition, target.file_id)
         return target
@@ -160,12 +164,12 @@ class _GroupWork:
         return acted(rows, self._task.settings)
 
     def _create(
-        self, partition: str, route: str | None, rows: Iterator[pa.RecordBatch]
+        self, partition: str, location: Location, rows: Iterator[pa.RecordBatch]
     ) -> Iterator[WriteStat]:
         if self._task.is_delete:
             return
         task = self._task
-        file_id = task.index.new_file_id(route, task.ids) if task.index.is_hashed else None
+        file_id = task.index.new_file_id(location, task.ids) if task.index.is_hashed else None
         groups = NewGroups(task.settings, self._storage, partition, self._context, self._stamp, task.ids)
         try:
             for batch in self._resolved(rows):

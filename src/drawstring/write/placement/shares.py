@@ -1,4 +1,4 @@
-"""Routes of new records: which file group, among those that there is room in, takes a new key.
+"""Locations of new records: which file group, among those that there is room in, takes a new key.
 
 Every record key falls on a place between 0 and 1, by a hash; the file groups of its partition divide
 that stretch between them by how many records each is to take:
@@ -20,13 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.javahash import string_hash
-from drawstring.index.protocol import ROUTE
+from drawstring.index.location import LOCATION, Location, is_unknown
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
-
-NEW_GROUP: Final = "+"
-"""How routes begin that mean a new file group; file ids never do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +31,12 @@ class Share:
     """What one file group takes of the new records of its partition.
 
     Attributes:
-        route: the file id, or a text with `NEW_GROUP` in front for a new file group.
+        location: the file group, one that is there or a new one.
         rows: how many records, about.
     """
 
-    route: str
+    location: Location
     rows: float
-
-    @property
-    def is_new(self) -> bool:
-        """Whether it is a new file group."""
-        return self.route.startswith(NEW_GROUP)
 
 
 _GOLDEN: Final = 0.6180339887498949
@@ -58,11 +50,11 @@ Shares: TypeAlias = Mapping[str, tuple[Share, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class RouteNew:
-    """A batch function that gives new records their routes.
+class LocateNew:
+    """A batch function that gives new records their locations.
 
     Attributes:
-        shares: of the partitions that have any; records of the others keep no route.
+        shares: of the partitions that have any; locations of records in the others stay unknown.
         marks: whether rows get the column `IS_NEW`.
     """
 
@@ -71,20 +63,20 @@ class RouteNew:
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns of the batches that come out."""
-        added = [] if ROUTE in schema.names else [pa.field(ROUTE, pa.string())]
+        added = [] if LOCATION in schema.names else [pa.field(LOCATION, pa.string())]
         marked = [pa.field(IS_NEW, pa.bool_())] if self.marks else []
         return pa.schema([*schema, *added, *marked])
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Route a stream of batches."""
+        """Fill in the unknown locations of a stream of batches."""
         targets = {path: _Targets(shares) for path, shares in self.shares.items()}
         for batch in batches:
-            if ROUTE not in batch.schema.names:
-                batch = batch.append_column(ROUTE, pa.nulls(len(batch), pa.string()))
-            at = batch.schema.get_field_index(ROUTE)
-            known = batch.column(at)
-            routed = batch.set_column(at, batch.schema.field(at), _routed(batch, known, targets))
-            yield routed.append_column(IS_NEW, known.is_null()) if self.marks else routed
+            if LOCATION not in batch.schema.names:
+                batch = batch.append_column(LOCATION, pa.nulls(len(batch), pa.string()))
+            at = batch.schema.get_field_index(LOCATION)
+            is_new = is_unknown(batch.column(at))
+            located = batch.set_column(at, batch.schema.field(at), _filled_in(batch, is_new, targets))
+            yield located.append_column(IS_NEW, is_new) if self.marks else located
 
 
 class _Targets:
@@ -92,28 +84,27 @@ class _Targets:
 
     def __init__(self, shares: tuple[Share, ...]) -> None:
         self._ends = np.cumsum([share.rows for share in shares])
-        self._routes = pa.array([share.route for share in shares])
+        self._locations = pa.array([share.location.encode() for share in shares])
 
     def of(self, keys: pa.Array) -> pa.Array:
-        """Return the route of every key."""
+        """Return the location of every key."""
         places = key_places(keys)
         is_missing = pc.equal(keys, "").to_numpy(zero_copy_only=False)
         places[is_missing] = np.arange(int(is_missing.sum())) * _GOLDEN % 1.0
         chosen = np.searchsorted(self._ends[:-1], places * self._ends[-1], side="right")
-        return self._routes.take(pa.array(chosen))
+        return self._locations.take(pa.array(chosen))
 
 
-def _routed(batch: pa.RecordBatch, known: pa.Array, targets: Mapping[str, _Targets]) -> pa.Array:
+def _filled_in(batch: pa.RecordBatch, is_new: pa.Array, targets: Mapping[str, _Targets]) -> pa.Array:
+    """Return the locations of a batch, those of new records included."""
     paths = pc.dictionary_encode(batch.column(PARTITION_PATH))
-    is_new = known.is_null()
-    routes = known
+    locations = batch.column(LOCATION)
     for number, path in enumerate(paths.dictionary.to_pylist()):
         if path in targets:
             chosen = pc.and_(is_new, pc.equal(paths.indices, number))
-            routes = pc.replace_with_mask(
-                routes, chosen, targets[path].of(batch.column(RECORD_KEY).filter(chosen))
-            )
-    return routes
+            keys = batch.column(RECORD_KEY).filter(chosen)
+            locations = pc.replace_with_mask(locations, chosen, targets[path].of(keys))
+    return locations
 
 
 def key_places(keys: pa.Array) -> Array:

@@ -24,13 +24,13 @@ from drawstring.config.keys.sizing import Sizing
 from drawstring.engine.counting import Tally
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.index.protocol import ROUTE
+from drawstring.index.location import LOCATION, Location, is_unknown
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.schema.meta import PARTITION_PATH
 from drawstring.write.facts import WriteFacts
-from drawstring.write.placement.shares import NEW_GROUP, RouteNew, Share, Shares
+from drawstring.write.placement.shares import LocateNew, Share, Shares
 
 Groups: TypeAlias = frozenset[tuple[str, str]]
 
@@ -72,27 +72,27 @@ class Sizer:
 
     @contextmanager
     def sized(self, kept: Rows, located: Rows) -> Iterator[tuple[Rows, Groups]]:
-        """Give new records their routes.
+        """Give new records their locations.
 
         Args:
             kept: prepared rows that may be looked at more than once.
-            located: the same, with the routes of known keys if they have been looked for.
+            located: the same, with the locations of known keys if they have been looked for.
 
         Yields:
-            Rows with routes, and the file groups, as partition and file id, whose base files they fill.
+            Rows with locations, and the file groups, as partition and file id, whose base files they fill.
         """
         tally = kept.count_by((PARTITION_PATH,))
         small = {path: self._small(path) for (path,) in tally.rows}
         if located is kept or not self._unclear(tally, small):
             shares = self._shares(tally, small)
-            yield self._routed(located, shares), self._filled(shares)
+            yield self._located(located, shares), self._filled(shares)
             return
         counted = located.consume().persist()
         try:
             new = counted.map_batches(only_new, counted.schema).count_by((PARTITION_PATH,))
             kept.release()
             shares = self._shares(Tally(new.rows, int(tally.row_bytes * sum(new.rows.values()))), small)
-            yield self._routed(counted, shares), self._filled(shares)
+            yield self._located(counted, shares), self._filled(shares)
         finally:
             counted.release()
 
@@ -130,19 +130,22 @@ class Sizer:
                     record_bytes = self._record_bytes(tally)
                 shares[path] = divide(rows, record_bytes, small[path], self.sizing)
             elif small[path]:
-                shares[path] = (Share(small[path][0].file_id, rows),)
+                shares[path] = (Share(Location.file_group(small[path][0].file_id), rows),)
         return shares
 
     def _filled(self, shares: Shares) -> Groups:
         if self.fills_logs:
             return frozenset()
         return frozenset(
-            (path, each.route) for path, some in shares.items() for each in some if not each.is_new
+            (path, each.location.value)
+            for path, some in shares.items()
+            for each in some
+            if not each.location.is_new
         )
 
-    def _routed(self, rows: Rows, shares: Shares) -> Rows:
-        route = RouteNew(shares, marks=self.facts.session.config.is_merge_on_read)
-        return rows.map_batches(route, route.output_schema(rows.schema))
+    def _located(self, rows: Rows, shares: Shares) -> Rows:
+        locate = LocateNew(shares, marks=self.facts.session.config.is_merge_on_read)
+        return rows.map_batches(locate, locate.output_schema(rows.schema))
 
     def _record_bytes(self, tally: Tally) -> float:
         writes = [each for each in self.facts.timeline.writes() if each.action is not Action.REPLACE_COMMIT]
@@ -191,20 +194,20 @@ def divide(rows: int, record_bytes: float, small: Sequence[FileSlice], sizing: S
         room = sizing.base_file_size_max_bytes - each.size_bytes
         taken = min(left, int(room / max(record_bytes, 1.0)))
         if taken > 0:
-            shares.append(Share(each.file_id, taken))
+            shares.append(Share(Location.file_group(each.file_id), taken))
             left -= taken
     if left:
         by_size = sizing.base_file_size_max_bytes / max(record_bytes, 1.0)
         most = max(_GROUP_ROWS_MIN, by_size) if sizing.auto_split else sizing.split_rows
         count = math.ceil(left / most)
-        shares += [Share(f"{NEW_GROUP}{number}", left / count) for number in range(count)]
+        shares += [Share(Location.new_file_group(number), left / count) for number in range(count)]
     return tuple(shares)
 
 
 def only_new(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Leave out rows whose file group is known."""
     for batch in batches:
-        yield batch.filter(batch.column(ROUTE).is_null())
+        yield batch.filter(is_unknown(batch.column(LOCATION)))
 
 
 def _average(stats: Sequence[WriteStat]) -> float:
