@@ -9,9 +9,9 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
-from drawstring.index.consistent.consistent_bucket import key_hashes
 from drawstring.index.consistent.rings import FIRST, FOLDERS, Ring, load_ring
 from drawstring.index.consistent.xxhash import xxhash32
+from drawstring.index.ring_hashes import key_hashes
 from drawstring.model.hashing import decode_nodes
 from drawstring.storage.memory import MemoryStorage
 from tests.golden.cases import TABLES, unpack

@@ -11,8 +11,8 @@ from drawstring.base.clock import SystemIds
 from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
-from drawstring.index.consistent.consistent_bucket import key_hashes
 from drawstring.index.consistent.rings import FOLDERS, HASH_MASK, Ring, load_ring
+from drawstring.index.ring_hashes import key_hashes
 from drawstring.model.files import BaseFile, FileSlice, FileStatus
 from drawstring.model.hashing import decode_nodes, encode_nodes, nodes_of
 from drawstring.model.instant import Action

@@ -11,6 +11,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.engine.local import LocalEngine
+from drawstring.index.consistent.consistent_bucket import ConsistentIndex
 from drawstring.model.instant import Action
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
@@ -182,7 +183,7 @@ def test_a_writer_that_does_not_know_of_the_resizing_ends_it(
 
     def write_once(done: int = 1, total: int = 1) -> None:
         with monkeypatch.context() as patched:
-            patched.setattr(run, "write_twice", lambda facts, index, options: None)
+            patched.setattr(ConsistentIndex, "dual_write", lambda *_: None)
             patched.setattr(run, "make_way", lambda *_: None)
             if done == total:
                 table.upsert(rides(row(11, 900)), **ALLOW)

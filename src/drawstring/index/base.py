@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from drawstring.base.clock import Ids
@@ -18,12 +20,20 @@ from drawstring.engine.protocol import Rows
 from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.bloom import BloomPruning, ReadPruned
+from drawstring.index.bucket.detection import refuse_untold_buckets
+from drawstring.index.lifecycle import NoIndexFiles
 from drawstring.index.location import Location, LocationKind
 from drawstring.index.tagging import TagContext
+from drawstring.index.written import WrittenTable
+from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice, file_id_of
 
+_SET_BUCKETS: Final = (
+    "set hoodie.index.type=BUCKET and the hoodie.bucket.index.num.buckets that it was written with"
+)
 
-class Hashing:
+
+class Hashing(NoIndexFiles):
     """An index whose locations follow from key and partition."""
 
     __slots__ = ()
@@ -53,7 +63,7 @@ class Hashing:
 
 
 @dataclass(frozen=True, slots=True)
-class Joining:
+class Joining(NoIndexFiles):
     """An index that joins keys with those of the table.
 
     Attributes:
@@ -73,6 +83,16 @@ class Joining:
         """Log files that tell of their keys take new records."""
         return self.pruning is not None and self.pruning.by_log_index
 
+    def check_table(self, table: WrittenTable) -> None:
+        """Refuse a table that has another index, named or not.
+
+        Raises:
+            InvalidError: it has.
+        """
+        table.refuse_rings()
+        if not table.names_index:
+            refuse_untold_buckets(table.store, table.timeline, _SET_BUCKETS)
+
     def pruned(self, read: ReadKeys, keys: KeySets, context: TagContext) -> ReadKeys | ReadPruned:
         """Return what reads the keys of the slices that may have one of a change's."""
         return read if self.pruning is None else self.pruning.before(read, keys, context)
@@ -80,6 +100,10 @@ class Joining:
     def locations(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
         """Return None: only the table knows."""
         return None
+
+    def holds(self, file_slice: FileSlice, keys: pa.Array) -> Array:
+        """Return that any key may be in any file group."""
+        return np.ones(len(keys), dtype=bool)
 
     def slice_for(self, location: Location, slices: Sequence[FileSlice]) -> FileSlice | None:
         """Return the slice with that file id; None for a new key.

@@ -9,6 +9,7 @@ from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keys.log_index import check_log_index, log_index_cliques
 from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, WriteOptions
 from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.index.bloom import BloomPruning
 from drawstring.index.bucket.counts import BucketCounts, stored_counts
 from drawstring.index.bucket.simple_bucket import BucketIndex
@@ -18,7 +19,7 @@ from drawstring.index.protocol import Index
 from drawstring.index.simple import SimpleIndex
 from drawstring.model.instant import Action
 from drawstring.storage import open_spec
-from drawstring.storage.protocol import StorageSpec
+from drawstring.storage.protocol import Storage, StorageSpec
 from drawstring.timeline.timeline import Timeline
 
 CONSISTENT: Final = "CONSISTENT_HASHING"
@@ -73,6 +74,28 @@ def choose_index(
     raise UnsupportedError(
         f"index type {kind} is not available yet: use SIMPLE, BLOOM, GLOBAL_SIMPLE, GLOBAL_BLOOM or BUCKET"
     )
+
+
+def declared_index(config: TableConfig, storage: Storage, timeline: Timeline) -> Index:
+    """Return the index that a table declares, to check its files by; the simple one where it declares none.
+
+    While buckets are being resized, rows are in some that are on no ring yet: that cannot be checked either.
+
+    Args:
+        config: the table's properties.
+        storage: its files.
+        timeline: as it is.
+    """
+    if config.index_type != "BUCKET" or not config.bucket_count:
+        return SimpleIndex()
+    fields = config.bucket_hash_fields
+    if config.bucket_engine == CONSISTENT:
+        is_settled = not timeline.pending_of(Action.CLUSTERING)
+        ring_index = ConsistentIndex(config.bucket_count, fields, storage.spec, timeline)
+        return ring_index if is_settled else SimpleIndex()
+    admits = InstantRange.of(timeline).admits
+    counts = stored_counts(storage, admits, BucketCounts(config.bucket_count))
+    return SimpleIndex() if counts is None else BucketIndex(counts.default, fields, counts.expressions)
 
 
 def _counts(

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.index.bucket.counts import BucketCounts, stored_counts
-from drawstring.index.bucket.simple_bucket import bucket_numbers, bucket_of
+from drawstring.index.bucket.detection import bucket_of
+from drawstring.index.bucket.simple_bucket import bucket_numbers
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.model.files import FileSlice
 from drawstring.query.key_conditions import FROM_KEY_COLUMNS, key_values

@@ -2,7 +2,7 @@
 
 A clustering that nobody asked for, the merge of what appends left, always makes way.
 
-Buckets that are being resized are a case of their own: `write.placement.dual_write`.
+Buckets that are being resized are a case of their own: `index.dual_write`.
 """
 
 from __future__ import annotations

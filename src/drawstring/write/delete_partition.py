@@ -18,6 +18,8 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.formats.metadata.commit import encode_requested_replace
+from drawstring.index.lifecycle import IndexCommit, completing
+from drawstring.index.stored import STORED_INDEX
 from drawstring.model.commit import CommitMetadata, WriteOperation
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
@@ -31,7 +33,6 @@ from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_a
 from drawstring.write.committed import Committed
 from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import plan_write
-from drawstring.write.renewed_rings import renewed_rings
 from drawstring.write.replaced import replaced_groups
 from drawstring.write.verbs import VERBS
 
@@ -109,7 +110,8 @@ def drop_listed(
             replaced=replaced,
         )
         cancel_conflicting_clusterings(session, timeline, options, metadata)
-        with renewed_rings(session, timeline, replaced, time):
+        change = IndexCommit(session.state.storage, timeline, time, tuple(replaced))
+        with completing(STORED_INDEX, change):
             completed = transaction.commit(metadata)
     result = replace(
         CommitResult.of(completed, DELETE_PARTITION, (), watch.seconds()),

@@ -13,7 +13,6 @@ from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.config.table.key_settings import BARE_SINGLE_KEY
 from drawstring.config.table.kinds import typed_columns
 from drawstring.keygen.keys import KeyGenerator
-from drawstring.write.buckets import known_keys
 from drawstring.write.facts import WriteFacts
 from drawstring.write.timestamp_folders import with_known_folders
 
@@ -50,7 +49,7 @@ def _spelling(facts: WriteFacts, options: WriteOptions) -> Mapping[str, str]:
     is_open = not config.rules.prefixes_single_keys and config.path_generator is KeyGeneratorType.COMPLEX
     if not is_open or len(config.record_key_fields) != 1 or BARE_SINGLE_KEY in config.properties:
         return {}
-    key = next((key for key, _ in known_keys(facts)), None)
+    key = next((key for key, _ in facts.written_table().known_keys()), None)
     if key is None:
         return {}
     is_bare = "false" if key.startswith(f"{config.record_key_fields[0]}:") else "true"

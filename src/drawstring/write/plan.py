@@ -14,7 +14,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.config.table.merging import MergeMode
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.choose import choose_index
-from drawstring.index.consistent.consistent_bucket import ConsistentIndex
+from drawstring.index.lifecycle import DualWrite
 from drawstring.index.protocol import Index
 from drawstring.merge.choose import takes_partial_blocks
 from drawstring.model.commit import WriteOperation
@@ -27,7 +27,6 @@ from drawstring.timeline.table_schema import table_schema_json
 from drawstring.write.facts import WriteFacts
 from drawstring.write.keys import key_config
 from drawstring.write.placement.arrangement import Arrangement, arrangement
-from drawstring.write.placement.dual_write import WriteTwice
 from drawstring.write.prepare import Prepare
 from drawstring.write.verbs import Verb
 
@@ -56,7 +55,7 @@ class WritePlan:
     duplicates: str
     ids: Ids
     arrangement: Arrangement
-    twice: WriteTwice | None = None
+    twice: DualWrite | None = None
 
 
 def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: WriteOptions) -> WritePlan:
@@ -113,7 +112,7 @@ def _index(facts: WriteFacts, verb: Verb, options: WriteOptions) -> Index:
     """Return the index of a write; refuse what it cannot do."""
     config = facts.session.config
     index = choose_index(options, config, facts.session.state.storage.spec, facts.timeline)
-    if verb.replaces and isinstance(index, ConsistentIndex):
+    if verb.replaces:
         index = index.overwriting(facts.time)
     if index.is_hashed and not config.record_key_fields:
         raise InvalidError("a bucket index needs key columns, which the table does not have: use SIMPLE")

@@ -19,7 +19,7 @@ from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.actions import ACTION
 from drawstring.formats.metadata.commit import encode_requested_replace
-from drawstring.index.consistent.consistent_bucket import ConsistentIndex
+from drawstring.index.lifecycle import IndexCommit, completing
 from drawstring.index.location import LOCATION
 from drawstring.index.tagging import TagContext
 from drawstring.model.commit import CommitMetadata, WriteStat
@@ -30,7 +30,6 @@ from drawstring.txn.clustering_conflicts import cancel_conflicting_clusterings, 
 from drawstring.txn.events import emit_commit
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover
-from drawstring.write.buckets import check_buckets
 from drawstring.write.committed import Committed
 from drawstring.write.delete_partition import DELETE_PARTITION, delete_partitions
 from drawstring.write.duplicates import without_known
@@ -38,11 +37,9 @@ from drawstring.write.facts import WriteFacts
 from drawstring.write.merge.batches import HOME, AtHome
 from drawstring.write.merge.partial import PartialRows
 from drawstring.write.placement.arrangement import Arrangement
-from drawstring.write.placement.dual_write import write_twice
 from drawstring.write.placement.place import PlaceGroups, PlaceNew
 from drawstring.write.placement.sizing import Sizer
 from drawstring.write.plan import WritePlan, plan_write, setting_only
-from drawstring.write.renewed_rings import renewed_rings
 from drawstring.write.replaced import replaced_groups
 from drawstring.write.verbs import Verb, verb_of
 from drawstring.write.write_source import BoundSource, InputRows, WriteSource
@@ -116,7 +113,9 @@ def write_feed(
                 nothing = CommitResult("", None, asked.name, seconds=watch.seconds())
                 return Committed(state, session.config, options, nothing, facts.timeline)
             cancel_conflicting_clusterings(session, facts.timeline, options, metadata)
-            with renewed_rings(session, facts.timeline, _overwritten(verb, metadata), facts.time):
+            overwritten = _overwritten(verb, metadata)
+            change = IndexCommit(state.storage, facts.timeline, facts.time, overwritten)
+            with completing(plan.index, change):
                 completed = transaction.commit(metadata)
         watch.lap("commit")
         done = CommitResult.of(completed, asked.name, _once(plan, stats), watch.seconds())
@@ -130,7 +129,7 @@ def _once(plan: WritePlan, stats: list[WriteStat]) -> list[WriteStat]:
 
 
 def placed(feed: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
-    """Write the files of a feed, which is let go of then, and the rings that they are in.
+    """Write the files of a feed, which is let go of then, and what the index puts beside them.
 
     Args:
         feed: what is written.
@@ -142,8 +141,7 @@ def placed(feed: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list
         stats = _place(feed, plan, verb, sizer)
     finally:
         feed.release()
-    if isinstance(plan.index, ConsistentIndex):
-        plan.index.save_rings(sizer.facts.session.state.storage, (stat.partition for stat in stats))
+    plan.index.files_written(sizer.facts.session.state.storage, (stat.partition for stat in stats))
     return stats
 
 
@@ -154,10 +152,13 @@ def _planned(
     timeline = session.store.load()
     facts = WriteFacts(session, timeline, session.store.new_time(timeline))
     plan = setting_only(plan_write(facts, feed.schema, verb, options), feed.sets, options)
-    check_buckets(facts, plan.index, options)
+    if timeline.latest_write() is not None:
+        names_index = bool(options.index_type or session.config.index_type)
+        plan.index.check_table(facts.written_table(names_index=names_index))
     if verb.replaces:
         return facts, plan
-    return facts, replace(plan, twice=write_twice(facts, plan.index, options))
+    dual_write = plan.index.dual_write(session.store, timeline, options.clustering)
+    return facts, replace(plan, twice=dual_write)
 
 
 def _place(feed: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
@@ -232,9 +233,10 @@ def _run(rows: Rows, task: PlaceGroups) -> list[WriteStat]:
     return rows.exchange(task.grouping).run(task)
 
 
-def _overwritten(verb: Verb, metadata: CommitMetadata) -> set[str]:
+def _overwritten(verb: Verb, metadata: CommitMetadata) -> list[str]:
     """Return the partitions whose file groups are new ones."""
-    return {stat.partition for stat in metadata.stats} | {*metadata.replaced} if verb.replaces else set()
+    written = {stat.partition for stat in metadata.stats} if verb.replaces else ()
+    return sorted({*written, *metadata.replaced})
 
 
 def _replaced(verb: Verb, stats: list[WriteStat], lookup: SliceLookup) -> dict[str, tuple[str, ...]]:

@@ -6,13 +6,21 @@ names of the file groups of the newest write give the index away.
 
 from __future__ import annotations
 
+import re
+
 from drawstring.base.errors import InvalidError
-from drawstring.index.bucket.simple_bucket import bucket_of
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 
 _WRITES_LOOKED_AT = 10
 _BUCKETS_MAX = 100_000
+_BUCKET_FILE_ID = re.compile(r"(\d{8})-")
+
+
+def bucket_of(file_id: str) -> int | None:
+    """Return the bucket that a file id names, None when it names none."""
+    match = _BUCKET_FILE_ID.match(file_id)
+    return int(match[1]) if match else None
 
 
 def is_bucketed(store: TimelineStore, timeline: Timeline) -> bool:

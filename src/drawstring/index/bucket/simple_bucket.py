@@ -23,10 +23,12 @@ from drawstring.base.errors import InvalidError
 from drawstring.base.javahash import string_hash, utf8_parts
 from drawstring.index.base import Hashing
 from drawstring.index.bucket.counts import BucketCounts
+from drawstring.index.bucket.detection import bucket_of
 from drawstring.index.location import Location
+from drawstring.index.written import WrittenTable
+from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice, file_id_of
 
-_BUCKET_FILE_ID = re.compile(r"(\d{8})-")
 NULL, EMPTY = "__null__", "__empty__"
 Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 Combine = Callable[[list[pa.Array]], "np.ndarray[Any, np.dtype[np.int64]]"]
@@ -69,6 +71,28 @@ class BucketIndex(Hashing):
             self._check(slices[-1])
         return next((each for each in slices if each.file_id[:8] == location.value), None)
 
+    def holds(self, file_slice: FileSlice, keys: pa.Array) -> Array:
+        """Tell which keys are in the bucket of a slice."""
+        numbers = bucket_numbers(keys, self.counts.of(file_slice.partition), self.hash_fields)
+        return np.asarray(numbers == bucket_of(file_slice.file_id))
+
+    def check_table(self, table: WrittenTable) -> None:
+        """Compare where keys would go with where they are, if the table does not say its number of buckets.
+
+        Raises:
+            InvalidError: the table was written with another index or another number of buckets.
+        """
+        table.refuse_rings()
+        for key, stat in table.known_keys() if table.config.bucket_count is None else ():
+            numbers = bucket_numbers(pa.array([key]), self.counts.of(stat.partition), self.hash_fields)
+            if int(numbers[0]) != bucket_of(stat.file_id):
+                raise InvalidError(
+                    f"record key {key} would go to bucket {numbers[0]} but is in file group {stat.file_id}:"
+                    " set hoodie.bucket.index.num.buckets and hoodie.bucket.index.hash.field as at the writes"
+                    " before",
+                    path=stat.path,
+                )
+
     def _check(self, file_slice: FileSlice) -> None:
         bucket = bucket_of(file_slice.file_id)
         count = self.counts.of(file_slice.partition)
@@ -83,12 +107,6 @@ class BucketIndex(Hashing):
     def new_file_id(self, location: Location, ids: Ids) -> str:
         """Name a file group for a bucket."""
         return file_id_of(f"{location.value}{ids.uuid()[8:]}")
-
-
-def bucket_of(file_id: str) -> int | None:
-    """Return the bucket that a file id names, None when it names none."""
-    match = _BUCKET_FILE_ID.match(file_id)
-    return int(match[1]) if match else None
 
 
 def bucket_numbers(

@@ -2,32 +2,38 @@
 
 A partition's ring begins with `hoodie.bucket.index.num.buckets` equal nodes and changes when file groups
 are split or merged, so that tables may grow without being written anew. MERGE_ON_READ only, as in Hudi.
-While a resizing is pending, records of its buckets are written twice (`write.placement.dual_write`).
+While a resizing is pending, records of its buckets are written twice (`index.dual_write`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.clock import Ids
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.keys.clustering import Clustering
+from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.index.base import Hashing
-from drawstring.index.bucket.simple_bucket import EMPTY, NULL, compound_hashes, is_compound
-from drawstring.index.consistent.rings import Ring, load_ring, save_first_ring
-from drawstring.index.consistent.xxhash import Hashes, xxhash32
+from drawstring.index.consistent.rings import Ring, RingLifecycle, load_ring, save_first_ring
+from drawstring.index.dual_write import dual_write
+from drawstring.index.lifecycle import DualWrite
 from drawstring.index.location import Location
+from drawstring.index.ring_hashes import key_hashes
+from drawstring.index.written import WrittenTable
+from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice, file_id_of, prefix_of
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
+from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 
 
-class ConsistentIndex(Hashing):
+class ConsistentIndex(RingLifecycle, Hashing):
     """File groups by ring. Picklable; rings that were read stay in their own process.
 
     Args:
@@ -89,23 +95,45 @@ class ConsistentIndex(Hashing):
         """Name the file group of a node."""
         return file_id_of(location.value)
 
+    def holds(self, file_slice: FileSlice, keys: pa.Array) -> Array:
+        """Tell which keys are on the node of a slice."""
+        places = pa.repeat(file_slice.partition, len(keys))
+        is_here = pc.equal(self.locations(keys, places), prefix_of(file_slice.file_id))
+        return np.asarray(is_here.to_numpy(zero_copy_only=False))
+
     def has_group(self, partition: str, file_id: str) -> bool:
         """Tell whether a file group is on the ring of its partition."""
         return prefix_of(file_id) in self.ring(partition).prefixes
 
-    def save_rings(self, storage: Storage, partitions: Iterable[str]) -> None:
+    def files_written(self, storage: Storage, partitions: Iterable[str]) -> None:
         """Put the first ring of partitions that have none."""
         for partition in sorted(set(partitions)):
             if load_ring(storage, partition, self._timeline.has_completed, confirms=True) is None:
                 save_first_ring(storage, partition, self.bucket_count)
 
-    def overwriting(self, instant: str) -> ConsistentIndex:
-        """Return the index of a write that replaces what is in its partitions.
+    def overwriting(self, instant: str) -> Self:
+        """Return the index with the rings to come of a write that replaces what is in its partitions."""
+        return type(self)(self.bucket_count, self.hash_fields, self._storage, self._timeline, instant)
 
-        Args:
-            instant: requested time of the write.
+    def check_table(self, table: WrittenTable) -> None:
+        """Refuse rings with file groups that were replaced: ids follow from the ring, and cannot come again.
+
+        Raises:
+            UnsupportedError: there are some.
         """
-        return ConsistentIndex(self.bucket_count, self.hash_fields, self._storage, self._timeline, instant)
+        lookup = SliceLookup(table.storage.spec, table.config, table.timeline)
+        for partition, file_id in lookup.view().replaced_groups():
+            if self.has_group(partition, file_id):
+                raise UnsupportedError(
+                    f"file group {file_id} of the consistent hashing index was replaced by another engine,"
+                    " and no reader would see rows that are written to it: give the partition new file"
+                    " groups first, by overwriting it (insert_overwrite)",
+                    path=partition,
+                )
+
+    def dual_write(self, store: TimelineStore, timeline: Timeline, asked: Clustering) -> DualWrite | None:
+        """Return how records of buckets that are being resized are written to the new ones too."""
+        return dual_write(self.ring, self.hash_fields, store, timeline, asked)
 
     def ring(self, partition: str) -> Ring:
         """Return the ring of a partition as it is, or begins; of an overwrite as it is going to be."""
@@ -114,27 +142,3 @@ class ConsistentIndex(Hashing):
             ring = found or Ring.first(partition, self.bucket_count)
             self._rings[partition] = ring.renewed(partition, self._overwrite) if self._overwrite else ring
         return self._rings[partition]
-
-
-def key_hashes(keys: pa.Array, fields: tuple[str, ...]) -> Hashes:
-    """Return the hash of every record key: of the whole key, or of the values of some fields together.
-
-    Args:
-        keys: record keys, text.
-        fields: fields of a compound key that count.
-    """
-    keys = keys.cast(pa.string())
-    hashes = xxhash32(keys)
-    rows = np.flatnonzero(is_compound(keys))
-    if len(rows):
-        found = compound_hashes(keys.take(pa.array(rows)), fields, _joined_hash)
-        hashes[rows] = found.astype(np.uint32)
-    return hashes
-
-
-def _joined_hash(values: list[pa.Array]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    columns = [
-        pc.if_else(pc.equal(each, NULL), "null", pc.if_else(pc.equal(each, EMPTY), "", each))
-        for each in values
-    ]
-    return xxhash32(pc.binary_join_element_wise(*columns, "")).astype(np.int64)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,8 +22,10 @@ import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.index.consistent.xxhash import Hashes
+from drawstring.index.lifecycle import IndexCommit
 from drawstring.model.files import join_path
 from drawstring.model.hashing import NodeChange
+from drawstring.model.instant import Action, Instant
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 
@@ -205,36 +207,6 @@ def confirm_ring(storage: Storage, partition: str, instant: str) -> None:
     storage.sync(folders_above([path]))
 
 
-def renew_rings(
-    storage: Storage,
-    partitions: Iterable[str],
-    is_completed: Callable[[str], bool],
-    instant: str,
-) -> list[str]:
-    """Put new rings for partitions that are dropped or overwritten; they count once that completed.
-
-    The ids of file groups follow from the ring, and those that were replaced cannot come again.
-
-    Args:
-        storage: the table's.
-        partitions: paths of the partitions.
-        is_completed: tells whether the resizing of an instant completed.
-        instant: what replaces their file groups.
-
-    Returns:
-        The partitions that have rings; of a table with another index none.
-    """
-    renewed: list[str] = []
-    asked = list(partitions)
-    if asked and has_rings(storage):
-        for partition in asked:
-            ring = load_ring(storage, partition, is_completed)
-            if ring is not None:
-                save_ring(storage, partition, ring.renewed(partition, instant), instant)
-                renewed.append(partition)
-    return renewed
-
-
 def sweep_rings(storage: Storage, partition: str, start: str) -> None:
     """Delete rings that nobody goes back to: those before the last one of the archived timeline.
 
@@ -250,12 +222,42 @@ def sweep_rings(storage: Storage, partition: str, start: str) -> None:
     storage.delete(old)
 
 
-def drop_rings(storage: Storage, instant: str) -> None:
-    """Delete the rings of what did not complete or is undone: older ones count again."""
-    found = (status for folder in FOLDERS for status in storage.list_tree(folder))
-    doomed = [status.path for status in found if status.name.partition(".")[0] == instant]
-    storage.delete(doomed)
-    storage.sync(folders_above(doomed))
+class RingLifecycle:
+    """The lifecycle of rings: an instant that replaces all file groups of a partition leads to a new one.
+
+    The ids of file groups follow from the ring, and an id that was replaced cannot come again.
+    """
+
+    def before_commit(self, commit: IndexCommit) -> Sequence[str]:
+        """Put new rings for partitions that are dropped or overwritten; they count once that is completed.
+
+        Returns:
+            The partitions that have rings; of a table with another index none.
+        """
+        renewed: list[str] = []
+        if commit.replaced and has_rings(commit.storage):
+            for partition in commit.replaced:
+                ring = load_ring(commit.storage, partition, commit.timeline.has_completed)
+                if ring is not None:
+                    save_ring(commit.storage, partition, ring.renewed(partition, commit.time), commit.time)
+                    renewed.append(partition)
+        return renewed
+
+    def committed(self, commit: IndexCommit, partitions: Sequence[str]) -> None:
+        """Note that the new rings count, and delete those that nobody goes back to."""
+        for partition in partitions:
+            confirm_ring(commit.storage, partition, commit.time)
+            if commit.timeline.start is not None:
+                sweep_rings(commit.storage, partition, commit.timeline.start)
+
+    def rolled_back(self, storage: Storage, instant: Instant) -> None:
+        """Delete the rings of an instant that replaced file groups: older ones count again."""
+        if instant.action.completed_action is not Action.REPLACE_COMMIT:
+            return
+        found = (status for folder in FOLDERS for status in storage.list_tree(folder))
+        doomed = [status.path for status in found if status.name.partition(".")[0] == instant.requested]
+        storage.delete(doomed)
+        storage.sync(folders_above(doomed))
 
 
 def _path(partition: str, name: str) -> str:

@@ -22,8 +22,8 @@ from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.base_writer import BaseFileWriter
 from drawstring.filegroups.write.virtual_keys import as_stored, keyed
 from drawstring.formats.parquet import ParquetQuery, read_parquet
-from drawstring.index.consistent.consistent_bucket import key_hashes
 from drawstring.index.consistent.rings import HASH_MASK, Ring, confirm_ring, load_ring, save_ring, sweep_rings
+from drawstring.index.ring_hashes import key_hashes
 from drawstring.model.clustering import ClusteringGroup, ClusteringPlan
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import FileSlice, file_id_of, prefix_of

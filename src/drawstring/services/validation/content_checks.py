@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +20,8 @@ from drawstring.base.errors import DrawstringError, UnsupportedError
 from drawstring.base.javahash import string_hash
 from drawstring.engine.protocol import Engine
 from drawstring.filegroups.read.keys import ReadKeys
-from drawstring.index.bucket.counts import BucketCounts
-from drawstring.index.bucket.simple_bucket import bucket_numbers, bucket_of
-from drawstring.index.consistent.consistent_bucket import ConsistentIndex
 from drawstring.index.consistent.xxhash import xxhash32
+from drawstring.index.protocol import Index
 from drawstring.model.files import FileSlice
 from drawstring.model.validation import Finding, Severity
 from drawstring.services.progress import Progress, in_rounds
@@ -59,13 +57,11 @@ class ReadContent:
 
     Attributes:
         keys: reads them.
-        ring: where keys belong with consistent hashing; None for another index.
-        counts: buckets by partition with the simple bucket index; None for another one.
+        index: tells where keys belong.
     """
 
     keys: ReadKeys
-    ring: ConsistentIndex | None
-    counts: BucketCounts | None
+    index: Index
 
     def __call__(self, file_slice: FileSlice) -> SliceContent:
         """Read one slice."""
@@ -75,7 +71,7 @@ class ReadContent:
                 records += len(keys)
                 bits.add(key_bits(keys))
                 if len(misplaced) < _SHOWN:
-                    misplaced += keys.filter(pa.array(~self._is_placed(file_slice, keys)))[
+                    misplaced += keys.filter(pa.array(~self.index.holds(file_slice, keys)))[
                         :_SHOWN
                     ].to_pylist()
             repeated = self._repeated(file_slice, bits.repeated()[:_SHOWN])
@@ -92,17 +88,6 @@ class ReadContent:
             for each in pc.value_counts(keys.filter(pa.array(np.isin(key_bits(keys), bits)))).to_pylist():
                 counts[each["values"]] = counts.get(each["values"], 0) + each["counts"]
         return tuple(key for key, count in counts.items() if count > 1)[:_SHOWN]
-
-    def _is_placed(self, file_slice: FileSlice, keys: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        if self.counts is not None:
-            count = self.counts.of(file_slice.partition)
-            numbers = bucket_numbers(keys, count, self.keys.config.bucket_hash_fields)
-            return np.asarray(numbers == bucket_of(file_slice.file_id))
-        if self.ring is not None and len(keys):
-            places = pa.repeat(file_slice.partition, len(keys))
-            locations = self.ring.locations(keys, places)
-            return np.asarray(pc.equal(locations, file_slice.file_id[:-2]).to_numpy(zero_copy_only=False))
-        return np.ones(len(keys), dtype=bool)
 
 
 def check_contents(

@@ -13,10 +13,8 @@ from drawstring.base.errors import DrawstringError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.index.bucket.counts import BucketCounts, stored_counts
-from drawstring.index.consistent.consistent_bucket import ConsistentIndex
+from drawstring.index.choose import declared_index
 from drawstring.model.files import FileSlice
-from drawstring.model.instant import Action
 from drawstring.model.validation import Finding, Remedy, Severity, Validation
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY, with_meta
 from drawstring.services.progress import Progress
@@ -111,15 +109,7 @@ def _task(state: TableContext, inventory: Inventory, config: TableConfig) -> Rea
     schema = with_meta(table_schema(state.storage, inventory.store, timeline, config))
     instants = InstantRange.of(timeline)
     keys = ReadKeys(state.storage.spec, config, schema, instants, _KEYS_OF_SLICE)
-    ring = counts = None
-    if config.index_type == "BUCKET" and config.bucket_count:
-        if config.bucket_engine != "CONSISTENT_HASHING":
-            counts = stored_counts(state.storage, instants.admits, BucketCounts(config.bucket_count))
-        elif not timeline.pending_of(Action.CLUSTERING):
-            # While a resizing is pending, rows are in buckets that are on no ring yet.
-            fields = config.bucket_hash_fields
-            ring = ConsistentIndex(config.bucket_count, fields, state.storage.spec, timeline)
-    return ReadContent(keys, ring, counts)
+    return ReadContent(keys, declared_index(config, state.storage, timeline))
 
 
 def properties_findings(state: TableContext) -> list[Finding]:

@@ -20,7 +20,7 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups.view.dual_write_files import named_otherwise
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.metadata.savepoint import decode_restore_plan, encode_restore
-from drawstring.index.consistent.rings import drop_rings
+from drawstring.index.stored import STORED_INDEX
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import FILE_ACTIONS, Action, Instant, State, time_of
 from drawstring.model.plans import RollbackMetadata
@@ -161,8 +161,7 @@ def _undo(
     # Before its files go: a completed write without them would be a damaged table.
     context.storage.sync([context.config.timeline_folder])
     done = carry_out(context, restore, plan)
-    if target.action.completed_action is Action.REPLACE_COMMIT:
-        drop_rings(context.storage, target.requested)
+    STORED_INDEX.rolled_back(context.storage, target)
     context.storage.delete([f"{HEARTBEAT_FOLDER}/{target.requested}"])
     Markers(context.storage, target.requested).remove()
     for state in (State.INFLIGHT, State.REQUESTED):

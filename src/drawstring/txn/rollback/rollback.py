@@ -23,7 +23,7 @@ from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableE
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.metadata.rollback import decode_rollback_plan, encode_rollback, encode_rollback_plan
-from drawstring.index.consistent.rings import drop_rings
+from drawstring.index.stored import STORED_INDEX
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import (
     PLANNED_ACTIONS,
@@ -379,8 +379,8 @@ def forget_instant(context: RollbackContext, requested: str, target: Instant | N
         # Before the markers: an inflight write without any may be one that had been completed.
         context.store.stop(target)
     Markers(context.storage, requested).remove()
-    if target is not None and target.action is Action.REPLACE_COMMIT:
-        drop_rings(context.storage, requested)
+    if target is not None:
+        STORED_INDEX.rolled_back(context.storage, target)
     if target is not None and (target.action not in PLANNED_ACTIONS or _is_given_up(target)):
         context.store.remove_pending(target)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from drawstring.config.keys.failed_writes import EAGERLY, FailedWrites
 from drawstring.filegroups.write.markers import Markers
-from drawstring.index.consistent.rings import drop_rings
+from drawstring.index.stored import STORED_INDEX
 from drawstring.model.instant import COMPACTION_ACTIONS, Action, Instant, State
 from drawstring.storage.paths import folders_above
 from drawstring.timeline.claims import Fence
@@ -124,7 +124,6 @@ def _clear_attempt(
         refuse_inputs_gone(context.storage, context.config, context.store, timeline, instant)
     context.storage.delete(doomed)
     context.storage.sync(folders_above(doomed))
-    if instant.action is Action.CLUSTERING:
-        drop_rings(context.storage, instant.requested)
+    STORED_INDEX.rolled_back(context.storage, instant)
     context.store.stop(instant)
     Markers(context.storage, instant.requested).remove()

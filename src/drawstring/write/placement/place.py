@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,6 +30,7 @@ from drawstring.filegroups.write.log_writer import append_log
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.filegroups.write.rewrite import extend_slice, rewrite_slice
 from drawstring.filegroups.write.settings import FileSettings
+from drawstring.index.lifecycle import DualWrite
 from drawstring.index.location import LOCATION, UNKNOWN, Location
 from drawstring.index.protocol import Index
 from drawstring.model.commit import WriteStat
@@ -40,9 +40,6 @@ from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 from drawstring.write.placement.pieces import in_pieces
 from drawstring.write.placement.shares import IS_NEW
-
-if TYPE_CHECKING:  # a worker of Spark would load the services with it
-    from drawstring.write.placement.dual_write import WriteTwice
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ class PlaceGroups:
     merges: bool = True
     sort_by: tuple[str, ...] = ()
     grouping: tuple[str, ...] = (PARTITION_PATH, LOCATION)
-    twice: WriteTwice | None = None
+    twice: DualWrite | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
         """Write the groups of one part."""

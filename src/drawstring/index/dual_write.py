@@ -1,4 +1,4 @@
-r"""Writes to buckets that a pending resizing is about to split or merge: their records are written twice.
+r"""Dual writes: records of buckets that a pending resizing splits or merges go to the new buckets too.
 
     rows of an old bucket --- as they are ---------------> log file of the old file group
                          \--- hash on the ring to come ---> log file of the new one, named by the resizing
@@ -11,26 +11,26 @@ is gone. So neither waits for the other (RFC-42, and Hudi's SparkConsistentBucke
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import ConflictError
-from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.keys.clustering import Clustering
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
-from drawstring.index.consistent.consistent_bucket import ConsistentIndex, key_hashes
 from drawstring.index.consistent.rings import Ring
 from drawstring.index.location import LOCATION, Location
-from drawstring.index.protocol import Index
+from drawstring.index.ring_hashes import key_hashes
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, LogFile, file_id_of, prefix_of
 from drawstring.model.hashing import is_resizing, nodes_of
 from drawstring.model.instant import Action, Instant
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
-from drawstring.write.facts import WriteFacts
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Resized:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteTwice:
+class ResizingDualWrite:
     """A batch function that repeats the rows of old buckets, with their locations on the new ring. Picklable.
 
     Attributes:
@@ -104,29 +104,42 @@ class WriteTwice:
         return resized is not None and prefix_of(stat.file_id) in resized.new
 
 
-def write_twice(facts: WriteFacts, index: Index, options: WriteOptions) -> WriteTwice | None:
+def dual_write(
+    ring_of: Callable[[str], Ring],
+    hash_fields: tuple[str, ...],
+    store: TimelineStore,
+    timeline: Timeline,
+    asked: Clustering,
+) -> ResizingDualWrite | None:
     """Return how a write repeats rows, None where no bucket is being split or merged.
+
+    Args:
+        ring_of: the ring of a partition.
+        hash_fields: the fields of a compound key that are hashed.
+        store: reads the plans.
+        timeline: as the write finds it.
+        asked: what becomes of writes to file groups in a pending clustering.
 
     Raises:
         ConflictError: it is not to be written to such a table, or another kind of clustering is pending.
     """
-    if not isinstance(index, ConsistentIndex) or options.clustering.allows_updates:
+    if asked.allows_updates:
         return None
     found: dict[str, Resized] = {}
-    for instant in facts.timeline.pending_of(Action.CLUSTERING):
-        plan = decode_clustering_plan(facts.session.store.read_requested(instant))
-        if options.clustering.rejects_updates or not is_resizing(plan):
+    for instant in timeline.pending_of(Action.CLUSTERING):
+        plan = decode_clustering_plan(store.read_requested(instant))
+        if asked.rejects_updates or not is_resizing(plan):
             raise _refusal(instant)
         for partition in sorted({group.partition for group in plan.groups}):
             groups = [group for group in plan.groups if group.partition == partition]
             nodes = [node for group in groups for node in nodes_of(group)]
             old = {prefix_of(each.file_id) for group in groups for each in group.slices}
             new = {node.prefix for node in nodes if node.prefix is not None}
-            ring = index.ring(partition).changed(nodes)
+            ring = ring_of(partition).changed(nodes)
             if partition in found:
                 raise _refusal(instant)
             found[partition] = Resized(instant.requested, frozenset(old), frozenset(new), ring)
-    return WriteTwice(found, index.hash_fields) if found else None
+    return ResizingDualWrite(found, hash_fields) if found else None
 
 
 def _refusal(instant: Instant) -> ConflictError:

@@ -1,0 +1,68 @@
+"""What earlier writes left in a table, by which an index finds out whether they had the same one.
+
+Apache Hudi does not store the number of buckets, often not even the index, so every writer has to be
+told. A wrong answer would bring a key to a second file group; the file groups of the last write
+give it away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from drawstring.base.errors import InvalidError
+from drawstring.config.table.config import TableConfig
+from drawstring.formats.parquet import parquet_footer
+from drawstring.index.consistent.rings import has_rings
+from drawstring.model.commit import WriteStat
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+
+_WRITES_LOOKED_AT = 10
+_FILES_LOOKED_AT = 4
+_KEYS = ("hoodie_min_record_key", "hoodie_max_record_key")
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTable:
+    """A table that was written to before.
+
+    Attributes:
+        storage: its files.
+        config: its properties.
+        store: reads its commits.
+        timeline: as the write finds it.
+        names_index: whether the caller or the table names the index of the write.
+    """
+
+    storage: Storage
+    config: TableConfig
+    store: TimelineStore
+    timeline: Timeline
+    names_index: bool = True
+
+    def refuse_rings(self) -> None:
+        """Refuse a table with a consistent hashing index.
+
+        Raises:
+            InvalidError: it has one.
+        """
+        if has_rings(self.storage):
+            raise InvalidError(
+                "the table has a consistent hashing index: set hoodie.index.type=BUCKET and"
+                " hoodie.index.bucket.engine=CONSISTENT_HASHING"
+            )
+
+    def known_keys(self) -> Iterator[tuple[str, WriteStat]]:
+        """Yield the smallest and the greatest key of base files of the newest write that made any."""
+        for instant in self.timeline.writes()[: -_WRITES_LOOKED_AT - 1 : -1]:
+            stats = [each for each in self.store.commit_metadata(instant).stats if self._is_there(each)]
+            for stat in stats[:_FILES_LOOKED_AT]:
+                footer = parquet_footer(self.storage, stat.path)
+                yield from ((footer[name], stat) for name in _KEYS if name in footer)
+            if stats:
+                return
+
+    def _is_there(self, stat: WriteStat) -> bool:
+        return stat.path.endswith(".parquet") and self.storage.exists(stat.path)
