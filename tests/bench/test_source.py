@@ -15,7 +15,7 @@ def test_the_source_of_a_peer_has_the_rows_of_the_file_and_is_not_the_file(tmp_p
     from bench.scripts.sparks import source
     from drawstring.spark.engine.types import arrow_schema
     from drawstring.spark.write.parquet_input import parquet_input
-    from tests.spark.session import spark_session
+    from tests.support.spark import spark_session
 
     spark = spark_session()
     data.make(tmp_path, data.Size.of(1000, 1))

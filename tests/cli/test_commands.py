@@ -12,7 +12,7 @@ import pytest
 
 from drawstring.cli import app
 from drawstring.cli.arguments import open_table
-from tests.histories import Case, History, create, row, table_of, write
+from tests.support.histories import Case, History, create, row, table_of, write
 
 MOR = Case(9, "MERGE_ON_READ")
 

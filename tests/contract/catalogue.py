@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.contract.cells import BARE_CELLS, CELLS, NO_OPERATIONS, NO_TABLES, OPERATIONS, Cell, Refusal
-from tests.contract.kinds import BARE_DIMENSIONS, DIMENSIONS
-from tests.contract.test_on_spark import SPARK_CELLS
+from tests.support.contract.cells import (
+    BARE_CELLS,
+    CELLS,
+    NO_OPERATIONS,
+    NO_TABLES,
+    OPERATIONS,
+    SPARK_CELLS,
+    Cell,
+    Refusal,
+)
+from tests.support.contract.kinds import BARE_DIMENSIONS, DIMENSIONS
 
 README = Path(__file__).with_name("README.md")
 
 INTRODUCTION = """# Contract suite
 
-Histories of writes, drawn at random, on kinds of tables, compared with a plain dictionary (`model.py`)
-after every commit: by snapshot (on base files alone where these hold everything), time travel,
-incremental query and change query. This page is generated: `python -m tests.contract.catalogue`.
+Histories of writes, drawn at random, on kinds of tables, compared with a plain dictionary
+(`tests/support/contract/model.py`) after every commit: by snapshot (on base files alone where these hold
+everything), time travel, incremental query and change query. This page is generated:
+`python -m tests.contract.catalogue`.
 
 All combinations would be too many. Any two values of two dimensions come together in a cell, and every
 operation comes to every value that it goes with. A history does the operations of its cell in some

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.contract.cells import BARE_CELLS, CELLS, PATCHES, Cell, operations_of
-from tests.contract.model import Model
-from tests.contract.steps import FIRST, NUMBERS, PLACES, Both, Item, Pace, Step
-from tests.contract.witness import Witness
+from tests.support.contract.cells import BARE_CELLS, CELLS, PATCHES, Cell, operations_of
+from tests.support.contract.model import Model
+from tests.support.contract.steps import FIRST, NUMBERS, PLACES, Both, Item, Pace, Step
+from tests.support.contract.witness import Witness
 
 EXAMPLES = max(2, settings.get_profile(settings.get_current_profile_name()).max_examples // 50)
 

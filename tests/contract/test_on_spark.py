@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from tests.contract.cells import BARE_CELLS, CELLS, Cell
-from tests.contract.model import Model
-from tests.contract.steps import FIRST, NUMBERS, PLACES, Both, Item, Pace, Step
-from tests.contract.witness import Witness
-from tests.spark.session import spark_session
+from tests.support.contract.cells import BARE_CELLS, CELLS, Cell
+from tests.support.contract.model import Model
+from tests.support.contract.steps import FIRST, NUMBERS, PLACES, Both, Item, Pace, Step
+from tests.support.contract.witness import Witness
+from tests.support.spark import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

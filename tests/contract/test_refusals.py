@@ -9,10 +9,10 @@ import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from tests.contract.catalogue import README, catalogue
-from tests.contract.cells import EVERY, NO_OPERATIONS, NO_TABLES, Refusal
-from tests.contract.kinds import DIMENSIONS, Kind
-from tests.contract.model import Model
-from tests.contract.steps import Both, Item, Step
+from tests.support.contract.cells import EVERY, NO_OPERATIONS, NO_TABLES, Refusal
+from tests.support.contract.kinds import DIMENSIONS, Kind
+from tests.support.contract.model import Model
+from tests.support.contract.steps import Both, Item, Step
 from tests.write.test_foreign_tables import files_below
 
 ROWS = tuple(Item(number, 0) for number in range(3))

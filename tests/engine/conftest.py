@@ -9,7 +9,7 @@ import pytest
 
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine, Rows
-from tests.spark.session import spark_session
+from tests.support.spark import spark_session
 
 Started = tuple[Engine, Callable[[pa.Table], Rows]]
 

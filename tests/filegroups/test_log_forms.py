@@ -22,8 +22,8 @@ from drawstring.formats.log_inline import (
 from drawstring.query.facts import load_facts
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.storage import open_storage
-from tests.formats.hfiles import Form, hfile, varint
-from tests.golden.cases import unpack
+from tests.support.golden import unpack
+from tests.support.hfiles import Form, hfile, varint
 
 Rewrite = Callable[[LogBlock, bytes], tuple[BlockType, bytes]]
 

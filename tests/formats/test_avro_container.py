@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats import schemas
 from drawstring.formats.avro.container import decode_container, encode_container, encode_long, read_long
-from tests.formats.support import DATA, data
+from tests.support.hudi_files import DATA, data
 
 REAL = sorted(path.name for path in DATA.iterdir() if path.read_bytes().startswith(b"Obj\x01"))
 

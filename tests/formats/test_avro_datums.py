@@ -19,7 +19,7 @@ from drawstring.formats.avro import blocks as avro_blocks
 from drawstring.formats.avro.blocks import encode_datums
 from drawstring.formats.log_inline import BlockType
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
-from tests.formats.support import content_of, data, scan
+from tests.support.hudi_files import content_of, data, scan
 
 LOGS = ["v6_avro.log", "v9_avro.log", "v9_partial.log", "v9_compacted.log", "v9_soft_delete.log", "v9.cdc"]
 

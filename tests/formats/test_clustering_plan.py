@@ -12,7 +12,7 @@ from drawstring.formats.avro.container import encode_container
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan, encode_clustering_plan
 from drawstring.formats.metadata.commit import encode_requested_replace
 from drawstring.formats.metadata.records import one_record
-from tests.timeline.support import golden
+from tests.support.timelines import golden
 
 TABLES = [
     *(f"v{version}_cow_{what}" for version in (6, 8, 9) for what in ("clustered", "clustering_pending")),

@@ -12,7 +12,7 @@ from drawstring.formats.avro.container import decode_container, encode_container
 from drawstring.formats.metadata.commit import decode_commit, encode_commit
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.table_version import LAYOUT_1, LAYOUT_2, LAYOUTS, TimelineLayout
-from tests.formats.support import data
+from tests.support.hudi_files import data
 
 COMMITS = [
     "v6_delete.commit",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.formats.log_inline import BlockType, decode_deletes, encode_deletes
-from tests.formats.support import content_of, data, scan
+from tests.support.hudi_files import content_of, data, scan
 
 
 def real(name: str) -> bytes:

@@ -24,8 +24,8 @@ from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.hfile.blocks import LEAF_INDEX, BlockSource, Codec
 from drawstring.formats.hfile.index import IndexEntry, data_blocks
 from drawstring.formats.log_inline import BlockType
-from tests.formats.hfiles import GZ, NONE, Form, block, hfile
-from tests.formats.support import content_of, scan
+from tests.support.hfiles import GZ, NONE, Form, block, hfile
+from tests.support.hudi_files import content_of, scan
 
 GOLDEN = Path(__file__).parents[1] / "golden/tables"
 

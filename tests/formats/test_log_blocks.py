@@ -20,7 +20,7 @@ from drawstring.formats.log_inline import (
     read_content,
     scan_blocks,
 )
-from tests.formats.support import DATA, content_of, data, scan
+from tests.support.hudi_files import DATA, content_of, data, scan
 
 LOGS = sorted(path.name for path in DATA.iterdir() if path.suffix in (".log", ".cdc"))
 WHOLE = [name for name in LOGS if name != "v6_torn.log"]

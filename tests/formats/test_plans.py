@@ -18,7 +18,7 @@ from drawstring.formats.metadata.commit import (
     encode_rollback_plan,
 )
 from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
-from tests.formats.support import data
+from tests.support.hudi_files import data
 
 HERE = "s3://bucket/tables/t"
 

@@ -26,7 +26,7 @@ from drawstring.formats.metadata.savepoint import (
     encode_savepoint,
 )
 from drawstring.model.savepoint import RestoreMetadata
-from tests.golden.cases import TABLES
+from tests.support.golden import TABLES
 
 CLEANED = ("v6_cow_clean", "v9_mor_clean", "v8_cow_savepoint_clean", "v6_mor_archived")
 RESTORED = ("v6_mor_savepoint_restore", "v9_mor_savepoint_restore")

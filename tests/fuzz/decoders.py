@@ -29,7 +29,7 @@ from drawstring.formats.metadata.commit import (
 )
 from drawstring.formats.parquet.row_group_copy import can_stitch, stitch, stitch_source
 from drawstring.storage.memory import MemoryStorage
-from tests.formats.hfiles import NONE, Form, hfile
+from tests.support.hfiles import NONE, Form, hfile
 
 FORMATS = Path(__file__).parents[1] / "formats"
 GOLDEN = Path(__file__).parents[1] / "golden/tables"

@@ -13,7 +13,7 @@ from drawstring.query.incremental.incremental_query import incremental_scan
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.storage import open_storage
 from tests.fuzz.damage import damaged
-from tests.golden.cases import unpack
+from tests.support.golden import unpack
 
 NAMES = (
     "v9_evo_add_mor",

@@ -20,7 +20,7 @@ from drawstring.query.incremental.commit_ranges import RangeSpec
 from drawstring.query.incremental.incremental_query import incremental_scan
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.storage import open_storage
-from tests.golden.cases import unpack
+from tests.support.golden import unpack
 
 OUTSIDE = ("../../outside.parquet", "/etc/passwd", "a/../../b.parquet", "./x.parquet")
 

@@ -10,7 +10,7 @@ import pytest
 from drawstring.base.clock import SteppingClock
 from drawstring.query.facts import TableFacts, load_facts
 from drawstring.storage import open_storage
-from tests.golden.cases import unpack
+from tests.support.golden import unpack
 
 
 @pytest.fixture(scope="session")

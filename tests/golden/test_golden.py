@@ -17,7 +17,7 @@ from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.query.facts import TableFacts
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.timeline.archive.reader import open_archive
-from tests.golden.cases import (
+from tests.support.golden import (
     ENCODED_IN_INCREMENTAL,
     NAMES,
     NULL_IN_INCREMENTAL,
@@ -27,7 +27,7 @@ from tests.golden.cases import (
     unpack,
     wanted,
 )
-from tests.golden.compare import in_order, rows_of
+from tests.support.golden_rows import in_order, rows_of
 
 ARCHIVED = [name for name in NAMES if expected(name)["archived"]]
 FactsOf = Callable[[str], TableFacts]

@@ -13,8 +13,8 @@ from drawstring.base.errors import DrawstringError, UnsupportedError
 from drawstring.query.facts import load_facts
 from drawstring.storage import open_storage
 from drawstring.table import Table
-from tests.golden.cases import cases_of, unpack
-from tests.golden.compare import in_order, rows_of
+from tests.support.golden import cases_of, unpack
+from tests.support.golden_rows import in_order, rows_of
 from tests.write.test_operations import SCHEMA, rides
 
 FIRST_WITH_CHECKSUM = 4

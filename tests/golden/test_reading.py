@@ -20,8 +20,8 @@ from drawstring.query.scan import Scan
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage import open_storage
-from tests.golden.cases import CLEANED_BY_VERSIONS, NAMES
-from tests.golden.compare import in_order, rows_of
+from tests.support.golden import CLEANED_BY_VERSIONS, NAMES
+from tests.support.golden_rows import in_order, rows_of
 
 FactsOf = Callable[[str], TableFacts]
 LOGGED = "v9_mor_event_time"

@@ -8,8 +8,8 @@ import pytest
 
 import drawstring
 from drawstring.model.validation import Severity
-from tests.golden.cases import NAMES
-from tests.timeline.support import golden
+from tests.support.golden import NAMES
+from tests.support.timelines import golden
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,8 +11,8 @@ from drawstring.base.clock import SystemClock
 from drawstring.model.instant import time_of
 from drawstring.query.facts import load_facts
 from drawstring.storage import open_storage
-from tests.golden.cases import Case, cases_of, unpack
-from tests.golden.compare import in_order, rows_of
+from tests.support.golden import Case, cases_of, unpack
+from tests.support.golden_rows import in_order, rows_of
 
 MOVED = "_hoodie_file_name"
 """Compaction writes records to other files."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hudi import HudiTableBuilder
 
-from tests.histories import CASES, Case, plain, row, write
+from tests.support.histories import CASES, Case, plain, row, write
 
 
 def read_with_hudi_rs(path: str) -> pa.Table:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.histories import UNTENDED, Case, create, plain
 from tests.hudi_rs.test_agree import read_with_hudi_rs
-from tests.tended import CASES, SHORT, upsert
+from tests.support.histories import UNTENDED, Case, create, plain
+from tests.support.short_histories import CASES, SHORT, upsert
 
 cases = pytest.mark.parametrize("case", CASES, ids=str)
 

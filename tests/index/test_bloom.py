@@ -14,7 +14,7 @@ from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.formats.bloom.key_summary import StoredSummary
 from drawstring.index.bloom import SortedKeys
 from drawstring.model.files import FileSlice
-from tests.index.reference import Kind, Row, content, table_of
+from tests.support.index_reference import Kind, Row, content, table_of
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 NEW_FILES = {"hoodie.parquet.small.file.limit": "0"}

@@ -14,7 +14,7 @@ from drawstring.index.consistent.xxhash import xxhash32
 from drawstring.index.ring_hashes import key_hashes
 from drawstring.model.hashing import decode_nodes
 from drawstring.storage.memory import MemoryStorage
-from tests.golden.cases import TABLES, unpack
+from tests.support.golden import TABLES, unpack
 
 CONSISTENT = {
     "hoodie.index.type": "BUCKET",

@@ -11,7 +11,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.engine.protocol import Engine, Rows
-from tests.index.reference import InMemory, Kind, content, history, table_of
+from tests.support.index_reference import InMemory, Kind, content, history, table_of
 from tests.write.test_merging import by_payload, set_properties
 
 Started = tuple[Engine, Callable[[pa.Table], Rows]]

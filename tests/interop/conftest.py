@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scripts import jdk
-from tests.interop.client import Referee
+from tests.support.referee import Referee
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-referee/bin/python"

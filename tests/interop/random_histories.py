@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.histories import CITIES, Row, row, table_of
-from tests.interop.client import Referee, RefereeError
+from tests.support.histories import CITIES, Row, row, table_of
+from tests.support.referee import Referee, RefereeError
 
 DELETED = "_hoodie_is_deleted"
 KEYS = 60

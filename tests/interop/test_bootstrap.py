@@ -9,7 +9,7 @@ import pyarrow.dataset as ds
 import pytest
 
 import drawstring
-from tests.interop.client import Referee
+from tests.support.referee import Referee
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 CITIES = ("lima", "oslo", "rome")

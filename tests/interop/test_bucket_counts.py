@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from tests.interop.client import Referee
+from tests.support.referee import Referee
 
 RULES = r"2024-(01|02)-\d{2},5;2024-03.*,3"
 CITIES = ("2024-01-31", "2024-03-01", "2025-01-01")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.histories import UNCOMPACTED, Case, History, Row, row, table_of, write
-from tests.interop.cases import all_cases_8_long
-from tests.interop.client import Referee
-from tests.interop.turns import assert_both_read, hudi_writes
+from tests.support.histories import UNCOMPACTED, Case, History, Row, row, table_of, write
+from tests.support.interop import assert_both_read, hudi_writes
+from tests.support.interop_cases import all_cases_8_long
+from tests.support.referee import Referee
 
 
 @all_cases_8_long

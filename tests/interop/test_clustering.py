@@ -9,9 +9,9 @@ import pytest
 import drawstring
 from drawstring.model.instant import Action
 from drawstring.services.clustering import row_group_copy as stitch_group
-from tests.histories import Case, History, create, row, table_of
-from tests.interop.client import Referee
-from tests.interop.turns import assert_both_read, hudi_options, hudi_writes
+from tests.support.histories import Case, History, create, row, table_of
+from tests.support.interop import assert_both_read, hudi_options, hudi_writes
+from tests.support.referee import Referee
 
 SORTED = {"hoodie.clustering.plan.strategy.sort.columns": "fare"}
 APART = {"hoodie.parquet.small.file.limit": "0"}

@@ -8,9 +8,9 @@ import pytest
 
 import drawstring
 from drawstring.model.instant import Action
-from tests.histories import Case, row, write
-from tests.interop.client import Referee
-from tests.interop.turns import assert_both_read, hudi_options, hudi_writes
+from tests.support.histories import Case, row, write
+from tests.support.interop import assert_both_read, hudi_options, hudi_writes
+from tests.support.referee import Referee
 
 EVERY_LOG = {"hoodie.compact.inline.max.delta.commits": "1"}
 FEW_BLOCKS = {"hoodie.log.compaction.blocks.threshold": "2"}

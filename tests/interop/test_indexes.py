@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import drawstring
-from tests.index.reference import InMemory, Kind, Row, content, rows_of, table_of
-from tests.interop.client import Referee
+from tests.support.index_reference import InMemory, Kind, Row, content, rows_of, table_of
+from tests.support.referee import Referee
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 KINDS = [

@@ -9,9 +9,9 @@ import pytest
 
 import drawstring
 from drawstring.model.instant import time_of
-from tests.histories import Case, History, create, plain, row
-from tests.interop.client import Referee
-from tests.interop.turns import assert_both_read, hudi_writes
+from tests.support.histories import Case, History, create, plain, row
+from tests.support.interop import assert_both_read, hudi_writes
+from tests.support.referee import Referee
 
 NUMBERS = range(40)
 LOGGED = {"hoodie.table.cdc.enabled": "true"}

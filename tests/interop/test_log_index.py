@@ -8,9 +8,9 @@ import pytest
 
 import drawstring
 from drawstring.formats.log_index import read_log_index
-from tests.histories import Case, History, row, write
-from tests.interop.client import Referee
-from tests.interop.turns import assert_both_read, hudi_options, hudi_writes
+from tests.support.histories import Case, History, row, write
+from tests.support.interop import assert_both_read, hudi_options, hudi_writes
+from tests.support.referee import Referee
 
 INDEX = {"hoodie.index.log.enable": "true", "hoodie.index.log.clique.files": "2"}
 CASES = [

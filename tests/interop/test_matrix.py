@@ -12,13 +12,13 @@ import pytest
 
 import drawstring
 from drawstring.model.result import CommitResult
-from tests.contract.cells import PATCHES, Cell
-from tests.contract.kinds import FILES, INDEXES, Kind
-from tests.contract.matrix import cells, step_of
-from tests.contract.model import Model
-from tests.contract.steps import FIRST, Both, Item, Pace, Step, table_of
-from tests.contract.witness import data_blocks
-from tests.interop.client import Referee
+from tests.support.contract.cells import PATCHES, Cell
+from tests.support.contract.kinds import FILES, INDEXES, Kind
+from tests.support.contract.matrix import cells, step_of
+from tests.support.contract.model import Model
+from tests.support.contract.steps import FIRST, Both, Item, Pace, Step, table_of
+from tests.support.contract.witness import data_blocks
+from tests.support.referee import Referee
 
 SHORT = "consistent"
 CELLS = [

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from tests.interop.client import Referee
+from tests.support.referee import Referee
 
 SCHEMA = pa.schema(
     [

@@ -15,9 +15,9 @@ import pytest
 import drawstring
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.model.instant import Instant, time_of
-from tests.golden.compare import in_order, rows_of
-from tests.interop.client import Referee, RefereeError
 from tests.interop.random_histories import Draw
+from tests.support.golden_rows import in_order, rows_of
+from tests.support.referee import Referee, RefereeError
 
 FIRST = int(os.environ.get("FIRST_HISTORY", "1"))
 SEEDS = range(FIRST, FIRST + int(os.environ.get("HISTORIES", "3")))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from drawstring.model.instant import time_of
-from tests.histories import META, Case, History, plain, write
-from tests.interop.cases import all_cases, merge_on_read_cases
-from tests.interop.client import Referee
+from tests.support.histories import META, Case, History, plain, write
+from tests.support.interop_cases import all_cases, merge_on_read_cases
+from tests.support.referee import Referee
 
 INCREMENTAL = "hoodie.datasource.query.type"
 BEGIN = "hoodie.datasource.read.begin.instanttime"

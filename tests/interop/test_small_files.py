@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import drawstring
-from tests.histories import Case, History, create, row, table_of
-from tests.interop.cases import all_cases_8_long
-from tests.interop.client import Referee
-from tests.interop.turns import assert_both_read, hudi_writes
+from tests.support.histories import Case, History, create, row, table_of
+from tests.support.interop import assert_both_read, hudi_writes
+from tests.support.interop_cases import all_cases_8_long
+from tests.support.referee import Referee
 
 
 def adds(history: History, verb: str, first: int, count: int, **options: str) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import drawstring
-from tests.histories import Case, History, Model, row, table_of, write
-from tests.interop.cases import all_cases
-from tests.interop.client import Referee
-from tests.interop.turns import assert_both_read, hudi_options, hudi_writes
+from tests.support.histories import Case, History, Model, row, table_of, write
+from tests.support.interop import assert_both_read, hudi_options, hudi_writes
+from tests.support.interop_cases import all_cases
+from tests.support.referee import Referee
 
 METADATA = {"hoodie.metadata.enable": "true"}
 

@@ -12,9 +12,9 @@ import drawstring
 from drawstring.config.table.properties import decode_properties
 from drawstring.table import Table
 from drawstring.timeline.layout import parse_instant
-from tests.histories import UNTENDED, Case, History, create, plain, row, table_of
-from tests.interop.client import Referee
-from tests.interop.turns import assert_both_read, hudi_options, hudi_writes
+from tests.support.histories import UNTENDED, Case, History, create, plain, row, table_of
+from tests.support.interop import assert_both_read, hudi_options, hudi_writes
+from tests.support.referee import Referee
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 SHORT = {"hoodie.clean.commits.retained": "1", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}

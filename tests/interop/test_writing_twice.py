@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import drawstring
-from tests.histories import Case, History, row
-from tests.interop.client import Referee
 from tests.interop.test_clustering import RING, SPLIT, THEIRS, groups, ringed
-from tests.interop.turns import assert_both_read, hudi_options, hudi_writes
+from tests.support.histories import Case, History, row
+from tests.support.interop import assert_both_read, hudi_options, hudi_writes
+from tests.support.referee import Referee
 
 DUAL = {**RING, **THEIRS, "hoodie.metadata.enable": "false"}
 """A metadata table that Hudi makes while a resizing is pending lists no file that bears its time."""

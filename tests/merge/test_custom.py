@@ -8,7 +8,7 @@ from hypothesis import given
 
 from drawstring.merge.custom import CustomMerger
 from drawstring.merge.order import number_keys
-from tests.merge.histories import Rules, Version, histories, left, versions_of
+from tests.support.merge_histories import Rules, Version, histories, left, versions_of
 
 TRAIL = "_hoodie_commit_time"
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from drawstring.merge.fields import FieldMerger
 from drawstring.merge.order import number_keys
 from drawstring.merge.versions import Versions
-from tests.merge.histories import MARKER, Rules, Version, expected, histories, left, versions_of
+from tests.support.merge_histories import MARKER, Rules, Version, expected, histories, left, versions_of
 
 EXAMPLES = settings.get_profile(settings.get_current_profile_name()).max_examples // 2
 KINDS = {

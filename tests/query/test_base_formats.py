@@ -29,9 +29,9 @@ from drawstring.schema.avro import arrow_to_avro
 from drawstring.schema.evolve import conform
 from drawstring.schema.normal import normalise
 from drawstring.storage import open_storage
-from tests.formats.hfiles import Form, hfile
-from tests.golden.cases import cases_of, unpack
-from tests.golden.compare import in_order, rows_of
+from tests.support.golden import cases_of, unpack
+from tests.support.golden_rows import in_order, rows_of
+from tests.support.hfiles import Form, hfile
 
 DATA = Path(__file__).parents[1] / "formats/data"
 IN_UTC = pa.schema([("at", pa.timestamp("us", "UTC"))])

@@ -18,8 +18,8 @@ from drawstring.model.instant import time_of
 from drawstring.query.incremental.follow import Batch
 from drawstring.query.incremental.positions import stored_position
 from drawstring.timeline import store
-from tests.golden.cases import unpack
-from tests.histories import CASES, UNTENDED, Case, History, create, plain, row, table_of
+from tests.support.golden import unpack
+from tests.support.histories import CASES, UNTENDED, Case, History, create, plain, row, table_of
 
 Image = dict[str, Any]
 State = dict[str, Image]

@@ -16,7 +16,7 @@ from drawstring.model.instant import Instant, time_of
 from drawstring.query.scan import Scan
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from tests.outrunning import Change, Files, Race, Raced, files_of, races, recorded, stored
+from tests.support.concurrent_changes import Change, Files, Race, Raced, files_of, races, recorded, stored
 from tests.write.test_operations import COW, MOR, SCHEMA, create, rides
 
 NEVER = {

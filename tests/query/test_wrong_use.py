@@ -13,7 +13,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError, InvalidError
-from tests.golden.cases import unpack
+from tests.support.golden import unpack
 
 Use = Callable[[Any], object]
 

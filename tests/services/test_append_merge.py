@@ -21,7 +21,7 @@ from drawstring.services.clustering.append_merge import partitions_to_look_at
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
-from tests.histories import UNTENDED
+from tests.support.histories import UNTENDED
 from tests.write.test_faults import leftovers, orphans
 from tests.write.test_operations import COW, MOR, create, held, rides
 

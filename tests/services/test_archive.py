@@ -28,8 +28,8 @@ from drawstring.timeline.archive.writer import archive_instants
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.table_context import TableContext
-from tests.histories import UNCOMPACTED, UNTENDED
-from tests.timeline.support import golden
+from tests.support.histories import UNCOMPACTED, UNTENDED
+from tests.support.timelines import golden
 from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened
 from tests.write.test_operations import COW, MOR, create, held, rides
 

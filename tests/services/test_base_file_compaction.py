@@ -19,7 +19,7 @@ from drawstring.model.instant import Action
 from drawstring.services.clustering import row_group_copy as stitch_group
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from tests.histories import UNCOMPACTED
+from tests.support.histories import UNCOMPACTED
 from tests.write.test_faults import leftovers, orphans
 from tests.write.test_operations import APART, BUCKETS, COW, MOR, create, held, rides
 

@@ -29,7 +29,7 @@ from drawstring.timeline.layout import parse_instant
 from drawstring.timeline.properties_store import save_properties
 from drawstring.txn.locks.table_lock import table_lock
 from drawstring.txn.table_context import TableContext
-from tests.histories import UNTENDED
+from tests.support.histories import UNTENDED
 from tests.write.test_faults import HOUR_MS, START_MS, opened
 from tests.write.test_operations import AVRO_LOGS, BUCKETS, COW, MOR, SCHEMA, create, held, rides
 

@@ -16,8 +16,8 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.version_change import VERSION_CHANGE
-from tests.histories import UNTENDED
 from tests.services.test_change_version import change, leftovers, lived
+from tests.support.histories import UNTENDED
 from tests.write.test_faults import HOUR_MS, START_MS, opened
 from tests.write.test_operations import COW, MOR, held, rides
 

@@ -17,8 +17,8 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
-from tests.histories import UNCOMPACTED
-from tests.timeline.support import golden
+from tests.support.histories import UNCOMPACTED
+from tests.support.timelines import golden
 from tests.write.test_faults import HOUR_MS, START_MS, Prepared, data_files, leftovers, opened
 from tests.write.test_operations import COW, MOR, create, held, rides
 

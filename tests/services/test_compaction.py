@@ -17,7 +17,7 @@ from drawstring.model.plans import CompactionPlan
 from drawstring.services.compaction.plan import plan_compaction
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from tests.timeline.support import golden
+from tests.support.timelines import golden
 from tests.write.test_faults import leftovers, orphans
 from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
 

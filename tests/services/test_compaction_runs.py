@@ -16,8 +16,8 @@ from drawstring.model.instant import Action
 from drawstring.table import Table
 from drawstring.txn.locks.lease_lock import Lease
 from drawstring.txn.locks.service_lease import service_lease
-from tests.histories import UNCOMPACTED
 from tests.services.test_compaction import FIRST, MERGED, logged, logs, versions
+from tests.support.histories import UNCOMPACTED
 from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
 

@@ -11,7 +11,7 @@ from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from tests.sim.steps import CHANGES_MAX
+from tests.support.simulation.steps import CHANGES_MAX
 from tests.write.test_faults import HOUR_MS, START_MS, leftovers, opened, orphans
 from tests.write.test_operations import COW, MOR, create, held, rides
 

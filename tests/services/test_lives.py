@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sim.life import CHOSEN, LIFE, live
-from tests.sim.steps import STEPS
-from tests.sim.world import Kind
+from tests.support.simulation.life import CHOSEN, LIFE, live
+from tests.support.simulation.steps import STEPS
+from tests.support.simulation.world import Kind
 
 EVERY = 7
 """Of the changes after which a step may die; `make sim` takes them all."""

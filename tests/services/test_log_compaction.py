@@ -17,9 +17,9 @@ from drawstring.model.files import LogFile
 from drawstring.model.instant import Action
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from tests.histories import UNCOMPACTED
 from tests.services.test_compaction import logs, versions
 from tests.services.test_compaction_runs import once
+from tests.support.histories import UNCOMPACTED
 from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
 

@@ -15,9 +15,9 @@ from drawstring.model.instant import Action, Instant
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.locks.service_lease import service_lease
-from tests.services.other_runner import runner
 from tests.services.test_built_on import NEVER, lose
 from tests.services.test_compaction import MERGED, logged, logs
+from tests.support.service_process import runner
 from tests.write.test_faults import HOUR_MS, START_MS, Prepared, data_files, leftovers, opened, orphans
 from tests.write.test_operations import APART, COW, MOR, create, held, rides
 

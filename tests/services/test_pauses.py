@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sim.life import KINDS
-from tests.sim.pauses import CALLS_MAX, pause_everywhere
-from tests.sim.steps import take
-from tests.sim.world import Step, World
+from tests.support.simulation.life import KINDS
+from tests.support.simulation.pauses import CALLS_MAX, pause_everywhere
+from tests.support.simulation.steps import take
+from tests.support.simulation.world import Step, World
 
 EVERY = 23
 """Of so many storage calls a step stands still before one; `make sim` takes more of them."""

@@ -13,8 +13,8 @@ from drawstring.model.instant import Action, Instant
 from drawstring.services.clustering.run import run_clustering
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from tests.histories import UNTENDED
 from tests.services.test_built_on import errors, lose
+from tests.support.histories import UNTENDED
 from tests.write.test_faults import data_files, orphans
 from tests.write.test_operations import APART, COW, MOR, create, held, rides
 

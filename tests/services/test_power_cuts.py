@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from drawstring.storage.local import LocalStorage
-from tests.sim.cut_lives import CUT_LIFE, Effort, Lost, live_through_cuts
-from tests.sim.life import CHOSEN, KINDS
-from tests.sim.power_cuts import CUTS, FOLDER, Call, Cut, Disk, Recorder
-from tests.sim.steps import STEPS
-from tests.sim.world import Kind, Step
+from tests.support.simulation.cut_lives import CUT_LIFE, Effort, Lost, live_through_cuts
+from tests.support.simulation.life import CHOSEN, KINDS
+from tests.support.simulation.power_cuts import CUTS, FOLDER, Call, Cut, Disk, Recorder
+from tests.support.simulation.steps import STEPS
+from tests.support.simulation.world import Kind, Step
 
 SHORT = (
     Step("insert", (0, 1, 2, 3, 4, 5)),

@@ -27,7 +27,7 @@ from drawstring.txn.rollback.rollback import (
     rollback_instant,
 )
 from drawstring.txn.rollback.withdrawal import restart
-from tests.timeline.support import begin, contents, golden, new_table, paths, status
+from tests.support.timelines import begin, contents, golden, new_table, paths, status
 
 VERSIONS = (6, 8, 9)
 OLD, FAILED = "20240131100000000", "20240131110000000"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from drawstring.base.errors import ConflictError
-from tests.services.other_runner import runner
 from tests.services.test_compaction_runs import MERGED, logs, on_disk
+from tests.support.service_process import runner
 from tests.write.test_faults import leftovers, orphans
 from tests.write.test_operations import held, rides
 

@@ -11,7 +11,7 @@ from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
-from tests.histories import UNTENDED
+from tests.support.histories import UNTENDED
 from tests.write.test_faults import orphans
 from tests.write.test_operations import APART, COW, MOR, create, held, rides
 

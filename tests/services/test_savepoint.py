@@ -16,9 +16,9 @@ from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CompactionPlan
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from tests.histories import UNTENDED
 from tests.services import test_resizing as resizing
-from tests.timeline.support import golden
+from tests.support.histories import UNTENDED
+from tests.support.timelines import golden
 from tests.write.test_faults import (
     HOUR_MS,
     START_MS,

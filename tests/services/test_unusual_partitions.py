@@ -14,7 +14,7 @@ from drawstring.model.instant import WRITE_ACTIONS, State
 from drawstring.model.validation import Severity
 from drawstring.storage.faults import InjectedFault
 from drawstring.table import Table
-from tests.sim.steps import DiesBefore
+from tests.support.simulation.steps import DiesBefore
 
 SCHEMA = pa.schema(
     [

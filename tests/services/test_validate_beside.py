@@ -6,8 +6,8 @@ import pytest
 
 from drawstring.model.validation import Severity
 from drawstring.storage.protocol import Storage
-from tests.outrunning import Race, races
 from tests.query.test_outrun import ALL, past, table_on
+from tests.support.concurrent_changes import Race, races
 from tests.write.test_operations import COW, MOR
 
 

@@ -15,8 +15,8 @@ from drawstring.model.files import LogFile
 from drawstring.model.instant import Action, Instant, time_of
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
-from tests.contract.witness import data_blocks
 from tests.services.test_resizing import ALLOW, FEWER, MORE, ROWS, check_places, ring_of, table_of, versions
+from tests.support.contract.witness import data_blocks
 from tests.write.test_faults import HOUR_MS, START_MS, Prepared, is_decided, leftovers, opened, orphans
 from tests.write.test_operations import held, rides
 

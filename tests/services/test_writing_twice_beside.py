@@ -18,11 +18,11 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from drawstring.write import run
-from tests.histories import UNTENDED
-from tests.services.other_runner import runner
 from tests.services.test_resizing import ALLOW, INDEX, MORE, ROWS, check_places, ring_of, versions
 from tests.services.test_writing_twice import copies, errors, prepared, row, rows_of
-from tests.write.other_process import writer
+from tests.support.histories import UNTENDED
+from tests.support.service_process import runner
+from tests.support.writer_process import writer
 from tests.write.test_faults import HOUR_MS, START_MS, STEPS_MAX, leftovers, opened, orphans
 from tests.write.test_operations import MOR, rides
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.sim.stores import place_of_tables
+from tests.support.simulation.stores import place_of_tables
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.query.scan import Scan
 from drawstring.table import Table
-from tests.outrunning import Race, Raced, Recorder, files_of, stored
-from tests.sim.steps import take
-from tests.sim.world import Kind, Moment, Rows, Step, World
+from tests.support.concurrent_changes import Race, Raced, Recorder, files_of, stored
+from tests.support.simulation.steps import take
+from tests.support.simulation.world import Kind, Moment, Rows, Step, World
 
 ALL_AT_ONCE = 1 << 30
 PACES = (ALL_AT_ONCE, ALL_AT_ONCE, 7, 1)

@@ -9,11 +9,11 @@ import pytest
 from drawstring.base.errors import UnavailableError
 from drawstring.model.files import FileStatus, parse_data_file
 from drawstring.txn.rollback.file_owners import data_files
-from tests.sim.checks import check_recovery
-from tests.sim.full_disks import FullDisk
-from tests.sim.life import KINDS
-from tests.sim.steps import take
-from tests.sim.world import Kind, Step, World
+from tests.support.simulation.checks import check_recovery
+from tests.support.simulation.full_disks import FullDisk
+from tests.support.simulation.life import KINDS
+from tests.support.simulation.steps import take
+from tests.support.simulation.world import Kind, Step, World
 
 NAMES = ("v6-mor-simple", "v9-mor-bucket", "v9-cow-simple")
 CHOSEN = [kind for kind in KINDS if str(kind) in NAMES]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sim.life import CHOSEN, KINDS, LIFE
 from tests.sim.outrun_readers import live_with_readers
-from tests.sim.steps import random_steps
 from tests.sim.test_sim import FIRST, SEEDS, STEPS
-from tests.sim.world import Kind
+from tests.support.simulation.life import CHOSEN, KINDS, LIFE
+from tests.support.simulation.steps import random_steps
+from tests.support.simulation.world import Kind
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))

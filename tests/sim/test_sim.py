@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.sim.cut_lives import CUT_LIFE, THOROUGH, live_through_cuts
-from tests.sim.life import CHOSEN, KINDS, LIFE, live
-from tests.sim.pauses import live_through_pauses
-from tests.sim.steps import random_steps
-from tests.sim.world import Kind
+from tests.support.simulation.cut_lives import CUT_LIFE, THOROUGH, live_through_cuts
+from tests.support.simulation.life import CHOSEN, KINDS, LIFE, live
+from tests.support.simulation.pauses import live_through_pauses
+from tests.support.simulation.steps import random_steps
+from tests.support.simulation.world import Kind
 
 FIRST = int(os.environ.get("SIM_SEED", "0"))
 SEEDS = int(os.environ.get("SIM_SEEDS", "3"))

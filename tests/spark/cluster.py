@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyspark
 
-from tests.spark.session import JVM
+from tests.support.spark import JVM
 
 ROOT = Path(__file__).parents[2]
 SPARK_HOME = Path(pyspark.__file__).parent

@@ -22,7 +22,7 @@ import drawstring.spark
 from drawstring.engine.protocol import TaskContext
 from drawstring.spark import SparkEngine
 from tests.spark.dying import die_once
-from tests.spark.session import JVM, spark_session
+from tests.support.spark import JVM, spark_session
 
 EXECUTORS = {
     "spark.driver.extraJavaOptions": JVM,

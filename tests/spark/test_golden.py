@@ -24,8 +24,8 @@ from pyspark.sql import functions as F
 import drawstring
 import drawstring.spark
 from drawstring.base.errors import UnsupportedError
-from tests.golden.cases import NAMES, Case, cases_of, unpack, wanted
-from tests.golden.compare import in_order, rows_of
+from tests.support.golden import NAMES, Case, cases_of, unpack, wanted
+from tests.support.golden_rows import in_order, rows_of
 
 pytestmark = pytest.mark.spark
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from drawstring.storage import Storage, open_storage
-from tests.storage.s3_server import S3Server, s3_server
+from tests.support.s3_server import S3Server, s3_server
 
 _numbers = itertools.count()
 

@@ -12,7 +12,7 @@ import pytest
 
 from drawstring.base.errors import InvalidError, UnavailableError, UnsupportedError
 from drawstring.storage import open_storage
-from tests.storage.races import content, rounds_won
+from tests.support.races import content, rounds_won
 
 
 def test_put_if_absent_has_one_winner_among_processes(tmp_path: Path) -> None:

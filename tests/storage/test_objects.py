@@ -12,8 +12,8 @@ from drawstring.storage import Storage, open_storage
 from drawstring.storage.objects import ObjectStorage
 from drawstring.storage.s3_options import normalised
 from drawstring.storage.streams import READ_AHEAD_BYTES, RangeFile
-from tests.storage.races import rounds_won
-from tests.storage.s3_server import S3Server
+from tests.support.races import rounds_won
+from tests.support.s3_server import S3Server
 
 _numbers = itertools.count()
 

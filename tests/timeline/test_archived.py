@@ -14,7 +14,7 @@ from drawstring.model.instant import Instant
 from drawstring.storage import open_storage
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.properties_store import load_config
-from tests.golden.cases import unpack
+from tests.support.golden import unpack
 
 FLIPS = 150
 

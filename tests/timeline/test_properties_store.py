@@ -19,7 +19,7 @@ from drawstring.timeline.properties_store import (
     load_config,
     save_properties,
 )
-from tests.timeline.support import golden, memory, new_table, properties
+from tests.support.timelines import golden, memory, new_table, properties
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])

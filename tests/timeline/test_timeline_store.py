@@ -17,7 +17,7 @@ from drawstring.storage.local import LocalStorage
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
-from tests.timeline.support import begin, golden, new_store, new_table, paths
+from tests.support.timelines import begin, golden, new_store, new_table, paths
 
 VERSIONS = (6, 8, 9)
 

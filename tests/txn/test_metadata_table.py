@@ -10,7 +10,7 @@ from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config, save_properties
 from drawstring.txn.metadata_table import switch_off_metadata_table
-from tests.timeline.support import golden, new_table, paths
+from tests.support.timelines import golden, new_table, paths
 
 READY = "hoodie.table.metadata.partitions"
 BUILDING = "hoodie.table.metadata.partitions.inflight"

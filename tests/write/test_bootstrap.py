@@ -19,8 +19,8 @@ from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedE
 from drawstring.filegroups.read.bootstrap_reader import side_by_side
 from drawstring.storage.local import LocalStorage
 from drawstring.txn import transaction
-from tests.histories import UNCOMPACTED
-from tests.pairs import pairwise
+from tests.support.combinations import pairwise
+from tests.support.histories import UNCOMPACTED
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 KEYS = {"record_key": "id", "partition_by": "city", "ordering": "ts"}

@@ -15,7 +15,7 @@ from drawstring.base.clock import SystemClock
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.table import Table
 from drawstring.timeline.properties_store import save_properties
-from tests.golden.cases import unpack
+from tests.support.golden import unpack
 
 SCHEMA = pa.schema(
     [("id", pa.string()), ("city", pa.string()), ("ts", pa.int64()), ("fare", pa.float64()),

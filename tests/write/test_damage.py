@@ -13,7 +13,7 @@ import pytest
 from drawstring.base.errors import CorruptTableError
 from drawstring.model.result import CommitResult
 from drawstring.table import Table
-from tests.pairs import pairwise
+from tests.support.combinations import pairwise
 from tests.write.test_bad_input import OLD, table_at
 from tests.write.test_operations import COW, MOR, held, rides
 

@@ -10,7 +10,7 @@ import pytest
 
 from drawstring.base.errors import InvalidError
 from drawstring.write.delete_partition import matching
-from tests.pairs import pairwise
+from tests.support.combinations import pairwise
 from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
 
 OPERATION = "hoodie.datasource.write.operation"

@@ -9,7 +9,7 @@ import pytest
 
 from drawstring.model.result import CommitResult
 from drawstring.table import Table
-from tests.histories import UNTENDED
+from tests.support.histories import UNTENDED
 from tests.write.test_faults import leftovers, orphans
 from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
 

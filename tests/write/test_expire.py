@@ -12,7 +12,7 @@ from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
-from tests.histories import UNTENDED
+from tests.support.histories import UNTENDED
 from tests.write.test_operations import COW, MOR, create, held, rides
 
 DAY_MS = 86_400_000

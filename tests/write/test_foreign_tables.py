@@ -15,8 +15,8 @@ import drawstring
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.table import Table
-from tests.golden.cases import NAMES, TABLES, unpack
-from tests.golden.compare import in_order, rows_of
+from tests.support.golden import NAMES, TABLES, unpack
+from tests.support.golden_rows import in_order, rows_of
 
 REFUSED = {
     "evo_on_read": "had its schema changed on read",

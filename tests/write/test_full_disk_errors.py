@@ -18,7 +18,7 @@ from drawstring.base.errors import UnavailableError
 from drawstring.engine.spill import SpillingGroups
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
-from tests.sim.full_disks import FullDisk
+from tests.support.simulation.full_disks import FullDisk
 
 SCHEMA = pa.schema(
     [

@@ -14,7 +14,7 @@ import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.engine.local import LocalEngine
 from drawstring.table import Table
-from tests.golden.cases import unpack
+from tests.support.golden import unpack
 
 SCHEMA = pa.schema([("city", pa.string()), ("fare", pa.int64())])
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"

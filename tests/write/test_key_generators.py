@@ -15,7 +15,7 @@ import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table import key_generators
 from drawstring.table import Table
-from tests.golden.cases import unpack
+from tests.support.golden import unpack
 
 SCHEMA = pa.schema(
     [

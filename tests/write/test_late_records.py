@@ -12,7 +12,7 @@ import pytest
 
 from drawstring.formats.parquet import read as parquet_read
 from drawstring.table import Table
-from tests.histories import UNTENDED
+from tests.support.histories import UNTENDED
 from tests.write.test_faults import leftovers, orphans
 from tests.write.test_merging import KINDS, names, table_of, timed
 from tests.write.test_operations import BUCKETS, SCHEMA, changed_since, create, held, rides

@@ -13,7 +13,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.table import Table
-from tests.golden.cases import unpack
+from tests.support.golden import unpack
 
 SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("ts", pa.int64()), ("fare", pa.float64())])
 META_FIELDS = "hoodie.populate.meta.fields"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.table import Table
 from drawstring.write.merge.builder import MergeBuilder
-from tests.pairs import pairwise
+from tests.support.combinations import pairwise
 from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
 
 Row = dict[str, Any]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.table import Table
-from tests.merge.histories import MARKER, SCHEMA, Row, Rules, Version, histories
+from tests.support.merge_histories import MARKER, SCHEMA, Row, Rules, Version, histories
 
 EXAMPLES = settings.get_profile(settings.get_current_profile_name()).max_examples // 10
 DELETED = "_hoodie_is_deleted"

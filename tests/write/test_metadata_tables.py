@@ -19,7 +19,7 @@ from drawstring.schema.meta import META_COLUMNS
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
-from tests.golden.cases import unpack
+from tests.support.golden import unpack
 
 NAMES = ("v6_mdt_cow", "v6_mdt_compacted", "v8_mdt_cow", "v9_mdt_cow", "v9_mdt_compacted")
 NEVER = 10_000

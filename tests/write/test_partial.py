@@ -14,7 +14,7 @@ import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.formats.log_inline import scan_blocks
 from drawstring.table import Table
-from tests.pairs import pairwise
+from tests.support.combinations import pairwise
 from tests.write.test_operations import BUCKETS, COW, MOR
 
 PARTIAL = {"drawstring.write.partial_update": "true"}

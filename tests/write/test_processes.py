@@ -13,7 +13,7 @@ import drawstring
 from drawstring.base.errors import ConflictError
 from drawstring.model.instant import Action
 from drawstring.table import Table
-from tests.write.other_process import writer
+from tests.support.writer_process import writer
 from tests.write.test_faults import leftovers, orphans
 from tests.write.test_operations import COW, MOR, SCHEMA, held, rides
 

@@ -13,7 +13,7 @@ from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.base.errors import ConflictError
 from drawstring.table import Table
 from drawstring.txn.locks.lease_lock import LEASE_PATH, Lease, LeaseLock
-from tests.storage.s3_server import S3Server, s3_server
+from tests.support.s3_server import S3Server, s3_server
 from tests.write.test_faults import leftovers, orphans
 from tests.write.test_operations import COW, MOR, SCHEMA, held, rides
 

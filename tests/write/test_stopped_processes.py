@@ -12,8 +12,8 @@ import pytest
 from drawstring.model.validation import Severity
 from drawstring.table import Table
 from drawstring.timeline.archive.reader import open_archive
-from tests.storage.s3_server import S3Server
-from tests.write.other_process import running
+from tests.support.s3_server import S3Server
+from tests.support.writer_process import running
 from tests.write.stopped_process import KEEP_FEW, LEASE_MS
 from tests.write.test_operations import COW, MOR, held, rides
 from tests.write.test_s3 import create, s3

@@ -13,7 +13,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.table import Table
-from tests.spark.session import spark_session
+from tests.support.spark import spark_session
 from tests.write.test_foreign_tables import files_below
 from tests.write.test_operations import COW, MOR, SCHEMA, rides
 

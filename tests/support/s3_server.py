@@ -13,8 +13,10 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).parents[2]
 FAULTS_PATH = "/__faults"
 ANSWERS = {"lost": "500 Internal Server Error", "busy": "503 Slow Down", "refuse": "403 Forbidden"}
 
@@ -53,7 +55,10 @@ class S3Server:
 @contextmanager
 def s3_server() -> Iterator[S3Server]:
     """Run a server on a free port of the loopback device."""
-    process = subprocess.Popen([sys.executable, __file__], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    # As a module: run as a script it would find the modules beside it under the names of libraries.
+    process = subprocess.Popen(
+        [sys.executable, "-m", __name__], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
     with process:
         try:
             assert process.stdout is not None

@@ -21,9 +21,9 @@ from drawstring.model.validation import Severity
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.reader import open_archive
-from tests.sim.steps import CHANGES_MAX, take
-from tests.sim.stores import drop, has_leases
-from tests.sim.world import Kind, Rows, Step, World, place
+from tests.support.simulation.steps import CHANGES_MAX, take
+from tests.support.simulation.stores import drop, has_leases
+from tests.support.simulation.world import Kind, Rows, Step, World, place
 
 CALLS_MAX = 2000
 PAUSE_MS = 3 * 3_600_000

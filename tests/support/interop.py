@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import drawstring
-from tests.histories import Case, History, Row, plain, table_of
-from tests.interop.client import Referee
+from tests.support.histories import Case, History, Row, plain, table_of
+from tests.support.referee import Referee
 
 
 def hudi_options(case: Case, operation: str = "upsert") -> dict[str, str]:

@@ -15,7 +15,7 @@ from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
-from tests.sim.stores import new_place, new_storage
+from tests.support.simulation.stores import new_place, new_storage
 
 Rows = dict[tuple[str, str], int]
 

@@ -19,9 +19,9 @@ from drawstring.query.incremental.incremental_query import incremental_scan
 from drawstring.query.scan import Scan
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.schema.meta import META_COLUMNS
-from tests.golden.compare import Row
+from tests.support.golden_rows import Row
 
-TABLES = Path(__file__).parent / "tables"
+TABLES = Path(__file__).parents[1] / "golden/tables"
 NAMES = sorted(path.stem for path in TABLES.glob("*.zip"))
 
 

@@ -25,7 +25,7 @@ from drawstring.table import Table
 from drawstring.timeline.claims import CLAIM_FOLDER, Claim
 from drawstring.timeline.layout import parse_instant
 from drawstring.timeline.store import TimelineStore
-from tests.sim.world import CITIES, Step, World, place
+from tests.support.simulation.world import CITIES, Step, World, place
 
 HOUR_MS = 3_600_000
 CHANGES_MAX = 400

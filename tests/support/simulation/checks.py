@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from drawstring.model.instant import Action
-from tests.sim.steps import take
-from tests.sim.world import Moment, Step, World
+from tests.support.simulation.steps import take
+from tests.support.simulation.world import Moment, Step, World
 
 ALLOWED = ("pending", "keys", "temporary")
 """What validate may find at any time: plans that wait, and temporary files that are too young to go."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.histories import Case, History, row, table_of
+from tests.support.histories import Case, History, row, table_of
 
 SHORT = {
     "hoodie.clean.commits.retained": "2",

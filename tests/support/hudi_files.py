@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from drawstring.formats.log_inline import LogBlock, scan_blocks
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "formats/data"
 
 
 def data(name: str) -> bytes:

@@ -15,10 +15,10 @@ from drawstring.formats.log_inline import scan_blocks
 from drawstring.formats.log_inline.blocks import LogBlock
 from drawstring.model.result import CommitResult
 from drawstring.table import Table
-from tests.contract.cells import PATCHES
-from tests.contract.kinds import Kind, Row
-from tests.contract.model import COMMIT_TIME, PARTITION_PATH, State
-from tests.contract.steps import Both, Step
+from tests.support.contract.cells import PATCHES
+from tests.support.contract.kinds import Kind, Row
+from tests.support.contract.model import COMMIT_TIME, PARTITION_PATH, State
+from tests.support.contract.steps import Both, Step
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A process that runs a compaction, or a clustering, and stands still before a change; run as a module.
 
-python -m tests.services.other_runner TABLE INSTANT STEP SERVICE
+python -m tests.support.service_process TABLE INSTANT STEP SERVICE
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import sys
 from contextlib import AbstractContextManager
 
 from drawstring.table import Table
-from tests.write.other_process import Writer, running, work
+from tests.support.writer_process import Writer, running, work
 
 
 def runner(table: str, instant: str, step: int, service: str = "compact") -> AbstractContextManager[Writer]:
     """Start the process."""
-    return running("tests.services.other_runner", table, instant, str(step), service)
+    return running("tests.support.service_process", table, instant, str(step), service)
 
 
 def main(path: str, instant: str, step: str, service: str) -> None:

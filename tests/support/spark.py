@@ -31,7 +31,7 @@ QUICK = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # Workers die of the errors that they tell: new ones need not import everything again.
-    "spark.python.daemon.module": "tests.spark.daemon",
+    "spark.python.daemon.module": "tests.support.spark_daemon",
 }
 """Spends less on small queries, of which the tests ask thousands; the cluster does without."""
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
-from tests.storage.s3_server import s3_server
+from tests.support.s3_server import s3_server
 
 STORE: Final = os.environ.get("SIM_STORE", "memory")
 _BUCKET: Final = "sim"

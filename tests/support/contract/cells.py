@@ -10,8 +10,8 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.contract.kinds import BARE_DIMENSIONS, DIMENSIONS, Kind
-from tests.pairs import pairwise
+from tests.support.combinations import pairwise
+from tests.support.contract.kinds import BARE_DIMENSIONS, DIMENSIONS, Kind
 
 Meeting = tuple[str, str, str]
 

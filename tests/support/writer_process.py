@@ -1,6 +1,6 @@
 """A writer in a process of its own, which can be told to stand still at a step; run as a module.
 
-    python -m tests.write.other_process TABLE KEY TIME [STEP]
+    python -m tests.support.writer_process TABLE KEY TIME [STEP]
 
 upserts one row with that key and time. Before change number STEP it prints what it was going to change
 and waits for a line on its standard input. At the end it prints `done`, or the error.
@@ -68,7 +68,7 @@ def running(module: str, *arguments: str) -> Iterator[Writer]:
 def writer(table: str, key: str, time: int, step: int | None = None) -> AbstractContextManager[Writer]:
     """Start a process that writes a row."""
     arguments = [table, key, str(time), *([] if step is None else [str(step)])]
-    return running("tests.write.other_process", *arguments)
+    return running("tests.support.writer_process", *arguments)
 
 
 class StandsStill(FaultyStorage):

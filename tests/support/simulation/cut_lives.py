@@ -11,11 +11,11 @@ from drawstring.base.errors import DrawstringError
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.file_system import FileSystem
 from drawstring.storage.local import LocalStorage
-from tests.sim.checks import ALLOWED, MARKERS, check_queries, check_recovery
-from tests.sim.life import LIFE
-from tests.sim.power_cuts import CUTS, Disk, Event, Recorder, moments, random_cuts
-from tests.sim.steps import take
-from tests.sim.world import Kind, Step, World
+from tests.support.simulation.checks import ALLOWED, MARKERS, check_queries, check_recovery
+from tests.support.simulation.life import LIFE
+from tests.support.simulation.power_cuts import CUTS, Disk, Event, Recorder, moments, random_cuts
+from tests.support.simulation.steps import take
+from tests.support.simulation.world import Kind, Step, World
 
 CUT_LIFE = (
     *LIFE,

@@ -17,8 +17,8 @@ import pytest
 from drawstring.base.errors import InvalidError
 from drawstring.model.result import CommitResult
 from drawstring.table import Table
-from tests.contract.kinds import ADDED, DELETED, Kind, Row, schema_of
-from tests.contract.model import PARTITION_PATH, Model, Name, State
+from tests.support.contract.kinds import ADDED, DELETED, Kind, Row, schema_of
+from tests.support.contract.model import PARTITION_PATH, Model, Name, State
 
 DAY = 86_400_000
 PLACES = (("eu", "rome", 0), ("us", "new=york", 0), ("us", "rome", DAY))

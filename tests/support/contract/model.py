@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from drawstring.schema.meta import META_COLUMNS
-from tests.contract.kinds import DELETED, Kind, Row
+from tests.support.contract.kinds import DELETED, Kind, Row
 
 COMMIT_TIME, PARTITION_PATH = META_COLUMNS[0], META_COLUMNS[3]
 Name = tuple[str, ...]

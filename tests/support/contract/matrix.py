@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.contract.cells import OPERATIONS, Cell, operations_of
-from tests.contract.kinds import Kind
-from tests.contract.steps import NUMBERS, Item, Pace, Step
+from tests.support.contract.cells import OPERATIONS, Cell, operations_of
+from tests.support.contract.kinds import Kind
+from tests.support.contract.steps import NUMBERS, Item, Pace, Step
 
 KINDS = (
     Kind("simple", "cow", "6", "event", "hive", "full"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.histories import CASES
+from tests.support.histories import CASES
 
 SHORT = {
     "v6-mor-avro-event-time",

@@ -14,7 +14,7 @@ from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import create_table, load_config
 from drawstring.timeline.store import TimelineStore
-from tests.golden.cases import unpack
+from tests.support.golden import unpack
 
 LAYOUTS = {6: 1, 8: 2, 9: 2}
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-HERE = Path(__file__).parent
+PROGRAM = Path(__file__).parents[1] / "interop/referee.py"
 NO_OPTIONS: Mapping[str, str] = {}
 
 
@@ -36,7 +36,7 @@ class Referee:
         self._scratch = tempfile.TemporaryDirectory(prefix="referee-")
         with log.open("w") as noise:
             self._process = subprocess.Popen(
-                [python, str(HERE / "referee.py"), jar],
+                [python, str(PROGRAM), jar],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=noise,

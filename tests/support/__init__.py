@@ -1,0 +1,1 @@
+"""What more than one test module uses: tables, rows, storages, faults, processes, reference data."""

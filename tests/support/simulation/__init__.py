@@ -1,0 +1,1 @@
+"""Simulated lives of tables: random steps, and the faults that they are exposed to."""
