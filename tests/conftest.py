@@ -8,12 +8,14 @@ With `-n` the tests run in several processes; those that need Spark share one of
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from scripts import jdk
+from tests.support.s3_server import S3Server, s3_server
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, max_examples=1000)
@@ -57,3 +59,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     count = config.stash.get(_left_out, 0)
     if count:
         terminalreporter.write_line(f"left out {count} {_LEFT_OUT}. {jdk.advice()}", yellow=True)
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """An S3 server with a bucket `lake`."""
+    with s3_server("lake") as server:
+        yield server

@@ -213,6 +213,18 @@ def test_every_folder_with_modules_is_a_package() -> None:
     assert [name_of(path) for path in SOURCES if not (path.parent / "__init__.py").exists()] == []
 
 
+def test_no_module_imports_from_a_test_module_or_a_conftest() -> None:
+    private = re.compile(r"\btests\.(\w+\.)*(test_\w+|conftest)\b")
+    # The text as well as the imports: tests hand programs to other processes.
+    found = [
+        f"{name_of(path)}: {match[0]}"
+        for path in WRITTEN
+        for text in (path.read_text(), *imports_of(path))
+        if (match := private.search(text))
+    ]
+    assert found == [], "what several modules use belongs in tests/support"
+
+
 def test_public_names_are_these() -> None:
     assert sorted(drawstring.__all__) == PUBLIC_NAMES
     assert all(hasattr(drawstring, name) for name in PUBLIC_NAMES)

@@ -12,8 +12,8 @@ import pytest
 
 import drawstring
 from drawstring.cli import app
-from tests.services.test_manual_rollback import dead_write
-from tests.write.test_operations import rides
+from tests.support.faults import dead_write
+from tests.support.rows import rides
 
 
 def test_the_command_shows_and_rolls_back(

@@ -15,7 +15,7 @@ from drawstring.cli import app
 from drawstring.cli.bar import Began
 from drawstring.cli.commands import versions
 from drawstring.txn.transaction import lock_table
-from tests.write.test_operations import SCHEMA, held, rides
+from tests.support.rows import SCHEMA, held, rides
 
 MANUAL = {"hoodie.clean.automatic": "false"}
 

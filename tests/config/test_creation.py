@@ -7,31 +7,8 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.table.config import (
-    KeyGeneratorType,
-    MergeMode,
-    TableType,
-    new_table_properties,
-    table_config,
-)
-from tests.config.test_table_config import properties_of
-
-
-def new_table(**changes: Any) -> dict[str, str]:
-    return new_table_properties(
-        **{
-            "name": "t",
-            "table_type": TableType.MERGE_ON_READ,
-            "version": 9,
-            "record_key": ["id"],
-            "partition_by": ["part"],
-            "ordering": ["ts"],
-            "schema_json": None,
-            "extra": {},
-            **changes,
-        }
-    )
-
+from drawstring.config.table.config import KeyGeneratorType, MergeMode, TableType, table_config
+from tests.support.table_configs import new_table, properties_of
 
 OURS = {
     "hoodie.table.precombine.field",  # for releases that know no other key

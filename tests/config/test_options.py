@@ -19,7 +19,7 @@ from drawstring.config.options.write_options import ReadOptions, WriteOptions, c
 from drawstring.config.table.config import table_config
 from drawstring.config.table.kinds import KeyGeneratorType, TableType
 from drawstring.config.table.merging import MergeMode
-from tests.config.test_creation import new_table
+from tests.support.table_configs import new_table
 
 DOCS = Path(__file__).parents[2] / "docs/options.md"
 

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, MergeMode, TableConfig, TableType, table_config
-from drawstring.config.table.properties import decode_properties
 from drawstring.model.table_version import LAYOUT_1, LAYOUT_2
+from tests.support.table_configs import properties_of
 
-DATA = Path(__file__).parent / "data"
 COMMIT_TIME, EVENT_TIME = MergeMode.COMMIT_TIME_ORDERING, MergeMode.EVENT_TIME_ORDERING
 PAYLOADS = "org.apache.hudi.common.model."
-
-
-def properties_of(name: str) -> dict[str, str]:
-    return decode_properties((DATA / f"{name}.properties").read_bytes())
 
 
 def config_of(name: str) -> TableConfig:

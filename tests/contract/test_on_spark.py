@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from tests.support.contract.cells import BARE_CELLS, CELLS, Cell
+from tests.support.contract.cells import BARE_SPARK_CELLS, SPARK_CELLS, Cell
 from tests.support.contract.model import Model
 from tests.support.contract.steps import FIRST, NUMBERS, PLACES, Both, Item, Pace, Step
 from tests.support.contract.witness import Witness
@@ -17,21 +17,6 @@ from tests.support.spark import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-def _few(cells: list[Cell]) -> list[Cell]:
-    """Choose cells, each time the one with most values and operations that are still missing."""
-    named = {cell: {*vars(cell.kind).items(), *cell.operations} for cell in cells}
-    missing = set().union(*named.values())
-    chosen = []
-    while missing:
-        chosen.append(max(cells, key=lambda cell: len(named[cell] & missing)))
-        missing -= named[chosen[-1]]
-    return chosen
-
-
-BARE_SPARK_CELLS = _few(BARE_CELLS)[:2]
-SPARK_CELLS = _few(CELLS) + BARE_SPARK_CELLS
 
 
 def _history(cell: Cell) -> list[Step]:

@@ -13,7 +13,7 @@ from tests.support.contract.cells import EVERY, NO_OPERATIONS, NO_TABLES, Refusa
 from tests.support.contract.kinds import DIMENSIONS, Kind
 from tests.support.contract.model import Model
 from tests.support.contract.steps import Both, Item, Step
-from tests.write.test_foreign_tables import files_below
+from tests.support.storages import files_below
 
 ROWS = tuple(Item(number, 0) for number in range(3))
 

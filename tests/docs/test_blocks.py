@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.docs.blocks import FOLDER, RUN, S3, Block, blocks_of, run_block
-from tests.spark.session import spark_session
-from tests.storage.s3_server import s3_server
+from tests.support.s3_server import s3_server
+from tests.support.spark import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -2,37 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import pyarrow as pa
 import pytest
 
-from drawstring.engine.local import LocalEngine
-from drawstring.engine.protocol import Engine, Rows
-from tests.support.spark import spark_session
-
-Started = tuple[Engine, Callable[[pa.Table], Rows]]
+from tests.support.engines import ENGINES, Started, start_engine
 
 
-def _local() -> Started:
-    engine = LocalEngine(threads=2)
-    return engine, lambda table: engine.rows(table.schema, table.to_batches(max_chunksize=100))
-
-
-def _spark() -> Started:
-    from drawstring.spark.engine.spark_engine import SparkEngine
-    from drawstring.spark.engine.types import spark_schema
-
-    spark = spark_session()
-    engine = SparkEngine(spark)
-
-    def rows(table: pa.Table) -> Rows:
-        listed = [tuple(row.values()) for row in table.to_pylist()]
-        return engine.rows(spark.createDataFrame(listed, spark_schema(table.schema)).coalesce(1))
-
-    return engine, rows
-
-
-@pytest.fixture(params=["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.fixture(params=ENGINES)
 def started(request: pytest.FixtureRequest) -> Started:
-    return {"local": _local, "spark": _spark}[request.param]()
+    return start_engine(request.param)

@@ -9,7 +9,8 @@ import pytest
 from drawstring.filegroups.read import log_stream
 from drawstring.filegroups.read import slice_reader as reader
 from drawstring.table import Table
-from tests.write.test_operations import MOR, create, held, rides
+from tests.support.rows import held, rides
+from tests.support.tables import MOR, create
 
 AS_AVRO, AS_PARQUET = ({"hoodie.logfile.data.block.format": form} for form in ("avro", "parquet"))
 NO_META = {"hoodie.populate.meta.fields": "false"}

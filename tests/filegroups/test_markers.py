@@ -4,7 +4,7 @@ import pytest
 
 from drawstring.base.errors import ConflictError
 from drawstring.filegroups.write.markers import Markers
-from tests.support.timelines import memory, paths
+from tests.support.storages import memory, paths
 
 T = "20240131100000000"
 

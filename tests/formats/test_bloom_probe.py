@@ -19,7 +19,7 @@ from drawstring.formats.bloom.filters import (
 )
 from drawstring.formats.bloom.key_summary import may_hold_any
 from drawstring.formats.bloom.probe import may_have_any
-from tests.formats.test_key_summary import footer_of
+from tests.support.footers import footer_of
 
 TEXTS = st.lists(st.text(min_size=1, max_size=9), min_size=1, max_size=9, unique=True)
 

@@ -12,7 +12,7 @@ from drawstring.formats.avro.container import encode_container
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan, encode_clustering_plan
 from drawstring.formats.metadata.commit import encode_requested_replace
 from drawstring.formats.metadata.records import one_record
-from tests.support.timelines import golden
+from tests.support.golden import golden_storage
 
 TABLES = [
     *(f"v{version}_cow_{what}" for version in (6, 8, 9) for what in ("clustered", "clustering_pending")),
@@ -23,7 +23,7 @@ TABLES = [
 
 
 def plans(name: str, folder: Path) -> list[bytes]:
-    storage, config = golden(name, folder)
+    storage, config = golden_storage(name, folder)
     word = "replacecommit" if not config.layout.tells_clusterings else "clustering"
     files = storage.list_files(config.timeline_folder)
     found = [storage.read(each.path) for each in files if each.name.endswith(f".{word}.requested")]

@@ -7,17 +7,11 @@ import pytest
 
 from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.formats.bloom.key_summary import KeySummary, reusable_filter
+from tests.support.footers import footer_of
 
 
 def keys(start: int, stop: int) -> pa.Array:
     return pa.array([f"key-{number:06}" for number in range(start, stop)])
-
-
-def footer_of(*parts: pa.Array) -> dict[str, str]:
-    summary = KeySummary()
-    for part in parts:
-        summary.add(part)
-    return summary.footer()
 
 
 def filter_in(footer: dict[str, str]) -> BloomFilter:

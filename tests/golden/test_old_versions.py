@@ -15,7 +15,7 @@ from drawstring.storage import open_storage
 from drawstring.table import Table
 from tests.support.golden import cases_of, unpack
 from tests.support.golden_rows import in_order, rows_of
-from tests.write.test_operations import SCHEMA, rides
+from tests.support.rows import SCHEMA, rides
 
 FIRST_WITH_CHECKSUM = 4
 NEWER = (

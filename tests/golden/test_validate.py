@@ -8,13 +8,12 @@ import pytest
 
 import drawstring
 from drawstring.model.validation import Severity
-from tests.support.golden import NAMES
-from tests.support.timelines import golden
+from tests.support.golden import NAMES, golden_storage
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_table_of_real_hudi_is_sound(name: str, tmp_path: Path) -> None:
-    storage, _ = golden(name, tmp_path)
+    storage, _ = golden_storage(name, tmp_path)
     result = drawstring.open(storage.spec.uri).validate()
     assert result.is_sound
     warnings = [each.check for each in result.findings if each.severity is not Severity.NOTE]

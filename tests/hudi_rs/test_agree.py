@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-from hudi import HudiTableBuilder
 
 from tests.support.histories import CASES, Case, plain, row, write
-
-
-def read_with_hudi_rs(path: str) -> pa.Table:
-    table = HudiTableBuilder.from_base_uri(path).build()
-    return pa.Table.from_batches([pa.record_batch(batch) for batch in table.read()])
+from tests.support.hudi_rs import read_with_hudi_rs
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

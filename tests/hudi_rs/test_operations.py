@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.hudi_rs.test_agree import read_with_hudi_rs
 from tests.support.contract.cells import Cell
 from tests.support.contract.matrix import cells, step_of
 from tests.support.contract.model import Model
 from tests.support.contract.steps import FIRST, Both
+from tests.support.hudi_rs import read_with_hudi_rs
 
 
 @pytest.mark.parametrize("cell", cells(), ids=str)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.hudi_rs.test_agree import read_with_hudi_rs
-from tests.support.histories import UNTENDED, Case, create, plain
+from tests.support.histories import Case, create, plain
+from tests.support.hudi_rs import read_with_hudi_rs
 from tests.support.short_histories import CASES, SHORT, upsert
+from tests.support.tables import UNTENDED
 
 cases = pytest.mark.parametrize("case", CASES, ids=str)
 

@@ -1,5 +1,12 @@
 """The engines that indexes are checked on."""
 
-from tests.engine.conftest import started
+from __future__ import annotations
 
-__all__ = ["started"]
+import pytest
+
+from tests.support.engines import ENGINES, Started, start_engine
+
+
+@pytest.fixture(params=ENGINES)
+def started(request: pytest.FixtureRequest) -> Started:
+    return start_engine(request.param)

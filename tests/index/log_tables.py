@@ -30,7 +30,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
-from tests.support.histories import UNCOMPACTED
+from tests.support.tables import UNCOMPACTED
 
 SCHEMA: Final = pa.schema(
     [pa.field("id", pa.string(), nullable=False), ("city", pa.string()), ("ts", pa.int64())]

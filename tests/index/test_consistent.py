@@ -7,14 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-import drawstring
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
 from drawstring.index.consistent.rings import FIRST, FOLDERS, Ring, load_ring
 from drawstring.index.consistent.xxhash import xxhash32
 from drawstring.index.ring_hashes import key_hashes
 from drawstring.model.hashing import decode_nodes
 from drawstring.storage.memory import MemoryStorage
-from tests.support.golden import TABLES, unpack
+from tests.support.golden import TABLES, golden_table
 
 CONSISTENT = {
     "hoodie.index.type": "BUCKET",
@@ -22,10 +21,6 @@ CONSISTENT = {
     "hoodie.bucket.index.num.buckets": "2",
 }
 NAMES = sorted(path.stem for path in TABLES.glob("*idx_consistent*.zip"))
-
-
-def golden(name: str, folder: Path) -> drawstring.Table:
-    return drawstring.open(unpack(name, folder))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +45,7 @@ def test_compound_keys_are_hashed_by_their_values_together() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_record_of_hudi_is_where_its_ring_says(name: str, tmp_path: Path) -> None:
-    table = golden(name, tmp_path)
+    table = golden_table(name, tmp_path)
     storage, timeline = table.state.storage, table.timeline
     rows = table.scan().to_arrow().to_pylist()
     paths = {row["_hoodie_partition_path"] for row in rows}
@@ -89,7 +84,7 @@ def test_a_ring_counts_when_its_resizing_completed() -> None:
 
 
 def test_writes_go_on_after_hudi_split_the_buckets(tmp_path: Path) -> None:
-    table = golden("v9_idx_consistent_split", tmp_path)
+    table = golden_table("v9_idx_consistent_split", tmp_path)
     rows = table.scan().to_arrow()
     before = {row["id"]: row["_hoodie_file_name"][:36] for row in rows.to_pylist()}
     data = rows.drop_columns([name for name in rows.column_names if name.startswith("_hoodie")])
@@ -101,13 +96,13 @@ def test_writes_go_on_after_hudi_split_the_buckets(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("index", [{}, {"hoodie.index.type": "SIMPLE"}, {"hoodie.index.type": "BUCKET"}])
 def test_another_index_is_refused(tmp_path: Path, index: dict[str, str]) -> None:
-    table = golden("v9_idx_consistent", tmp_path)
+    table = golden_table("v9_idx_consistent", tmp_path)
     with pytest.raises(InvalidError, match=r"bucket\.engine=CONSISTENT_HASHING"):
         table.upsert(table.scan().to_arrow().slice(0, 1), **index)
 
 
 def test_a_write_that_is_to_wait_for_a_pending_resizing_names_it(tmp_path: Path) -> None:
-    table = golden("v9_idx_consistent_dual_write", tmp_path)
+    table = golden_table("v9_idx_consistent_dual_write", tmp_path)
     waits = {"hoodie.clustering.updates.strategy": "SparkRejectUpdateStrategy"}
     with pytest.raises(ConflictError, match=r"split or merged.*20261121092353217"):
         table.upsert(table.scan().to_arrow().slice(0, 1), **CONSISTENT, **waits)
@@ -115,7 +110,7 @@ def test_a_write_that_is_to_wait_for_a_pending_resizing_names_it(tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["v6_idx_consistent", "v9_idx_consistent", "v9_idx_consistent_split"])
 def test_partitions_that_real_hudi_wrote_are_overwritten(name: str, tmp_path: Path) -> None:
-    table = golden(name, tmp_path)
+    table = golden_table(name, tmp_path)
     rows = table.scan().to_arrow()
     kept, path = rows.slice(0, 1), rows["_hoodie_partition_path"][0].as_py()
     others = [row for row in rows.to_pylist() if row["_hoodie_partition_path"] != path]

@@ -12,7 +12,7 @@ import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.engine.protocol import Engine, Rows
 from tests.support.index_reference import InMemory, Kind, content, history, table_of
-from tests.write.test_merging import by_payload, set_properties
+from tests.support.merge_tables import by_payload, set_properties
 
 Started = tuple[Engine, Callable[[pa.Table], Rows]]
 

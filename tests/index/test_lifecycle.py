@@ -27,7 +27,7 @@ from drawstring.schema.meta import FILE_NAME, PARTITION_PATH, RECORD_KEY
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from tests.index.reference import SCHEMA, Kind, Row, content, table_of
+from tests.support.index_reference import SCHEMA, Kind, Row, content, table_of
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 BUCKETS = (("hoodie.bucket.index.num.buckets", "3"),)

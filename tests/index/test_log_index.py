@@ -13,7 +13,8 @@ from drawstring.base.errors import InvalidError
 from drawstring.filegroups.write.log_summary import summarise_log
 from drawstring.model.files import FileSlice
 from tests.index.log_tables import AVRO, OFF, LogTable, Watched, found_by_reading, narrowed
-from tests.write.test_operations import create, rides
+from tests.support.rows import rides
+from tests.support.tables import create
 
 KEYS = [f"k{number}" for number in range(12)]
 versions = pytest.mark.parametrize("version", [6, 9])

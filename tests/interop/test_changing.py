@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.histories import UNCOMPACTED, Case, History, Row, row, table_of, write
-from tests.support.interop import assert_both_read, hudi_writes
-from tests.support.interop_cases import all_cases_8_long
+from tests.support.histories import Case, History, Row, row, table_of, write
+from tests.support.interop import all_cases_8_long, assert_both_read, hudi_writes
 from tests.support.referee import Referee
+from tests.support.tables import UNCOMPACTED
 
 
 @all_cases_8_long

@@ -9,9 +9,11 @@ import pytest
 import drawstring
 from drawstring.model.instant import Action
 from drawstring.services.clustering import row_group_copy as stitch_group
+from tests.support.consistent_buckets import CONSISTENT
 from tests.support.histories import Case, History, create, row, table_of
-from tests.support.interop import assert_both_read, hudi_options, hudi_writes
+from tests.support.interop import SPLIT, THEIRS, assert_both_read, hudi_options, hudi_writes, ringed
 from tests.support.referee import Referee
+from tests.support.tables import file_groups
 
 SORTED = {"hoodie.clustering.plan.strategy.sort.columns": "fare"}
 APART = {"hoodie.parquet.small.file.limit": "0"}
@@ -38,17 +40,13 @@ def many_files(path: str, case: Case) -> History:
     return history
 
 
-def groups(path: str) -> int:
-    return len(drawstring.open(path).file_slices())
-
-
 @cases
 def test_hudi_goes_on_with_a_table_that_drawstring_clustered(
     referee: Referee, tmp_path: Path, case: Case
 ) -> None:
     history = many_files(str(tmp_path / "rides"), case)
     assert history.table.cluster(**SORTED) is not None
-    assert groups(history.path) == 3
+    assert file_groups(drawstring.open(history.path)) == 3
     assert_both_read(referee, history)
 
     hudi_writes(referee, history, "upsert", [row(number, 600) for number in (3, 44, 70)])
@@ -70,7 +68,7 @@ def test_each_runs_the_clusterings_that_the_other_scheduled(
     assert planned is not None
     assert referee.service(history.path, "clustering", asked, instant=planned) == planned
     assert_both_read(referee, history)
-    assert groups(history.path) == 3
+    assert file_groups(drawstring.open(history.path)) == 3
 
     hudi_writes(referee, history, "upsert", [row(number, 650) for number in range(80, 90)], **APART)
     theirs = referee.service(history.path, "clustering", asked, run=False)
@@ -79,7 +77,7 @@ def test_each_runs_the_clusterings_that_the_other_scheduled(
     done = table.cluster(instant=theirs)
     assert done is not None and done.instant == theirs
     assert_both_read(referee, history)
-    assert groups(history.path) == 3
+    assert file_groups(drawstring.open(history.path)) == 3
 
     hudi_writes(referee, history, "upsert", [row(number, 700) for number in (3, 81)])
     assert_both_read(referee, history)
@@ -109,38 +107,6 @@ def test_hudi_goes_on_with_base_files_that_drawstring_put_together(
     assert_both_read(referee, history)
 
 
-RING = {
-    "hoodie.index.type": "BUCKET",
-    "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
-    "hoodie.bucket.index.num.buckets": "2",
-}
-SPLIT = {
-    "hoodie.parquet.max.file.size": "2000",
-    "hoodie.bucket.index.split.threshold": "1.0",
-    "hoodie.bucket.index.max.num.buckets": "8",
-}
-_HUDI = "org.apache.hudi.client.clustering."
-THEIRS = {
-    "hoodie.clustering.plan.strategy.class": (
-        f"{_HUDI}plan.strategy.SparkConsistentBucketClusteringPlanStrategy"
-    ),
-    "hoodie.clustering.execution.strategy.class": (
-        f"{_HUDI}run.strategy.SparkConsistentBucketClusteringExecutionStrategy"
-    ),
-    "hoodie.clustering.updates.strategy": (
-        f"{_HUDI}update.strategy.SparkConsistentBucketDuplicateUpdateStrategy"
-    ),
-}
-
-
-def ringed(path: str, case: Case) -> History:
-    """Write a table with two buckets a partition, without log files."""
-    history = create(path, case, properties=RING)
-    history.upsert([row(number, 100) for number in range(60)])
-    history.table.compact()
-    return history
-
-
 @pytest.mark.parametrize("version", [pytest.param(6, marks=pytest.mark.long), 9])
 def test_both_split_buckets_and_go_on_with_the_ring(referee: Referee, tmp_path: Path, version: int) -> None:
     case, path = Case(version, "MERGE_ON_READ", "avro"), str(tmp_path / "rides")
@@ -149,16 +115,22 @@ def test_both_split_buckets_and_go_on_with_the_ring(referee: Referee, tmp_path: 
     assert result is not None and result.files == 12
     assert_both_read(referee, history)
 
-    hudi_writes(referee, history, "upsert", [row(number, 200) for number in range(0, 70, 3)], **RING)
+    hudi_writes(referee, history, "upsert", [row(number, 200) for number in range(0, 70, 3)], **CONSISTENT)
     assert_both_read(referee, history)
-    assert groups(path) == 12
+    assert file_groups(drawstring.open(path)) == 12
 
     history.table = drawstring.open(path)
     history.upsert([row(number, 300) for number in range(0, 75, 5)])
     history.table.compact()
     assert_both_read(referee, history)
 
-    options = {**hudi_options(case), **RING, **SPLIT, **THEIRS, "hoodie.bucket.index.max.num.buckets": "6"}
+    options = {
+        **hudi_options(case),
+        **CONSISTENT,
+        **SPLIT,
+        **THEIRS,
+        "hoodie.bucket.index.max.num.buckets": "6",
+    }
     planned = referee.service(
         path, "clustering", {**options, "hoodie.parquet.max.file.size": "3000"}, run=False
     )
@@ -166,20 +138,20 @@ def test_both_split_buckets_and_go_on_with_the_ring(referee: Referee, tmp_path: 
     history.table = drawstring.open(path)
     assert history.table.cluster(instant=planned) is not None
     assert_both_read(referee, history)
-    hudi_writes(referee, history, "upsert", [row(number, 400) for number in range(0, 80, 7)], **RING)
+    hudi_writes(referee, history, "upsert", [row(number, 400) for number in range(0, 80, 7)], **CONSISTENT)
     assert_both_read(referee, history)
 
 
 def test_hudi_goes_on_with_the_new_ring_of_a_dropped_partition(referee: Referee, tmp_path: Path) -> None:
     case, path = Case(9, "MERGE_ON_READ", "avro"), str(tmp_path / "rides")
-    history = create(path, case, properties=RING)
+    history = create(path, case, properties=CONSISTENT)
     rows = [row(number, 100) for number in range(60)]
     history.upsert(rows)
     city = rows[0]["city"]
     history.table.delete_partition(city)
     history.model.delete([each for each in rows if each["city"] == city])
     assert_both_read(referee, history)
-    hudi_writes(referee, history, "upsert", [row(number, 200) for number in range(0, 70, 3)], **RING)
+    hudi_writes(referee, history, "upsert", [row(number, 200) for number in range(0, 70, 3)], **CONSISTENT)
     assert_both_read(referee, history)
     history.table = drawstring.open(path)
     history.upsert([row(number, 300) for number in range(0, 75, 5)])
@@ -199,7 +171,7 @@ def test_hudi_goes_on_with_the_new_ring_of_a_dropped_partition(referee: Referee,
 def test_hudi_goes_on_with_the_new_rings_of_overwritten_partitions(
     referee: Referee, tmp_path: Path, case: Case
 ) -> None:
-    history = create(str(tmp_path / "rides"), case, properties=RING)
+    history = create(str(tmp_path / "rides"), case, properties=CONSISTENT)
     rows = [row(number, 100) for number in range(60)]
     history.upsert(rows)
     there = [each for each in rows if each["city"] == rows[0]["city"]]
@@ -207,14 +179,14 @@ def test_hudi_goes_on_with_the_new_rings_of_overwritten_partitions(
     history.model.delete(there)
     history.model.upsert([row(0, 50), row(63, 50)])
     assert_both_read(referee, history)
-    hudi_writes(referee, history, "upsert", [row(number, 200) for number in range(0, 70, 3)], **RING)
+    hudi_writes(referee, history, "upsert", [row(number, 200) for number in range(0, 70, 3)], **CONSISTENT)
     assert_both_read(referee, history)
     history.table = drawstring.open(history.path)
     history.table.insert_overwrite_table(table_of([row(number, 60) for number in (0, 3, 1)]))
     history.model.rows.clear()
     history.model.upsert([row(number, 60) for number in (0, 3, 1)])
     assert_both_read(referee, history)
-    hudi_writes(referee, history, "upsert", [row(number, 300) for number in range(0, 75, 5)], **RING)
+    hudi_writes(referee, history, "upsert", [row(number, 300) for number in range(0, 75, 5)], **CONSISTENT)
     history.table = drawstring.open(history.path)
     history.upsert([row(number, 400) for number in range(0, 75, 10)])
     history.table.compact()

@@ -15,9 +15,10 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from drawstring.txn.rollback.lost_commits import LOST_FOLDER
 from drawstring.txn.table_context import TableContext
-from tests.support.histories import UNTENDED, Case, History, create, row, table_of
+from tests.support.histories import Case, History, create, row, table_of
 from tests.support.interop import assert_both_read, hudi_options, hudi_writes
 from tests.support.referee import Referee
+from tests.support.tables import UNTENDED
 
 LAZY = {"hoodie.clean.failed.writes.policy": "LAZY", **UNTENDED}
 CASES = [Case(6, "MERGE_ON_READ", "avro"), Case(9, "COPY_ON_WRITE"), Case(9, "MERGE_ON_READ")]

@@ -10,10 +10,10 @@ import pytest
 import drawstring
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn import transaction
-from tests.support.histories import SCHEMA, UNCOMPACTED, Case, History, plain, row, table_of, write
-from tests.support.interop import assert_both_read, hudi_writes
-from tests.support.interop_cases import merge_on_read_cases_8_long
+from tests.support.histories import SCHEMA, Case, History, plain, row, table_of, write
+from tests.support.interop import assert_both_read, hudi_writes, merge_on_read_cases_8_long
 from tests.support.referee import Referee
+from tests.support.tables import UNCOMPACTED
 
 
 class Killed(BaseException):

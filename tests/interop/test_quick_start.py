@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scripts import jdk
-from tests.interop.conftest import NEWEST_JDK, PYTHON, ROOT, bundle
+from tests.support.referee import NEWEST_JDK, PYTHON, ROOT, bundle
 
 HERE = Path(__file__).parent
 Answers = list[tuple[str, Any]]

@@ -9,7 +9,7 @@ import pytest
 
 from drawstring.model.instant import time_of
 from tests.support.histories import META, Case, History, plain, write
-from tests.support.interop_cases import all_cases, merge_on_read_cases
+from tests.support.interop import all_cases, merge_on_read_cases
 from tests.support.referee import Referee
 
 INCREMENTAL = "hoodie.datasource.query.type"

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import drawstring
 from tests.support.histories import Case, History, create, row, table_of
-from tests.support.interop import assert_both_read, hudi_writes
-from tests.support.interop_cases import all_cases_8_long
+from tests.support.interop import all_cases_8_long, assert_both_read, hudi_writes
 from tests.support.referee import Referee
 
 

@@ -8,8 +8,7 @@ import pytest
 
 import drawstring
 from tests.support.histories import Case, History, Model, row, table_of, write
-from tests.support.interop import assert_both_read, hudi_options, hudi_writes
-from tests.support.interop_cases import all_cases
+from tests.support.interop import all_cases, assert_both_read, hudi_options, hudi_writes
 from tests.support.referee import Referee
 
 METADATA = {"hoodie.metadata.enable": "true"}

@@ -8,10 +8,11 @@ import pytest
 
 import drawstring
 from drawstring.model.instant import Action
-from tests.support.histories import UNTENDED, Case, create, row
+from tests.support.histories import Case, create, row
 from tests.support.interop import assert_both_read, hudi_options, hudi_writes
 from tests.support.referee import Referee
 from tests.support.short_histories import CASES, SHORT, upsert
+from tests.support.tables import UNTENDED
 
 cases = pytest.mark.parametrize(
     "case",

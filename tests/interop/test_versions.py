@@ -12,9 +12,10 @@ import drawstring
 from drawstring.config.table.properties import decode_properties
 from drawstring.table import Table
 from drawstring.timeline.layout import parse_instant
-from tests.support.histories import UNTENDED, Case, History, create, plain, row, table_of
+from tests.support.histories import Case, History, create, plain, row, table_of
 from tests.support.interop import assert_both_read, hudi_options, hudi_writes
 from tests.support.referee import Referee
+from tests.support.tables import UNTENDED
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 SHORT = {"hoodie.clean.commits.retained": "1", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 import drawstring
-from tests.interop.test_clustering import RING, SPLIT, THEIRS, groups, ringed
+from tests.support.consistent_buckets import CONSISTENT
 from tests.support.histories import Case, History, row
-from tests.support.interop import assert_both_read, hudi_options, hudi_writes
+from tests.support.interop import SPLIT, THEIRS, assert_both_read, hudi_options, hudi_writes, ringed
 from tests.support.referee import Referee
+from tests.support.tables import file_groups
 
-DUAL = {**RING, **THEIRS, "hoodie.metadata.enable": "false"}
+DUAL = {**CONSISTENT, **THEIRS, "hoodie.metadata.enable": "false"}
 """A metadata table that Hudi makes while a resizing is pending lists no file that bears its time."""
 
 
@@ -34,13 +35,13 @@ def test_both_write_twice_while_buckets_are_resized_and_run_the_plan(
 ) -> None:
     case = Case(version, "MERGE_ON_READ", "avro")
     history = ringed(str(tmp_path / "rides"), case)
-    before = groups(history.path)
+    before = file_groups(drawstring.open(history.path))
     planned = history.table.schedule_clustering(**SPLIT)
     assert planned is not None
     write_by_both(referee, history, 200)
-    assert groups(history.path) == before
+    assert file_groups(drawstring.open(history.path)) == before
     assert referee.service(history.path, "clustering", {**hudi_options(case), **DUAL}, instant=planned)
-    assert groups(history.path) > before
+    assert file_groups(drawstring.open(history.path)) > before
     assert_both_read(referee, history)
     history.table = drawstring.open(history.path)
     history.upsert([row(number, 300) for number in range(0, 80, 7)])

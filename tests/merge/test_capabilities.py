@@ -18,7 +18,7 @@ from drawstring.merge.custom import CustomMerger
 from drawstring.merge.fields import FieldMerger
 from drawstring.merge.order import number_keys, winning_rows
 from drawstring.merge.versions import Merger, Versions
-from tests.merge.histories import MARKER, Rules, Version, histories, left, versions_of
+from tests.support.merge_histories import MARKER, Rules, Version, histories, left, versions_of
 
 MERGERS: dict[str, Merger] = {
     "whole records": WholeMerger(),

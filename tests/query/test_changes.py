@@ -17,9 +17,9 @@ from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidEr
 from drawstring.filegroups.read import log_history, log_records
 from drawstring.filegroups.read.cdc import read_task
 from drawstring.model.instant import time_of
-from tests.support.archives import archive
 from tests.support.golden import unpack
-from tests.support.histories import UNCOMPACTED
+from tests.support.tables import UNCOMPACTED
+from tests.support.timelines import archive
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("ts", pa.int64()), ("value", pa.string()), ("_hoodie_is_deleted", pa.bool_())]

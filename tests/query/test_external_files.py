@@ -16,7 +16,8 @@ from drawstring.storage import open_storage
 from drawstring.table import Table
 from drawstring.timeline.properties_store import load_config, save_properties
 from drawstring.timeline.store import TimelineStore
-from tests.write.test_operations import COW, MOR, SCHEMA, rides
+from tests.support.rows import SCHEMA, rides
+from tests.support.tables import COW, MOR
 
 CALLS: dict[str, Callable[[Table], object]] = {
     "scan": lambda table: table.scan().to_arrow(),

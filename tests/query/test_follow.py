@@ -19,7 +19,8 @@ from drawstring.query.incremental.follow import Batch
 from drawstring.query.incremental.positions import stored_position
 from drawstring.timeline import store
 from tests.support.golden import unpack
-from tests.support.histories import CASES, UNTENDED, Case, History, create, plain, row, table_of
+from tests.support.histories import CASES, Case, History, create, plain, row, table_of
+from tests.support.tables import UNTENDED
 
 Image = dict[str, Any]
 State = dict[str, Image]

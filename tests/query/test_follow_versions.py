@@ -12,8 +12,8 @@ from drawstring.query.incremental.follow import FollowSpec, batch_scan, next_pos
 from drawstring.query.incremental.positions import START, position_from
 from drawstring.table import Table
 from drawstring.timeline.instants import epoch_ms_of, instant_time
-from tests.support.histories import UNTENDED
-from tests.write.test_operations import COW, MOR, create, rides
+from tests.support.rows import rides
+from tests.support.tables import COW, MOR, UNTENDED, create
 
 CHANGES = [(6, 8), (6, 9), (8, 6), (9, 6), (8, 9), (9, 8)]
 SHORT = {

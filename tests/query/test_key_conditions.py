@@ -15,7 +15,7 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
 from drawstring.query.narrowing import narrowed
 from drawstring.table import Table
-from tests.support.histories import UNTENDED
+from tests.support.tables import UNTENDED
 
 CITIES = ("rome", "oslo", "lima")
 TEXT = pa.string()

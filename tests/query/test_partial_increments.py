@@ -14,8 +14,8 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups.read import slice_reader as reader
 from drawstring.model.instant import time_of
 from drawstring.table import Table
-from tests.write.test_operations import MOR
-from tests.write.test_partial import PARTIAL, SCHEMA, filled, some
+from tests.support.partial_rows import PARTIAL, SCHEMA, filled, some
+from tests.support.tables import MOR
 
 Row = tuple[Any, ...]
 UNTOUCHED = ("b", "rome", 5, 2.0, "n2", [])

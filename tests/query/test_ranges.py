@@ -10,8 +10,8 @@ import pytest
 import drawstring
 from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.query.scan import Scan
-from tests.support.archives import archive
 from tests.support.histories import Case, History, create, row, table_of
+from tests.support.timelines import archive
 
 
 @pytest.fixture(params=[8, 9])

@@ -10,7 +10,8 @@ import pytest
 from drawstring.base.errors import InvalidError
 from drawstring.query import scan
 from drawstring.table import Table
-from tests.write.test_operations import create, rides
+from tests.support.rows import rides
+from tests.support.tables import create
 
 pytest.importorskip("polars")
 pytest.importorskip("pandas")

@@ -12,7 +12,8 @@ from drawstring.services import triggers
 from drawstring.services.clustering import after_commit as clustering
 from drawstring.services.compaction import after_commit as compaction
 from drawstring.services.compaction import run
-from tests.write.test_operations import MOR, create, held, rides
+from tests.support.rows import held, rides
+from tests.support.tables import MOR, create
 
 
 @pytest.mark.parametrize("error", [ConflictError("somebody else was there"), ValueError("unknown")])

@@ -21,9 +21,9 @@ from drawstring.services.clustering.append_merge import partitions_to_look_at
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
-from tests.support.histories import UNTENDED
-from tests.write.test_faults import leftovers, orphans
-from tests.write.test_operations import COW, MOR, create, held, rides
+from tests.support.faults import leftovers, orphans
+from tests.support.rows import held, rides
+from tests.support.tables import COW, MOR, UNTENDED, create, file_groups
 
 FILES = "drawstring.append.merge.min.files"
 OFF = {"drawstring.append.merge": "false"}
@@ -45,10 +45,6 @@ def seeded(table: Table) -> Table:
     return Table(replace(table.state, ids=SeededIds(7)))
 
 
-def groups(table: Table) -> int:
-    return len(table.file_slices())
-
-
 def merges(table: Table) -> int:
     return len(table.timeline.completed_of(Action.REPLACE_COMMIT))
 
@@ -58,9 +54,9 @@ def merges(table: Table) -> int:
 def test_small_files_are_merged_once_enough_came_together(table_type: str, version: int) -> None:
     table = create(table_type=table_type, version=version)
     append(table, range(3), **{FILES: 4})
-    assert (groups(table), merges(table)) == (3, 0)
+    assert (file_groups(table), merges(table)) == (3, 0)
     append(table, range(3, 4), **{FILES: 4})
-    assert (groups(table), merges(table)) == (1, 1)
+    assert (file_groups(table), merges(table)) == (1, 1)
     assert held(table) == sorted((f"oslo{number}", "oslo", number, 1.0) for number in range(4))
     assert (orphans(table), leftovers(table), table.timeline.pending()) == ([], [], ())
     assert table.validate().is_sound
@@ -71,7 +67,7 @@ def test_by_default_that_is_ten_files_or_a_few_more() -> None:
     counts = []
     for number in range(45):
         append(table, range(number, number + 1))
-        counts.append(groups(table))
+        counts.append(file_groups(table))
     assert counts[:9] == list(range(1, 10))
     assert merges(table) >= 2
     assert max(counts) <= 20
@@ -82,7 +78,7 @@ def test_files_are_merged_however_many_partitions_take_turns() -> None:
     table, cities = create(), [f"city{number}" for number in range(12)]
     for number in range(36):
         append(table, range(number, number + 1), cities[number % 12], **{FILES: 3})
-    assert groups(table) == 12
+    assert file_groups(table) == 12
 
 
 def test_files_are_merged_though_other_partitions_are_overwritten_in_between() -> None:
@@ -90,7 +86,7 @@ def test_files_are_merged_though_other_partitions_are_overwritten_in_between() -
     for number in range(8):
         append(table, range(number, number + 1), **{FILES: 4})
         table.insert_overwrite(rides(("a", "rome", number, 1.0)), **UNTENDED)
-    assert groups(table) == 3, "one in rome; four in oslo became one, and one more each time until seven"
+    assert file_groups(table) == 3, "one in rome; four in oslo became one, and one more each time until seven"
 
 
 def test_looking_is_a_fixed_share_of_appending_and_takes_no_lock(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,14 +123,14 @@ def test_an_append_that_archives_merges_as_well(version: int, caplog: pytest.Log
         archived += table.timeline.start != before
     assert archived > 3
     assert "merging small files" not in caplog.text
-    assert groups(table) <= 4
+    assert file_groups(table) <= 4
     assert len(held(table)) == 14
 
 
 def test_a_switch_turns_it_off() -> None:
     table = create()
     append(table, range(12), **OFF)
-    assert (groups(table), merges(table)) == (12, 0)
+    assert (file_groups(table), merges(table)) == (12, 0)
 
 
 @pytest.mark.parametrize("verb", ["bulk_insert", "insert"])
@@ -143,7 +139,7 @@ def test_no_other_operation_does_it(verb: str) -> None:
     for number in range(12):
         options = {"hoodie.parquet.small.file.limit": "0"} if verb == "insert" else {}
         getattr(table, verb)(rides((f"a{number}", "oslo", number, 1.0)), **UNTENDED, **options)
-    assert (groups(table), merges(table)) == (12, 0)
+    assert (file_groups(table), merges(table)) == (12, 0)
 
 
 def test_where_clustering_is_asked_for_that_does_it() -> None:
@@ -157,7 +153,7 @@ def test_files_of_many_appends_stay_few_and_rows_are_copied_a_few_times() -> Non
     for number in range(appends):
         keys = (md5(f"{number} {row}".encode()).hexdigest() for row in range(size))
         table.append(rides(*((key, "oslo", number, 1.0) for key in keys)), **UNTENDED, **{FILES: 2})
-    assert groups(table) <= 6
+    assert file_groups(table) <= 6
     assert table.scan().to_arrow().num_rows == appends * size
     store = TimelineStore(table.state.storage, table.config, SystemClock())
     copied = sum(
@@ -188,7 +184,7 @@ def test_what_a_dead_process_left_is_merged_by_the_next_append(monkeypatch: pyte
     assert table.timeline.pending_of(Action.CLUSTERING), "it is in nobody's way there"
     append(table, range(4, 5))
     assert table.timeline.pending() == ()
-    assert (groups(table), len(held(table))) == (3, 6)
+    assert (file_groups(table), len(held(table))) == (3, 6)
 
 
 @kinds
@@ -256,7 +252,7 @@ def test_a_merge_of_a_damaged_file_is_withdrawn(caplog: pytest.LogCaptureFixture
     storage.put(path, b"PAR1 is damaged PAR1")
     append(table, range(2, 3), **{FILES: 3})
     assert "the merge of small files after it failed" in caplog.text
-    assert (groups(table), table.timeline.pending()) == (3, ())
+    assert (file_groups(table), table.timeline.pending()) == (3, ())
 
 
 def test_sorted_files_are_not_merged_with_unsorted_ones() -> None:
@@ -265,7 +261,7 @@ def test_sorted_files_are_not_merged_with_unsorted_ones() -> None:
     table.cluster(**{"hoodie.clustering.plan.strategy.sort.columns": "ts"})
     (in_order,) = (each.file_id for each in table.file_slices())
     append(table, range(3, 6), **{FILES: 3})
-    assert (groups(table), merges(table)) == (2, 2)
+    assert (file_groups(table), merges(table)) == (2, 2)
     assert in_order in {each.file_id for each in table.file_slices()}
 
 
@@ -304,4 +300,4 @@ def test_a_plan_that_names_other_files_than_its_record_is_not_run() -> None:
     table.state.storage.put(path, encode_clustering_plan(fewer, table.state.storage.full_uri("")))
     with pytest.raises(CorruptTableError, match="names other files"):
         table.cluster(instant=requested)
-    assert groups(table) == 3
+    assert file_groups(table) == 3

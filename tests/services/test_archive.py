@@ -28,10 +28,10 @@ from drawstring.timeline.archive.writer import archive_instants
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.table_context import TableContext
-from tests.support.histories import UNCOMPACTED, UNTENDED
-from tests.support.timelines import golden
-from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened
-from tests.write.test_operations import COW, MOR, create, held, rides
+from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened
+from tests.support.golden import golden_storage
+from tests.support.rows import held, rides
+from tests.support.tables import COW, MOR, UNCOMPACTED, UNTENDED, create
 
 NEVER = UNTENDED
 SHORT = {
@@ -146,7 +146,7 @@ def _rows(storage: Storage, path: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", ["v6_mor_clean", "v6_cow_insert_overwrite_table", "v6_mor_compacted"])
 def test_instants_of_real_hudi_are_archived_as_they_were(name: str, tmp_path: Path) -> None:
-    storage, config = golden(name, tmp_path)
+    storage, config = golden_storage(name, tmp_path)
     store = TimelineStore(storage, config, SystemClock())
     going = [each for each in store.load().instants if each.is_completed][:-1]
     then = {each: store.commit_metadata(each) for each in going if each.is_write}

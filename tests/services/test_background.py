@@ -13,13 +13,14 @@ import drawstring
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.services.background import run_in_background
 from drawstring.txn.table_context import TableContext
-from tests.write.test_operations import MOR, SCHEMA, create, held
+from tests.support.rows import SCHEMA, held
+from tests.support.tables import MOR, create
 
 ENDS_AT_ONCE = """
 import sys, time
 import drawstring
 from drawstring.services.compaction import after_commit
-from tests.write.test_operations import rides
+from tests.support.rows import rides
 
 table = drawstring.open(sys.argv[1])
 asked = {"hoodie.datasource.compaction.async.enable": "true", "hoodie.compact.inline.max.delta.commits": "1"}

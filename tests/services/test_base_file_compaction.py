@@ -19,9 +19,9 @@ from drawstring.model.instant import Action
 from drawstring.services.clustering import row_group_copy as stitch_group
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from tests.support.histories import UNCOMPACTED
-from tests.write.test_faults import leftovers, orphans
-from tests.write.test_operations import APART, BUCKETS, COW, MOR, create, held, rides
+from tests.support.faults import leftovers, orphans
+from tests.support.rows import held, meta_rows, rides
+from tests.support.tables import APART, BUCKETS, COW, MOR, UNCOMPACTED, create, file_groups
 
 versions = pytest.mark.parametrize("version", (6, 8, 9))
 COPY = "hoodie.clustering.plan.strategy.class"
@@ -42,25 +42,16 @@ def appended(table_type: str = COW, version: int = 9, batches: int = 5) -> Table
     return table
 
 
-def groups(table: Table) -> int:
-    return len(table.file_slices())
-
-
-def meta(table: Table) -> list[str]:
-    names = ["_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path"]
-    return sorted(map(str, table.scan(columns=names).to_arrow().to_pylist()))
-
-
 @versions
 @pytest.mark.parametrize("table_type", [COW, MOR])
 @pytest.mark.usefixtures("copies_everything")
 def test_small_files_of_a_partition_become_one(table_type: str, version: int) -> None:
     table = appended(table_type, version)
-    before, marks = held(table), meta(table)
-    assert groups(table) == 10
+    before, marks = held(table), meta_rows(table)
+    assert file_groups(table) == 10
     result = table.compact_base_files()
     assert result is not None and (result.files, result.records_written) == (2, 30)
-    assert (groups(table), held(table), meta(table)) == (2, before, marks)
+    assert (file_groups(table), held(table), meta_rows(table)) == (2, before, marks)
     for each in table.file_slices():
         assert each.base is not None
         data = pq.ParquetFile(pa.BufferReader(table.state.storage.read(each.base.status.path)))
@@ -92,7 +83,7 @@ def test_files_from_before_a_column_was_added_are_read_and_written() -> None:
     table.append(wider)
     before = sorted(map(str, table.scan(columns=["id", "fare", "tip"]).to_arrow().to_pylist()))
     table.compact_base_files()
-    assert groups(table) == 2
+    assert file_groups(table) == 2
     assert sorted(map(str, table.scan(columns=["id", "fare", "tip"]).to_arrow().to_pylist())) == before
 
 
@@ -119,7 +110,7 @@ def test_the_plan_says_which_files_come_together() -> None:
     named = {path for _, files in operations for path in files}
     assert named == {each.base.status.path for each in table.file_slices() if each.base}
     table.cluster(instant=scheduled)
-    assert groups(table) == 2
+    assert file_groups(table) == 2
     table.append(rides(("z", "oslo", 1, 1.0)))
     table.schedule_clustering()
     (pending,) = table.timeline.pending_of(Action.CLUSTERING)
@@ -131,7 +122,7 @@ def test_file_groups_with_log_files_are_left_to_compaction() -> None:
     table.upsert(rides(("a0", "oslo", 99, 99.0)), **APART, **UNCOMPACTED)
     result = table.compact_base_files()
     assert result is not None and result.files == 2
-    assert groups(table) == 3
+    assert file_groups(table) == 3
 
 
 @pytest.mark.parametrize("how", ["inline", "async"])
@@ -142,11 +133,11 @@ def test_appends_compact_base_files_when_due_by_themselves_or_in_a_thread(how: s
     for batch in range(3):
         table.append(rides((f"a{batch}", "rome", batch, 1.0)), **due)
     assert table.wait_for_services(30)
-    assert (groups(table), len(held(table))) == (1, 3)
+    assert (file_groups(table), len(held(table))) == (1, 3)
     switched_off = {**due, flag: False}
     for batch in range(3, 8):
         table.append(rides((f"a{batch}", "rome", batch, 1.0)), **switched_off)
-    assert (groups(table), len(held(table))) == (6, 8)
+    assert (file_groups(table), len(held(table))) == (6, 8)
 
 
 def test_rows_are_copied_where_row_groups_are_large_enough(tmp_path: Path) -> None:
@@ -186,7 +177,7 @@ def test_a_base_file_compaction_that_was_planned_is_run_by_name() -> None:
     assert planned is not None
     result = table.compact_base_files(instant=planned)
     assert result is not None and result.instant == planned
-    assert (groups(table), held(table), table.timeline.pending()) == (2, before, ())
+    assert (file_groups(table), held(table), table.timeline.pending()) == (2, before, ())
     assert table.compact_base_files(instant=planned) is None, "it is completed"
     with pytest.raises(InvalidError, match="no base-file compaction"):
         table.compact_base_files(instant=table.timeline.writes()[0].requested)
@@ -215,4 +206,4 @@ def test_a_plan_that_names_other_files_than_its_clustering_is_refused() -> None:
     for run in (table.compact_base_files, table.cluster):
         with pytest.raises(CorruptTableError, match=f"withdraw it .rollback, of {planned}"):
             run(instant=planned)
-    assert groups(table) == 10
+    assert file_groups(table) == 10

@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.metadata.rollback import encode_rollback_plan
 from drawstring.model.files import BaseFile
-from drawstring.model.instant import Action, Instant
+from drawstring.model.instant import Action
 from drawstring.model.plans import RollbackPlan, RollbackRequest
 from drawstring.table import Table
-from drawstring.timeline.layout import parse_instant
 from drawstring.timeline.store import TimelineStore
-from tests.write.test_faults import data_files
-from tests.write.test_operations import COW, MOR, create, held, rides
+from tests.support.faults import NO_ROLLBACK, lose, states
+from tests.support.rows import held, rides
+from tests.support.storages import data_files
+from tests.support.tables import COW, MOR, create
+from tests.support.validation import errors
 
 A1, A2, B1 = ("a", "rome", 1, 1.0), ("a", "rome", 2, 2.0), ("b", "oslo", 1, 1.0)
 ONE_VERSION = {
     "hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS",
     "hoodie.clean.fileversions.retained": 1,
 }
-NEVER = {"hoodie.clean.failed.writes.policy": "NEVER"}
 table_types = pytest.mark.parametrize("table_type", [COW, MOR])
 versions = pytest.mark.parametrize("version", [6, 9])
-
-
-def states(table: Table, write: Instant) -> dict[str, Instant]:
-    """The files of a write on the timeline, by path."""
-    listed = table.state.storage.list_files(table.config.timeline_folder)
-    found = {each.path: parse_instant(each.name, table.config.layout) for each in listed}
-    return {path: each for path, each in found.items() if each and each.requested == write.requested}
-
-
-def lose(table: Table, write: Instant, *, all_states: bool = False) -> dict[str, bytes]:
-    """Lose the file that says that a write completed; return what was in it."""
-    storage = table.state.storage
-    paths = [path for path, each in states(table, write).items() if all_states or each.is_completed]
-    lost = {path: storage.read(path) for path in paths}
-    storage.delete(paths)
-    return lost
-
-
-def errors(table: Table) -> list[Any]:
-    return [each for each in table.validate().findings if each.severity == "error"]
 
 
 def written(table_type: str, version: int) -> Table:
@@ -83,7 +62,7 @@ def test_where_no_backup_has_it_the_table_goes_back_to_a_write_before(table_type
     table = written(table_type, version)
     first, second, _ = table.timeline.writes()
     lose(table, second)
-    assert table.restore(first.requested, **NEVER) is not None
+    assert table.restore(first.requested, **NO_ROLLBACK) is not None
     assert (held(table), table.validate().findings) == ([("z", "bern", 1, 1.0)], ())
 
 

@@ -18,45 +18,23 @@ from drawstring.base.errors import (
 )
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.model.instant import Action
-from drawstring.model.table_version import LAYOUT_1
 from drawstring.storage.faults import FaultyStorage
-from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.archive.writer import archive_instants
 from drawstring.timeline.instants import instant_time
-from drawstring.timeline.layout import parse_instant
 from drawstring.timeline.properties_store import save_properties
 from drawstring.txn.locks.table_lock import table_lock
 from drawstring.txn.table_context import TableContext
-from tests.support.histories import UNTENDED
-from tests.write.test_faults import HOUR_MS, START_MS, opened
-from tests.write.test_operations import AVRO_LOGS, BUCKETS, COW, MOR, SCHEMA, create, held, rides
+from tests.support.faults import HOUR_MS, START_MS, opened
+from tests.support.rows import SCHEMA, held, rides
+from tests.support.tables import AVRO_LOGS, BUCKETS, COW, MOR, UNTENDED, create
+from tests.support.version_changes import SHORT_HISTORY, change, leftovers, lived
 
 PAIRS = [(6, 8), (6, 9), (8, 9), (8, 6), (9, 6), (9, 8)]
-SHORT = {
-    "hoodie.clean.commits.retained": "1",
-    "hoodie.keep.min.commits": "2",
-    "hoodie.keep.max.commits": "3",
-    "hoodie.archive.beyond.savepoint": "true",
-}
 
 pairs = pytest.mark.parametrize(("old", "new"), PAIRS)
 kinds = pytest.mark.parametrize("table_type", [COW, MOR])
-
-
-def lived(table_type: str, version: int, writes: int = 10) -> Table:
-    """Make a table with archived instants, a savepoint, cleans and replaced file groups."""
-    table = create(table_type=table_type, version=version, properties=BUCKETS)
-    for number in range(6 - writes, 6):
-        table.upsert(rides(("a", "rome", number, 1.0), ("b", "oslo", number, 1.0)), **SHORT)
-        if table_type == MOR and number % 2 == 0:
-            table.compact(**SHORT)
-    table.savepoint(comments="before it changes")
-    table.insert_overwrite(rides(("c", "rome", 6, 6.0), ("d", "rome", 6, 6.0)), **UNTENDED)
-    table.delete(rides(("b", "oslo", 7, 7.0)), **UNTENDED)
-    table.upsert(rides(("c", "rome", 8, 8.0), ("e", "bern", 8, 8.0)), **UNTENDED)
-    return table
 
 
 def looks(table: Table, instants: list[Any]) -> dict[str, Any]:
@@ -80,20 +58,6 @@ def looks(table: Table, instants: list[Any]) -> dict[str, Any]:
 def image(text: str | None) -> str:
     """Return a record of a change without where it was stored."""
     return repr({name: value for name, value in json.loads(text or "{}").items() if name in SCHEMA.names})
-
-
-def leftovers(storage: Storage, layout: int) -> list[str]:
-    """Files of a timeline in a layout that does not count."""
-    folders = (".hoodie", ".hoodie/archived") if layout == 1 else (".hoodie/timeline",)
-    listed = [
-        *(storage.list_files(folders[0]) if layout == 1 else []),
-        *(status for folder in folders[layout == 1 :] for status in storage.list_tree(folder)),
-    ]
-    return [
-        each.path
-        for each in listed
-        if layout == 2 or each.folder != ".hoodie" or parse_instant(each.name, LAYOUT_1)
-    ]
 
 
 @kinds
@@ -127,9 +91,9 @@ def goes_on(table: Table) -> None:
     then = held(table, as_of=saved)
     rows = {row[0]: row for row in held(table)}
     for number in range(20, 25):
-        table.upsert(rides(("c", "rome", number, 2.0), ("n", "bern", number, 2.0)), **SHORT)
+        table.upsert(rides(("c", "rome", number, 2.0), ("n", "bern", number, 2.0)), **SHORT_HISTORY)
     if table.config.is_merge_on_read:
-        table.compact(**SHORT)
+        table.compact(**SHORT_HISTORY)
     rows |= {"c": ("c", "rome", 24, 2.0), "n": ("n", "bern", 24, 2.0)}
     assert held(table) == sorted(rows.values())
     assert table.restore(saved) is not None
@@ -184,11 +148,6 @@ def test_a_copied_table_has_no_log_file_on_a_later_base_file() -> None:
     writes = list(table.timeline.writes())
     table.upgrade(8)
     assert looks(table, writes) == before
-
-
-def change(table: Table, version: int) -> None:
-    down = version < table.config.version or version == 6
-    (table.downgrade if down else table.upgrade)(version)
 
 
 def test_changes_of_writes_that_share_a_log_file_are_told_apart_after_the_upgrade() -> None:

@@ -16,10 +16,10 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.version_change import VERSION_CHANGE
-from tests.services.test_change_version import change, leftovers, lived
-from tests.support.histories import UNTENDED
-from tests.write.test_faults import HOUR_MS, START_MS, opened
-from tests.write.test_operations import COW, MOR, held, rides
+from tests.support.faults import HOUR_MS, START_MS, opened
+from tests.support.rows import held, rides
+from tests.support.tables import COW, MOR, UNTENDED
+from tests.support.version_changes import change, leftovers, lived
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
-from tests.support.histories import UNCOMPACTED
-from tests.support.timelines import golden
-from tests.write.test_faults import HOUR_MS, START_MS, Prepared, data_files, leftovers, opened
-from tests.write.test_operations import COW, MOR, create, held, rides
+from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened
+from tests.support.golden import golden_storage
+from tests.support.rows import held, rides
+from tests.support.storages import data_files
+from tests.support.tables import COW, MOR, UNCOMPACTED, create, store_of
 
 KEEP_2 = {"hoodie.clean.commits.retained": "2"}
 NEVER = {"hoodie.clean.automatic": "false", **UNCOMPACTED}
@@ -29,10 +29,6 @@ VERSIONS = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fi
 tables = pytest.mark.parametrize(
     ("table_type", "version"), [(COW, 6), (COW, 9), (MOR, 6), (MOR, 8), (MOR, 9)]
 )
-
-
-def store_of(table: Table) -> TimelineStore:
-    return TimelineStore(table.state.storage, table.config, table.state.clock)
 
 
 def cleans(table: Table) -> list[CleanMetadata]:
@@ -286,7 +282,7 @@ def test_a_partition_that_was_written_to_since_it_was_planned_to_go_stays() -> N
 
 @pytest.mark.parametrize("name", ["v6_cow_clean", "v9_mor_clean", "v9_cow_savepoint_clean"])
 def test_a_clean_that_real_hudi_began_is_finished(name: str, tmp_path: Path) -> None:
-    storage, _ = golden(name, tmp_path)
+    storage, _ = golden_storage(name, tmp_path)
     table = opened(storage, START_MS)
     store = store_of(table)
     last = [each for each in table.timeline.instants if each.action is Action.CLEAN][-1]

@@ -16,8 +16,9 @@ from drawstring.model.instant import Action, State, time_of
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.transaction import lock_table
-from tests.write.test_faults import leftovers, orphans
-from tests.write.test_operations import APART, BUCKETS, COW, MOR, create, held, rides
+from tests.support.faults import leftovers, orphans
+from tests.support.rows import held, meta_rows, rides
+from tests.support.tables import APART, BUCKETS, COW, MOR, create, file_groups
 
 VERSIONS = (6, 8, 9)
 CITIES = ("bern", "oslo", "rome")
@@ -38,10 +39,6 @@ def scattered(table_type: str = COW, version: int = 9, **how: Any) -> Table:
     return table
 
 
-def groups(table: Table) -> int:
-    return len(table.file_slices())
-
-
 def plans(table: Table) -> list[ClusteringPlan]:
     store = TimelineStore(table.state.storage, table.config, SystemClock())
     return [
@@ -58,23 +55,18 @@ def fares(table: Table, partition: str) -> list[float]:
     return found
 
 
-def meta(table: Table) -> list[str]:
-    names = ["_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path"]
-    return sorted(map(str, table.scan(columns=names).to_arrow().to_pylist()))
-
-
 @versions
 @table_types
 def test_small_file_groups_become_one_a_partition_in_order(table_type: str, version: int) -> None:
     table = scattered(table_type, version)
-    before, marks = held(table), meta(table)
-    assert groups(table) == 9
+    before, marks = held(table), meta_rows(table)
+    assert file_groups(table) == 9
     result = table.cluster(**SORT)
     assert result is not None
     assert (result.operation, result.files, result.records_written) == ("cluster", 3, 27)
-    assert groups(table) == 3
+    assert file_groups(table) == 3
     assert fares(table, "oslo") == sorted(fares(table, "oslo"))
-    assert (held(table), meta(table)) == (before, marks)
+    assert (held(table), meta_rows(table)) == (before, marks)
     names = {
         row["_hoodie_file_name"] for row in table.scan(columns=["_hoodie_file_name"]).to_arrow().to_pylist()
     }
@@ -116,7 +108,7 @@ def test_a_plan_is_scheduled_by_one_and_run_by_another(version: int) -> None:
     assert planned is not None
     done = table.cluster(instant=planned)
     assert done is not None and done.instant == planned
-    assert (groups(table), held(table)) == (3, before)
+    assert (file_groups(table), held(table)) == (3, before)
     assert table.cluster(instant=planned) is None
     with pytest.raises(InvalidError, match="no clustering of this time"):
         table.cluster(instant=planned[:-1] + "x")
@@ -160,7 +152,7 @@ def test_groups_are_bounded_in_size_and_number() -> None:
     alone = {f"{one}class": "SparkSingleFileSortPlanStrategy", **SORT}
     result = table.cluster(**alone)
     assert result is not None and result.files == 9
-    assert groups(table) == 9
+    assert file_groups(table) == 9
 
 
 def test_new_files_end_at_the_size_that_was_asked_for() -> None:
@@ -268,7 +260,7 @@ def test_a_write_that_is_let_through_takes_the_clustering_off_the_timeline_if_to
     (left,) = plans(table)
     assert {group.partition for group in left.groups} == {"rome"}
     table.cluster()
-    assert groups(table) == 3
+    assert file_groups(table) == 3
 
 
 def test_a_clustering_whose_file_groups_are_written_to_while_it_runs_gives_up() -> None:
@@ -281,10 +273,10 @@ def test_a_clustering_whose_file_groups_are_written_to_while_it_runs_gives_up() 
     with pytest.raises(ConflictError, match="written to while it ran"):
         table.cluster(meanwhile)
     assert ("a1", "oslo", 50, 50.0) in held(table)
-    assert groups(table) == 9
+    assert file_groups(table) == 9
     assert table.cluster() is not None
     assert ("a1", "oslo", 50, 50.0) in held(table)
-    assert (groups(table), orphans(table), leftovers(table)) == (3, [], [])
+    assert (file_groups(table), orphans(table), leftovers(table)) == (3, [], [])
 
 
 def test_writers_go_on_while_a_clustering_runs() -> None:
@@ -320,7 +312,7 @@ def test_clustering_after_a_write_when_it_is_due(table_type: str) -> None:
     counts = []
     for batch in range(4):
         table.insert(rides((f"a{batch}", "rome", 1, 1.0)), **due)
-        counts.append(groups(table))
+        counts.append(file_groups(table))
     assert counts == [1, 1, 2, 1]
     planned = {"hoodie.clustering.schedule.inline": True, "hoodie.clustering.inline.max.commits": 1, **APART}
     table.insert(rides(("b", "rome", 1, 1.0)), **planned)
@@ -346,7 +338,7 @@ def test_a_table_without_meta_columns_is_clustered() -> None:
         table.insert(rides((f"a{batch}", "rome", batch, -float(batch))), **APART)
     before = held(table)
     table.cluster(**SORT)
-    assert (groups(table), held(table)) == (1, before)
+    assert (file_groups(table), held(table)) == (1, before)
     assert fares(table, "rome") == [-2.0, -1.0, 0.0]
 
 

@@ -13,7 +13,7 @@ from drawstring.base.errors import ConflictError
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
-from tests.write.test_faults import (
+from tests.support.faults import (
     HOUR_MS,
     START_MS,
     STEPS_MAX,
@@ -23,7 +23,8 @@ from tests.write.test_faults import (
     orphans,
     settled_rows,
 )
-from tests.write.test_operations import APART, COW, MOR, create, held, rides
+from tests.support.rows import held, rides
+from tests.support.tables import APART, COW, MOR, create
 
 SORT = {"hoodie.clustering.plan.strategy.sort.columns": "fare"}
 AWAY = {

@@ -3,48 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import drawstring
-from drawstring.base.clock import SystemClock
 from drawstring.base.errors import CorruptTableError, InvalidError
-from drawstring.formats.metadata.commit import encode_compaction_plan
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile
-from drawstring.model.instant import Action, Instant
+from drawstring.model.instant import Action
 from drawstring.model.plans import CompactionPlan
 from drawstring.services.compaction.plan import plan_compaction
-from drawstring.table import Table
-from drawstring.timeline.store import TimelineStore
-from tests.support.timelines import golden
-from tests.write.test_faults import leftovers, orphans
-from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
-
-VERSIONS = (6, 8, 9)
-FIRST = [(key, city, 1, 1.0) for city in ("oslo", "rome") for key in "abc"]
-NEWER = [("a", "rome", 2, 2.0), ("b", "rome", 0, 0.0), ("a", "oslo", 1, 5.0)]
-MERGED = sorted([("a", "rome", 2, 2.0), ("a", "oslo", 1, 5.0), *(row for row in FIRST if row[0] != "a")])
-
-versions = pytest.mark.parametrize("version", VERSIONS)
-
-
-def logged(version: int, **how: Any) -> Table:
-    table = create(table_type=MOR, version=version, **how)
-    table.upsert(rides(*FIRST))
-    table.upsert(rides(*NEWER))
-    return table
-
-
-def logs(table: Table) -> int:
-    return sum(len(each.logs) for each in table.file_slices())
-
-
-def schedule(table: Table) -> Instant:
-    """Put a compaction on the timeline as another engine does, and leave it there."""
-    store = TimelineStore(table.state.storage, table.config, SystemClock())
-    plan = plan_compaction(table.file_slices())
-    return store.request(Action.COMPACTION, store.new_time(store.load()), encode_compaction_plan(plan))
+from tests.support.compaction import FIRST, MERGED, NEWER, logged, schedule
+from tests.support.faults import leftovers, orphans
+from tests.support.golden import golden_storage
+from tests.support.rows import held, rides
+from tests.support.tables import BUCKETS, COW, MOR, create, logs, versions
 
 
 @versions
@@ -185,7 +157,7 @@ def test_a_missing_log_file_stops_a_compaction_and_loses_nothing(version: int, t
 
 @pytest.mark.parametrize("name", ["v6_mor_compaction_pending", "v9_mor_compaction_pending"])
 def test_a_compaction_that_real_hudi_requested_is_run(name: str, tmp_path: Path) -> None:
-    storage, _ = golden(name, tmp_path)
+    storage, _ = golden_storage(name, tmp_path)
     table = drawstring.open(storage.spec.uri)
     (pending,) = table.timeline.pending()
     columns = table.schema.names

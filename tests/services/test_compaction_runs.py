@@ -16,10 +16,10 @@ from drawstring.model.instant import Action
 from drawstring.table import Table
 from drawstring.txn.locks.lease_lock import Lease
 from drawstring.txn.locks.service_lease import service_lease
-from tests.services.test_compaction import FIRST, MERGED, logged, logs, versions
-from tests.support.histories import UNCOMPACTED
-from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
-from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
+from tests.support.compaction import MERGED, logged, once
+from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
+from tests.support.rows import held, rides
+from tests.support.tables import BUCKETS, COW, MOR, UNCOMPACTED, create, logs, versions
 
 BACKGROUND = {
     "hoodie.datasource.compaction.async.enable": "true",
@@ -31,17 +31,6 @@ WRITES: dict[str, Callable[[Table], Any]] = {
     "insert_overwrite": lambda table: table.insert_overwrite(rides(("x", "rome", 7, 7.0))),
     "update": lambda table: table.update("id = 'a'", {"ts": 8}),
 }
-
-
-def once(action: Callable[[], Any]) -> Callable[[int, int], None]:
-    """Return a progress function that does something when the first file group is done."""
-    left = [action]
-
-    def progress(done: int, of: int) -> None:
-        if left:
-            left.pop()()
-
-    return progress
 
 
 @versions
@@ -110,7 +99,7 @@ def test_scheduling_is_refused_where_there_are_no_logs_to_come() -> None:
 
 @pytest.mark.parametrize("where", ["memory", "files"])
 def test_a_compaction_that_is_being_run_is_left_to_its_runner(where: str, tmp_path: Path) -> None:
-    table = logged(9) if where == "memory" else on_disk(tmp_path)
+    table = logged(9) if where == "memory" else logged(path=tmp_path / "rides")
     instant = table.schedule_compaction()
     assert instant is not None
     told: list[str] = []
@@ -126,15 +115,6 @@ def test_a_compaction_that_is_being_run_is_left_to_its_runner(where: str, tmp_pa
     assert told == [instant]
     assert result is not None and result.files == 2
     assert (held(table), logs(table), leftovers(table), orphans(table)) == (MERGED, 0, [], [])
-
-
-def on_disk(folder: Path) -> Table:
-    table = drawstring.create(
-        folder / "rides", rides().schema, record_key="id", partition_by="city", ordering="ts", table_type=MOR
-    )
-    table.upsert(rides(*FIRST))
-    table.upsert(rides(("a", "rome", 2, 2.0), ("b", "rome", 0, 0.0), ("a", "oslo", 1, 5.0)))
-    return table
 
 
 @pytest.mark.parametrize("version", [6, 9])

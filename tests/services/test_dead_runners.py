@@ -13,8 +13,9 @@ from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
-from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
-from tests.write.test_operations import APART, COW, MOR, SCHEMA, create, held, rides
+from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
+from tests.support.rows import SCHEMA, held, rides
+from tests.support.tables import APART, COW, MOR, create
 
 INLINE = {"hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "1"}
 NEWER = rides(("a0", "rome", 9, 9.0), ("a1", "rome", 9, 9.0))

@@ -11,9 +11,10 @@ from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from tests.support.faults import HOUR_MS, START_MS, leftovers, opened, orphans
+from tests.support.rows import held, rides
 from tests.support.simulation.steps import CHANGES_MAX
-from tests.write.test_faults import HOUR_MS, START_MS, leftovers, opened, orphans
-from tests.write.test_operations import COW, MOR, create, held, rides
+from tests.support.tables import COW, MOR, create
 
 FIRST, NEWER = ("a", "rome", 1, 1.0), ("a", "rome", 2, 2.0)
 

@@ -10,8 +10,9 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError
-from tests.services.test_compaction import FIRST, NEWER
-from tests.write.test_operations import MOR, create, held, rides
+from tests.support.compaction import FIRST, NEWER
+from tests.support.rows import held, rides
+from tests.support.tables import MOR, create
 
 
 @pytest.fixture

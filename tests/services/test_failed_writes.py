@@ -18,19 +18,20 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
-from tests.write.test_faults import (
+from tests.support.faults import (
     HOUR_MS,
     NEWER,
     START_MS,
     Prepared,
-    data_files,
     is_decided,
     leftovers,
     opened,
     orphans,
     prepared,
 )
-from tests.write.test_operations import COW, MOR, create, held, rides
+from tests.support.rows import held, rides
+from tests.support.storages import data_files
+from tests.support.tables import COW, MOR, create
 
 POLICY = "hoodie.clean.failed.writes.policy"
 UNCLEANED = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}

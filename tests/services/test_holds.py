@@ -15,8 +15,10 @@ from drawstring.model.instant import time_of
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
 from drawstring.txn.holds import HOLD_FOLDER
-from tests.write import test_faults
-from tests.write.test_operations import COW, MOR, create, held, rides
+from tests.support.faults import START_MS
+from tests.support.rows import held, rides
+from tests.support.storages import data_files as files_in
+from tests.support.tables import COW, MOR, create
 
 ONE = {"hoodie.clean.commits.retained": "1", "hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4"}
 VERSIONS = {
@@ -25,7 +27,6 @@ VERSIONS = {
     "hoodie.clean.fileversions.retained": "1",
 }
 HOURS = {**ONE, "hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": "1"}
-START_MS, HOUR_MS = 1_900_000_000_000, 3_600_000
 policies = pytest.mark.parametrize("options", [ONE, VERSIONS, HOURS], ids=["commits", "versions", "hours"])
 Rows = list[tuple[Any, ...]]
 
@@ -53,7 +54,7 @@ def fares(table: Table, start: str) -> list[float]:
 
 
 def data_files(table: Table) -> set[str]:
-    found = test_faults.data_files(table.state.storage)
+    found = files_in(table.state.storage)
     return {path for path in found if not path.startswith(".hoodie")}
 
 

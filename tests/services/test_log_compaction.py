@@ -17,11 +17,10 @@ from drawstring.model.files import LogFile
 from drawstring.model.instant import Action
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from tests.services.test_compaction import logs, versions
-from tests.services.test_compaction_runs import once
-from tests.support.histories import UNCOMPACTED
-from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
-from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
+from tests.support.compaction import once
+from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
+from tests.support.rows import held, rides
+from tests.support.tables import BUCKETS, COW, MOR, UNCOMPACTED, create, logs, versions
 
 FEW = {"hoodie.log.compaction.blocks.threshold": "2"}
 HYBRID = {

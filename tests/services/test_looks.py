@@ -10,10 +10,8 @@ import pytest
 from drawstring.model.instant import Action
 from drawstring.table import Table
 from drawstring.txn.transaction import lock_table, recover_and_load
-from tests.write.test_listings import listed
-from tests.write.test_operations import APART, MOR, create, rides
-
-__all__ = ["listed"]
+from tests.support.rows import rides
+from tests.support.tables import APART, MOR, create
 
 COMPLETION = 3
 """Looks of a plan that is completed: once it is taken over, under the lock, and with its claim."""

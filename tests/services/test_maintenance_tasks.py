@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import drawstring
 from drawstring.base.errors import CorruptTableError
 from drawstring.cli import app
 from drawstring.cli.commands import services
@@ -18,19 +17,11 @@ from drawstring.model.result import CleanResult
 from drawstring.services import maintenance_tasks as duties
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
-from tests.services.test_compaction import FIRST, MERGED, NEWER, logs
-from tests.write.test_operations import COW, MOR, create, held, rides
+from tests.support.compaction import FIRST, MERGED, NEWER, logged
+from tests.support.rows import held, rides
+from tests.support.tables import COW, MOR, create, logs
 
 DUE = {"hoodie.compact.inline.max.delta.commits": "1"}
-
-
-def on_disk(path: Path, table_type: str = MOR) -> Table:
-    table = drawstring.create(
-        path, rides().schema, record_key="id", partition_by="city", ordering="ts", table_type=table_type
-    )
-    table.upsert(rides(*FIRST))
-    table.upsert(rides(*NEWER))
-    return table
 
 
 def did(table: Table, **options: Any) -> list[str]:
@@ -106,7 +97,7 @@ def test_a_service_that_fails_is_told_and_the_others_are_done() -> None:
 def test_the_command_looks_after_many_tables_and_says_what_it_did(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, other = on_disk(tmp_path / "one"), on_disk(tmp_path / "other", COW)
+    one, other = logged(path=tmp_path / "one"), logged(path=tmp_path / "other", table_type=COW)
     option = ("--hoodie", "hoodie.compact.inline.max.delta.commits=1")
     assert app.run(["services", one.uri, other.uri, *option]) == 0
     assert capsys.readouterr().out.startswith(f"{one.uri}: compaction: 6 rows in 2 files (")
@@ -124,7 +115,7 @@ def test_the_command_looks_after_many_tables_and_says_what_it_did(
 def test_the_loop_goes_round_until_it_is_interrupted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = on_disk(tmp_path / "rides")
+    table = logged(path=tmp_path / "rides")
     pauses = []
 
     class Clock:
@@ -157,7 +148,7 @@ def test_an_error_that_nobody_expected_holds_up_neither_services_nor_tables(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    one, other = on_disk(tmp_path / "one"), on_disk(tmp_path / "other")
+    one, other = logged(path=tmp_path / "one"), logged(path=tmp_path / "other")
     schedule = duties.compaction.schedule_compaction
 
     def fails(state: TableContext, *how: Any, **named: Any) -> str | None:
@@ -177,7 +168,7 @@ def test_an_error_that_nobody_expected_holds_up_neither_services_nor_tables(
 def test_a_table_that_fails_as_a_whole_leaves_the_loop_going(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = on_disk(tmp_path / "rides")
+    table = logged(path=tmp_path / "rides")
 
     def broken(path: str, option: object) -> Table:
         if path == "broken":

@@ -10,31 +10,30 @@ import pytest
 import drawstring
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
-from drawstring.filegroups.write.markers import Markers
-from drawstring.model.instant import Action, Instant
+from drawstring.model.instant import Action
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.locks.service_lease import service_lease
-from tests.services.test_built_on import NEVER, lose
-from tests.services.test_compaction import MERGED, logged, logs
+from tests.support.compaction import MERGED, logged
+from tests.support.faults import (
+    HOUR_MS,
+    NO_ROLLBACK,
+    START_MS,
+    Prepared,
+    dead_write,
+    leftovers,
+    lose,
+    opened,
+    orphans,
+)
+from tests.support.rows import held, rides
 from tests.support.service_process import runner
-from tests.write.test_faults import HOUR_MS, START_MS, Prepared, data_files, leftovers, opened, orphans
-from tests.write.test_operations import APART, COW, MOR, create, held, rides
+from tests.support.storages import data_files
+from tests.support.tables import APART, COW, MOR, create, logs
 
 versions = pytest.mark.parametrize("version", (6, 8, 9))
 NEWEST = ("c", "rome", 7, 7.0)
 WITH_NEWEST = sorted([NEWEST, *(row for row in MERGED if row[:2] != ("c", "rome"))])
-
-
-def dead_write(table: Table) -> Instant:
-    """A write whose writer died after it had written a file."""
-    store = TimelineStore(table.state.storage, table.config, SystemClock())
-    action = Action.DELTA_COMMIT if table.config.is_merge_on_read else Action.COMMIT
-    instant = store.start(store.request(action, store.new_time(store.load())))
-    path = f"rome/f9-0_0-1-0_{instant.requested}.parquet"
-    Markers(table.state.storage, instant.requested).create(path, "CREATE")
-    table.state.storage.put(path, b"half")
-    return instant
 
 
 def scattered(version: int = 9) -> Table:
@@ -66,7 +65,7 @@ def test_the_write_of_a_dead_writer_is_rolled_back_by_name_and_no_other(version:
 @versions
 def test_a_plan_is_withdrawn_by_name_only(version: int) -> None:
     table = logged(version)
-    dead, plan = dead_write(table), table.schedule_compaction(**NEVER)
+    dead, plan = dead_write(table), table.schedule_compaction(**NO_ROLLBACK)
     assert plan is not None and plan > dead.requested
     for ask in (table.plan_rollback, table.rollback):
         chosen = ask()

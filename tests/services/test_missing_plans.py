@@ -11,7 +11,8 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.services.clustering.run import run_clustering
 from drawstring.services.compaction.run import run_compaction
 from drawstring.table import Table
-from tests.write.test_operations import COW, MOR, create, held, rides
+from tests.support.rows import held, rides
+from tests.support.tables import COW, MOR, create
 
 LEAVE: dict[str, Any] = {
     "hoodie.compact.inline": "false",

@@ -13,10 +13,11 @@ from drawstring.model.instant import Action, Instant
 from drawstring.services.clustering.run import run_clustering
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from tests.services.test_built_on import errors, lose
-from tests.support.histories import UNTENDED
-from tests.write.test_faults import data_files, orphans
-from tests.write.test_operations import APART, COW, MOR, create, held, rides
+from tests.support.faults import lose, orphans
+from tests.support.rows import held, rides
+from tests.support.storages import data_files
+from tests.support.tables import APART, COW, MOR, UNTENDED, create
+from tests.support.validation import errors
 
 versions = pytest.mark.parametrize("version", (6, 9))
 OSLO = ("x", "oslo", 1, 1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,56 +10,28 @@ from drawstring.base.clock import SystemIds
 from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
-from drawstring.index.consistent.rings import FOLDERS, HASH_MASK, Ring, load_ring
-from drawstring.index.ring_hashes import key_hashes
+from drawstring.index.consistent.rings import FOLDERS, HASH_MASK, Ring
 from drawstring.model.files import BaseFile, FileSlice, FileStatus
 from drawstring.model.hashing import decode_nodes, encode_nodes, nodes_of
 from drawstring.model.instant import Action
 from drawstring.services.clustering.resizing_plan import middle_of_range, plan_resizing
 from drawstring.storage.protocol import Storage
-from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from tests.index.test_consistent import golden
-from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
-from tests.write.test_operations import MOR, create, held, rides
-
-versions = pytest.mark.parametrize("version", (6, 8, 9))
-INDEX = {
-    "hoodie.index.type": "BUCKET",
-    "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
-    "hoodie.bucket.index.num.buckets": "2",
-}
-SPLIT = {"hoodie.parquet.max.file.size": "1000", "hoodie.bucket.index.split.threshold": "1.0"}
-MORE = {**SPLIT, "hoodie.bucket.index.max.num.buckets": "8"}
-FEWER = {"hoodie.bucket.index.min.num.buckets": "1", "hoodie.bucket.index.max.num.buckets": "8"}
-ROWS = [(f"k{number:03}", "rome", number, number / 4) for number in range(40)]
-
-
-def table_of(version: int = 9, **how: Any) -> Table:
-    table = create(table_type=MOR, version=version, properties=INDEX, **how)
-    table.upsert(rides(*ROWS))
-    table.upsert(rides(("k003", "rome", 99, 99.0)))
-    table.compact()
-    return table
-
-
-def ring_of(table: Table, partition: str = "rome") -> Ring:
-    timeline = table.timeline
-    ring = load_ring(table.state.storage, partition, timeline.has_completed)
-    assert ring is not None
-    return ring
-
-
-def check_places(table: Table) -> None:
-    """Make sure that every record is in the file group that its ring says, and is there once."""
-    rows = table.scan(columns=["_hoodie_record_key", "_hoodie_file_name"]).to_arrow()
-    keys = rows.column(0).combine_chunks()
-    prefixes = ring_of(table).prefixes_of(key_hashes(keys, ("id",))).to_pylist()
-    assert all(
-        name.startswith(f"{prefix}-0")
-        for name, prefix in zip(rows.column(1).to_pylist(), prefixes, strict=True)
-    )
-    assert len(set(keys.to_pylist())) == len(keys)
+from tests.support.consistent_buckets import (
+    ALLOW,
+    CONSISTENT,
+    FEWER,
+    MORE,
+    ROWS,
+    SPLIT,
+    check_places,
+    resizable_table,
+    ring_of,
+)
+from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
+from tests.support.golden import golden_table
+from tests.support.rows import held, rides
+from tests.support.tables import MOR, create, versions
 
 
 @pytest.mark.parametrize(
@@ -72,7 +43,7 @@ def check_places(table: Table) -> None:
     ids=["selected", "pattern"],
 )
 def test_buckets_of_other_partitions_than_asked_for_stay(told: dict[str, str]) -> None:
-    table = table_of()
+    table = resizable_table()
     table.upsert(rides(*((key, "pisa", ts, fare) for key, _, ts, fare in ROWS)))
     assert table.cluster(**MORE, **told) is not None
     assert [len(ring_of(table, city).values) for city in ("pisa", "rome")] == [2, 4]
@@ -82,7 +53,7 @@ def test_buckets_of_other_partitions_than_asked_for_stay(told: dict[str, str]) -
 
 @versions
 def test_large_buckets_are_split_and_small_ones_merged(version: int) -> None:
-    table = table_of(version)
+    table = resizable_table(version)
     before = held(table)
     result = table.cluster(**MORE)
     assert result is not None and (result.files, result.records_written) == (4, 40)
@@ -106,7 +77,7 @@ def test_large_buckets_are_split_and_small_ones_merged(version: int) -> None:
 
 
 def test_how_many_buckets_there_may_be_is_bounded() -> None:
-    table = table_of()
+    table = resizable_table()
     assert table.cluster(**SPLIT) is None
     result = table.cluster(**SPLIT, **{"hoodie.bucket.index.max.num.buckets": 3})
     assert result is not None and result.files == 2
@@ -115,7 +86,7 @@ def test_how_many_buckets_there_may_be_is_bounded() -> None:
 
 
 def test_buckets_with_log_files_are_compacted_first() -> None:
-    table = table_of()
+    table = resizable_table()
     table.upsert(rides(*((key, city, ts + 100, fare) for key, city, ts, fare in ROWS)))
     assert table.cluster(**MORE) is None
     table.compact()
@@ -123,7 +94,7 @@ def test_buckets_with_log_files_are_compacted_first() -> None:
 
 
 def test_an_even_split_puts_half_of_the_records_on_either_side() -> None:
-    table = create(table_type=MOR, properties={**INDEX, "hoodie.bucket.index.num.buckets": "1"})
+    table = create(table_type=MOR, properties={**CONSISTENT, "hoodie.bucket.index.num.buckets": "1"})
     table.upsert(rides(*((f"key{number}", "rome", 1, 1.0) for number in range(2000))))
     table.compact()
     table.cluster(**MORE, **{"drawstring.bucket.split.policy": "EVEN"})
@@ -169,7 +140,7 @@ def slice_of(prefix: str, size: int) -> FileSlice:
     "name", ["v6_idx_consistent_split", "v8_idx_consistent_split", "v9_idx_consistent_merge"]
 )
 def test_rings_and_nodes_are_written_as_real_hudi_writes_them(name: str, tmp_path: Path) -> None:
-    table = golden(name, tmp_path)
+    table = golden_table(name, tmp_path)
     storage, store = table.state.storage, TimelineStore(table.state.storage, table.config, table.state.clock)
     for instant in table.timeline.writes():
         if instant.action is not Action.REPLACE_COMMIT:
@@ -193,13 +164,15 @@ def test_rings_and_nodes_are_written_as_real_hudi_writes_them(name: str, tmp_pat
 
 @pytest.mark.parametrize("name", ["v6_idx_consistent_split", "v9_idx_consistent_split"])
 def test_a_split_cuts_where_real_hudi_cuts(name: str, tmp_path: Path) -> None:
-    ring = Ring.decode(golden(name, tmp_path).state.storage.read(f"{FOLDERS[0]}/00000000000000.hashing_meta"))
+    ring = Ring.decode(
+        golden_table(name, tmp_path).state.storage.read(f"{FOLDERS[0]}/00000000000000.hashing_meta")
+    )
     assert [ring.middle(prefix) for prefix in ring.prefixes] == [536870911, 1610612735]
 
 
 @pytest.mark.parametrize("version", [8, 9])
 def test_a_resizing_that_real_hudi_wrote_twice_for_is_run(version: int, tmp_path: Path) -> None:
-    table = golden(f"v{version}_idx_consistent_dual_write", tmp_path)
+    table = golden_table(f"v{version}_idx_consistent_dual_write", tmp_path)
     (pending,) = table.timeline.pending_of(Action.CLUSTERING)
     before = sorted(
         map(
@@ -207,7 +180,7 @@ def test_a_resizing_that_real_hudi_wrote_twice_for_is_run(version: int, tmp_path
             table.scan().to_arrow().drop_columns(["_hoodie_file_name", "_hoodie_commit_seqno"]).to_pylist(),
         )
     )
-    result = table.cluster(instant=pending.requested, **INDEX)
+    result = table.cluster(instant=pending.requested, **CONSISTENT)
     assert result is not None and result.files == 4
     after = sorted(
         map(
@@ -218,16 +191,13 @@ def test_a_resizing_that_real_hudi_wrote_twice_for_is_run(version: int, tmp_path
     assert after == before
     assert len(ring_of(table, "").values) == 4
     rows = table.scan().to_arrow().slice(0, 3)
-    table.upsert(rows, **INDEX)
+    table.upsert(rows, **CONSISTENT)
     assert table.scan().to_arrow().num_rows == len(before)
-
-
-ALLOW = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
 
 
 @versions
 def test_a_write_that_does_not_wait_gives_the_resizing_up(version: int) -> None:
-    table = table_of(version)
+    table = resizable_table(version)
     table.schedule_clustering(**MORE)
     table.upsert(rides(("k003", "rome", 500, 5.0), ("new", "rome", 1, 1.0)), **ALLOW)
     assert table.timeline.pending() == ()
@@ -241,7 +211,7 @@ def test_a_write_that_does_not_wait_gives_the_resizing_up(version: int) -> None:
 
 
 def test_a_resizing_that_a_write_gave_up_while_it_ran_leaves_nothing() -> None:
-    table = table_of()
+    table = resizable_table()
 
     def meanwhile(done: int, total: int) -> None:
         if done == total:
@@ -255,9 +225,9 @@ def test_a_resizing_that_a_write_gave_up_while_it_ran_leaves_nothing() -> None:
 
 
 def test_a_resizing_that_real_hudi_wrote_twice_for_goes_with_what_was_written(tmp_path: Path) -> None:
-    table = golden("v9_idx_consistent_dual_write", tmp_path)
+    table = golden_table("v9_idx_consistent_dual_write", tmp_path)
     (pending,), rows = table.timeline.pending(), table.scan().to_arrow()
-    table.upsert(rows.slice(0, 5), **INDEX, **ALLOW)
+    table.upsert(rows.slice(0, 5), **CONSISTENT, **ALLOW)
     assert table.timeline.pending() == ()
     listed = [status.name for status in table.state.storage.list_tree("") if not status.folder]
     assert not [name for name in listed if f"_{pending.requested}." in name]
@@ -269,7 +239,7 @@ def test_a_resizing_that_real_hudi_wrote_twice_for_goes_with_what_was_written(tm
 
 
 def test_writes_wait_for_a_resizing_if_told_to_and_another_kind_of_clustering_is_refused() -> None:
-    table = table_of()
+    table = resizable_table()
     scheduled = table.schedule_clustering(**MORE)
     with pytest.raises(ConflictError, match="being split or merged"):
         table.upsert(rides(ROWS[0]), **{"hoodie.clustering.updates.strategy": "SparkRejectUpdateStrategy"})
@@ -289,7 +259,7 @@ def rings(storage: Storage) -> list[str]:
 
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_resizing_that_dies_at_any_step_is_finished_by_the_next(version: int) -> None:
-    table = table_of(version)
+    table = resizable_table(version)
     start = Prepared.of(table)
     for storage, step in start.deaths(lambda each: each.cluster(**MORE)):
         table = opened(storage, START_MS + HOUR_MS)

@@ -27,7 +27,9 @@ from drawstring.txn.rollback.rollback import (
     rollback_instant,
 )
 from drawstring.txn.rollback.withdrawal import restart
-from tests.support.timelines import begin, contents, golden, new_table, paths, status
+from tests.support.golden import golden_storage
+from tests.support.storages import files_of, paths, status
+from tests.support.timelines import begin, new_table
 
 VERSIONS = (6, 8, 9)
 OLD, FAILED = "20240131100000000", "20240131110000000"
@@ -67,7 +69,7 @@ class Failed:
         self.good = store.complete(begin(store), b"").requested
         self._put(f"lima/f1-0_0-1-0_{self.good}.parquet", b"base")
         self._put(self._log(self.good, 1), data_block(self.good))
-        self.before = {path: data for path, data in contents(self.storage).items() if path.startswith("lima")}
+        self.before = {path: data for path, data in files_of(self.storage).items() if path.startswith("lima")}
         self.bad = begin(store).requested
         markers = Markers(self.storage, self.bad)
         self.left = [
@@ -88,7 +90,7 @@ class Failed:
         return context_on(FaultyStorage(self.storage, fail_after), self.config)
 
     def is_clean(self) -> bool:
-        data = {path: data for path, data in contents(self.storage).items() if not path.startswith(".hoodie")}
+        data = {path: data for path, data in files_of(self.storage).items() if not path.startswith(".hoodie")}
         kept = {path: data for path, data in data.items() if path in self.before}
         others = set(data) - set(self.before)
         expected = {self.left[2], *commands(self.storage)} if self.config.rules.names_logs_by_slice else set()
@@ -149,7 +151,7 @@ def test_a_rollback_that_dies_at_any_step_is_finished_by_the_next_writer(version
         except InjectedFault:
             good = table.context.store.load().writes()
             assert [instant.requested for instant in good] == [table.good]
-            assert table.before.items() <= contents(table.storage).items()
+            assert table.before.items() <= files_of(table.storage).items()
             rollback_pending(table.context)
             assert table.is_clean(), f"after {fail_after} changes"
         else:
@@ -232,12 +234,12 @@ def test_a_completed_write_is_not_rolled_back(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_failed_write_of_real_hudi_goes(version: int, tmp_path: Path) -> None:
-    storage, config = golden(f"v{version}_mor_inflight", tmp_path)
+    storage, config = golden_storage(f"v{version}_mor_inflight", tmp_path)
     context = context_on(storage, config)
     (failed,) = context.store.load().pending_writes()
-    before = contents(storage)
+    before = files_of(storage)
     assert rollback_pending(context) == [failed.requested]
-    after = contents(storage)
+    after = files_of(storage)
     left = [path for path in before if is_of(path, failed.requested)]
     assert len(left) == (2 if version == 6 else 5)
     assert not any(path in after for path in left)

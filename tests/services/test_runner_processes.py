@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from drawstring.base.errors import ConflictError
-from tests.services.test_compaction_runs import MERGED, logs, on_disk
+from tests.support.compaction import MERGED, logged
+from tests.support.faults import leftovers, orphans
+from tests.support.rows import held, rides
 from tests.support.service_process import runner
-from tests.write.test_faults import leftovers, orphans
-from tests.write.test_operations import held, rides
+from tests.support.tables import logs
 
 IN_THE_MIDDLE = 5
 """Changes after which the first base file is under way, and the table lock is free."""
@@ -19,7 +20,7 @@ IN_THE_MIDDLE = 5
 def test_a_write_goes_on_beside_a_process_that_compacts_and_a_second_one_is_turned_away(
     tmp_path: Path,
 ) -> None:
-    table = on_disk(tmp_path)
+    table = logged(path=tmp_path / "rides")
     instant = table.schedule_compaction()
     assert instant is not None
     with runner(table.uri, instant, IN_THE_MIDDLE) as other:
@@ -34,7 +35,7 @@ def test_a_write_goes_on_beside_a_process_that_compacts_and_a_second_one_is_turn
 
 
 def test_the_plan_of_a_killed_process_is_taken_over_at_once(tmp_path: Path) -> None:
-    table = on_disk(tmp_path)
+    table = logged(path=tmp_path / "rides")
     instant = table.schedule_compaction()
     assert instant is not None
     with runner(table.uri, instant, IN_THE_MIDDLE + 2) as other:

@@ -11,9 +11,9 @@ from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
-from tests.support.histories import UNTENDED
-from tests.write.test_faults import orphans
-from tests.write.test_operations import APART, COW, MOR, create, held, rides
+from tests.support.faults import orphans
+from tests.support.rows import held, rides
+from tests.support.tables import APART, COW, MOR, UNTENDED, create
 
 services = pytest.mark.parametrize("service", ["compact", "cluster"])
 IMPATIENT = {

@@ -15,19 +15,11 @@ from drawstring.formats.metadata.savepoint import decode_savepoint, encode_savep
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CompactionPlan
 from drawstring.table import Table
-from drawstring.timeline.store import TimelineStore
-from tests.services import test_resizing as resizing
-from tests.support.histories import UNTENDED
-from tests.support.timelines import golden
-from tests.write.test_faults import (
-    HOUR_MS,
-    START_MS,
-    Prepared,
-    leftovers,
-    opened,
-    orphans,
-)
-from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
+from tests.support.consistent_buckets import MORE, check_places, resizable_table, ring_of
+from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
+from tests.support.golden import golden_storage
+from tests.support.rows import held, rides
+from tests.support.tables import BUCKETS, COW, MOR, UNTENDED, create, store_of
 
 KEEP_1 = {"hoodie.clean.commits.retained": "1"}
 SHORT = {**KEEP_1, "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
@@ -35,10 +27,6 @@ SHORT = {**KEEP_1, "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3
 tables = pytest.mark.parametrize(
     ("table_type", "version"), [(COW, 6), (COW, 9), (MOR, 6), (MOR, 8), (MOR, 9)]
 )
-
-
-def store_of(table: Table) -> TimelineStore:
-    return TimelineStore(table.state.storage, table.config, table.state.clock)
 
 
 def begun(table_type: str, version: int, **how: Any) -> tuple[Table, str, list[tuple[Any, ...]]]:
@@ -276,7 +264,7 @@ def test_a_restore_tells_what_it_undid() -> None:
     "name", ["v6_cow_savepoint_clean", "v9_cow_savepoint_clean", "v8_cow_savepoint_clean"]
 )
 def test_a_savepoint_of_real_hudi_is_gone_back_to(name: str, tmp_path: Any) -> None:
-    storage, _ = golden(name, tmp_path)
+    storage, _ = golden_storage(name, tmp_path)
     table = opened(storage, START_MS)
     (saved,) = [each.requested for each in table.timeline.instants if each.action is Action.SAVEPOINT]
     columns = table.schema.names
@@ -309,21 +297,21 @@ def test_a_pending_restore_of_another_engine_is_finished() -> None:
 @pytest.mark.parametrize("version", [6, 9])
 @pytest.mark.parametrize("is_run", [True, False], ids=["run", "pending"])
 def test_a_ring_is_what_it_was_before_its_buckets_were_split(version: int, is_run: bool) -> None:
-    table = resizing.table_of(version)
-    rows, ring, saved = held(table), resizing.ring_of(table), table.savepoint()
+    table = resizable_table(version)
+    rows, ring, saved = held(table), ring_of(table), table.savepoint()
     if is_run:
-        assert table.cluster(**resizing.MORE)
+        assert table.cluster(**MORE)
         table.upsert(rides(("k003", "rome", 200, 1.0), ("new", "rome", 1, 1.0)), **UNTENDED)
-        assert resizing.ring_of(table) != ring
+        assert ring_of(table) != ring
     else:
-        assert table.schedule_clustering(**resizing.MORE)
+        assert table.schedule_clustering(**MORE)
     assert table.restore(saved)
-    assert (held(table), resizing.ring_of(table)) == (rows, ring)
+    assert (held(table), ring_of(table)) == (rows, ring)
     table.upsert(rides(("k003", "rome", 300, 3.0), ("new", "rome", 1, 1.0)))
-    resizing.check_places(table)
+    check_places(table)
     assert len(held(table)) == len(rows) + 1
-    assert table.compact() and table.cluster(**resizing.MORE)
-    resizing.check_places(table)
+    assert table.compact() and table.cluster(**MORE)
+    check_places(table)
     assert table.validate().findings == ()
 
 

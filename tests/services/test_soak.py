@@ -13,7 +13,8 @@ import pytest
 
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
-from tests.write.test_operations import COW, MOR, create, held, rides
+from tests.support.rows import held, rides
+from tests.support.tables import COW, MOR, create
 
 WRITES, SETTLED = 120, 60
 """By the second the first instants are archived, and old files cleaned away."""

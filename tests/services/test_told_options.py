@@ -8,7 +8,8 @@ import pytest
 
 from drawstring.base.errors import InvalidError
 from drawstring.table import Table
-from tests.write.test_operations import MOR, create, rides
+from tests.support.rows import rides
+from tests.support.tables import MOR, create
 
 SERVICES: dict[str, Callable[..., object]] = {
     "clean": Table.clean,

@@ -14,10 +14,11 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.rollback.file_owners import instants_in
 from drawstring.txn.rollback.lost_commits import LOST_FOLDER
-from tests.services.test_built_on import lose
-from tests.services.test_writing_twice import prepared, row
-from tests.write.test_faults import HOUR_MS, START_MS, Prepared, data_files, leftovers, opened
-from tests.write.test_operations import COW, MOR, create, held, rides
+from tests.support.consistent_buckets import row, written_during_resizing
+from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, lose, opened
+from tests.support.rows import held, rides
+from tests.support.storages import data_files
+from tests.support.tables import COW, MOR, create
 
 FIRST, SECOND, NEXT = ("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0), ("c", "oslo", 1, 1.0)
 UPDATED = ("a", "rome", 2, 2.0)
@@ -81,7 +82,7 @@ def test_the_next_write_rolls_it_back_and_keeps_what_it_wrote_though_it_dies_at_
 
 @versions
 def test_what_it_wrote_into_buckets_to_come_is_kept_with_the_rest(version: int) -> None:
-    table, resizing, _ = prepared(version)
+    table, resizing, _ = written_during_resizing(version)
     table.upsert(rides(row(8, 700)))
     write = table.timeline.writes()[-1]
     storage = table.state.storage

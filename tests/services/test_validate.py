@@ -22,9 +22,10 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.timeline.properties_store import BACKUP_PATH, PROPERTIES_PATH
 from drawstring.timeline.store import TimelineStore
-from tests.services.test_compaction import FIRST, NEWER, logged, versions
-from tests.write.test_faults import HOUR_MS, START_MS, opened, prepared
-from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
+from tests.support.compaction import FIRST, NEWER, logged
+from tests.support.faults import HOUR_MS, START_MS, opened, prepared
+from tests.support.rows import held, rides
+from tests.support.tables import BUCKETS, COW, MOR, create, versions
 
 
 def found(table: Table, **how: Any) -> list[tuple[str, str, str | None]]:

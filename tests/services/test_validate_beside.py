@@ -6,9 +6,9 @@ import pytest
 
 from drawstring.model.validation import Severity
 from drawstring.storage.protocol import Storage
-from tests.query.test_outrun import ALL, past, table_on
 from tests.support.concurrent_changes import Race, races
-from tests.write.test_operations import COW, MOR
+from tests.support.concurrent_writers import ALL, past, table_on
+from tests.support.tables import COW, MOR
 
 
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 6), (MOR, 9)])

@@ -11,38 +11,28 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import DrawstringError
-from drawstring.model.files import LogFile
 from drawstring.model.instant import Action, Instant, time_of
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
-from tests.services.test_resizing import ALLOW, FEWER, MORE, ROWS, check_places, ring_of, table_of, versions
+from tests.support.consistent_buckets import (
+    ALLOW,
+    FEWER,
+    MORE,
+    ROWS,
+    Rows,
+    check_places,
+    dual_write_logs,
+    resizable_table,
+    ring_of,
+    row,
+    rows_of,
+    written_during_resizing,
+)
 from tests.support.contract.witness import data_blocks
-from tests.write.test_faults import HOUR_MS, START_MS, Prepared, is_decided, leftovers, opened, orphans
-from tests.write.test_operations import held, rides
-
-Row = tuple[Any, ...]
-Rows = dict[str, Row]
-
-
-def row(number: int, ts: int) -> Row:
-    return (f"k{number:03}", "rome", ts, float(ts))
-
-
-def rows_of(table: Table) -> Rows:
-    found = held(table)
-    rows = {each[0]: each for each in found}
-    assert len(found) == len(rows)
-    return rows
-
-
-def copies(table: Table, resizing: str) -> list[LogFile]:
-    """Log files in buckets that a resizing makes, by what is listed."""
-    listed = (LogFile.parse(status) for status in table.state.storage.list_files("rome"))
-    return [log for log in listed if log is not None and log.instant == resizing]
-
-
-def errors(table: Table) -> list[Any]:
-    return [each for each in table.validate().findings if each.severity != "note"]
+from tests.support.faults import HOUR_MS, START_MS, Prepared, is_decided, leftovers, opened, orphans
+from tests.support.rows import held, rides
+from tests.support.tables import versions
+from tests.support.validation import problems
 
 
 def changed_keys(table: Table, since: str) -> list[tuple[str, str]]:
@@ -58,7 +48,7 @@ def end_of(write: Instant) -> str:
 @versions
 @pytest.mark.parametrize("kind", ["split", "merge"])
 def test_a_write_while_buckets_are_resized_goes_to_old_and_new_ones(version: int, kind: str) -> None:
-    table = table_of(version)
+    table = resizable_table(version)
     if kind == "merge":
         table.cluster(**MORE)
     resizing = table.schedule_clustering(**(MORE if kind == "split" else FEWER))
@@ -74,15 +64,17 @@ def test_a_write_while_buckets_are_resized_goes_to_old_and_new_ones(version: int
     expected["k005"] = ("k005", "rome", 5, 7.5)
     assert rows_of(table) == expected
     assert [each.file_id for each in table.file_slices()] == groups
-    assert {log.file_id for log in copies(table, resizing)}.isdisjoint(groups) and copies(table, resizing)
-    assert errors(table) == []
+    assert {log.file_id for log in dual_write_logs(table, resizing)}.isdisjoint(groups) and dual_write_logs(
+        table, resizing
+    )
+    assert problems(table) == []
     since, until = end_of(before), end_of(table.timeline.writes()[-1])
     pending = changed_keys(table, since)
     assert len(pending) == 6 and table.incremental(since).to_arrow().num_rows == 5
     assert table.cluster(instant=resizing) is not None
     assert rows_of(table) == expected
     check_places(table)
-    assert (errors(table), orphans(table)) == ([], [])
+    assert (problems(table), orphans(table)) == ([], [])
     assert changed_keys(table, since) == pending
     for end in (until, None):
         assert table.incremental(since, end).to_arrow().num_rows == 5
@@ -95,7 +87,7 @@ def test_a_write_while_buckets_are_resized_goes_to_old_and_new_ones(version: int
 
 @versions
 def test_other_buckets_are_compacted_while_some_are_resized(version: int) -> None:
-    table = table_of(version)
+    table = resizable_table(version)
     resizing = table.schedule_clustering(**{**MORE, "hoodie.bucket.index.max.num.buckets": 3})
     assert resizing is not None
     table.upsert(rides(*(row(number, 500) for number in range(40, 60))))
@@ -104,7 +96,7 @@ def test_other_buckets_are_compacted_while_some_are_resized(version: int) -> Non
     assert result is not None and (result.files, rows_of(table)) == (1, expected)
     assert sorted(bool(each.logs) for each in table.file_slices()) == [False, True]
     assert table.cluster(instant=resizing) is not None
-    assert (len(expected), rows_of(table), errors(table)) == (60, expected, [])
+    assert (len(expected), rows_of(table), problems(table)) == (60, expected, [])
     check_places(table)
     assert table.compact() is not None and table.compact() is None
     assert rows_of(table) == expected
@@ -112,7 +104,7 @@ def test_other_buckets_are_compacted_while_some_are_resized(version: int) -> Non
 
 @pytest.mark.parametrize("version", [6, 9])
 def test_the_later_of_writes_in_one_new_bucket_wins_whatever_the_verb(version: int) -> None:
-    table = table_of(version, ordering=())
+    table = resizable_table(version, ordering=())
     resizing = table.schedule_clustering(**MORE)
     table.upsert(rides(row(3, 500), row(5, 500), row(3, 490)))
     table.upsert(rides(row(3, 400), row(4, 400)))
@@ -138,7 +130,7 @@ def test_the_later_of_writes_in_one_new_bucket_wins_whatever_the_verb(version: i
 
 @pytest.mark.parametrize("version", [8, 9])
 def test_blocks_with_some_of_the_columns_go_to_old_and_new_buckets(version: int) -> None:
-    table = table_of(version)
+    table = resizable_table(version)
     resizing = table.schedule_clustering(**MORE)
     for rows in ((row(8, 500), row(9, 500)), (row(8, 600), row(10, 500))):
         some = rides(*rows).select(["id", "city", "ts"])
@@ -159,7 +151,7 @@ class Life:
     """A table beside a dictionary, through writes before, while and after its buckets are resized."""
 
     def __init__(self, version: int, seed: int) -> None:
-        self.table = table_of(version)
+        self.table = resizable_table(version)
         self.random = Random(seed)
         self.rows: Rows = rows_of(self.table)
         self.ts = 1000
@@ -225,7 +217,7 @@ class Life:
     def check(self, step: str) -> None:
         assert rows_of(self.table) == self.rows, step
         check_places(self.table)
-        assert [each for each in errors(self.table) if each.check != "pending"] == [], step
+        assert [each for each in problems(self.table) if each.check != "pending"] == [], step
         assert orphans(self.table) == [], step
         for requested, rows in list(self.then.items())[-2:]:
             assert held(self.table, as_of=requested) == sorted(rows.values()), (step, requested)
@@ -254,15 +246,6 @@ def test_histories_with_resizings_end_as_a_dictionary_does(version: int, seed: i
     assert life.done
 
 
-def prepared(version: int) -> tuple[Table, str, Rows]:
-    """A table whose resizing is pending, written twice to already."""
-    table = table_of(version)
-    resizing = table.schedule_clustering(**MORE)
-    assert resizing is not None
-    table.upsert(rides(row(3, 500), row(90, 500)))
-    return table, resizing, rows_of(table)
-
-
 DYING: dict[str, Callable[[Table], Any]] = {
     "write": lambda table: table.upsert(rides(row(3, 600), row(4, 600), row(91, 600))),
     "run": lambda table: table.cluster(),
@@ -275,7 +258,7 @@ DYING: dict[str, Callable[[Table], Any]] = {
 def test_whatever_dies_at_any_step_readers_see_before_or_after_and_the_next_goes_on(
     version: int, action: str
 ) -> None:
-    table, _, before = prepared(version)
+    table, _, before = written_during_resizing(version)
     start = Prepared.of(table)
     undisturbed = opened(start.copy(), START_MS)
     DYING[action](undisturbed)
@@ -293,4 +276,4 @@ def test_whatever_dies_at_any_step_readers_see_before_or_after_and_the_next_goes
         table.cluster(**MORE)
         assert rows_of(table) == expected, step
         check_places(table)
-        assert (errors(table), orphans(table), leftovers(table)) == ([], [], []), step
+        assert (problems(table), orphans(table), leftovers(table)) == ([], [], []), step

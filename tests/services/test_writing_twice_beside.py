@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import drawstring
 from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.engine.local import LocalEngine
 from drawstring.index.consistent.consistent_bucket import ConsistentIndex
@@ -18,13 +17,24 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from drawstring.write import run
-from tests.services.test_resizing import ALLOW, INDEX, MORE, ROWS, check_places, ring_of, versions
-from tests.services.test_writing_twice import copies, errors, prepared, row, rows_of
-from tests.support.histories import UNTENDED
+from tests.support.consistent_buckets import (
+    ALLOW,
+    CONSISTENT,
+    MORE,
+    ROWS,
+    check_places,
+    dual_write_logs,
+    ring_of,
+    row,
+    rows_of,
+    written_during_resizing,
+)
+from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, leftovers, opened, orphans
+from tests.support.rows import rides
 from tests.support.service_process import runner
+from tests.support.tables import MOR, UNTENDED, create, versions
+from tests.support.validation import problems
 from tests.support.writer_process import writer
-from tests.write.test_faults import HOUR_MS, START_MS, STEPS_MAX, leftovers, opened, orphans
-from tests.write.test_operations import MOR, rides
 
 WHILE_IT_WRITES = 6
 """Changes after which a runner is at work on its first base file, and the table lock is free."""
@@ -32,9 +42,7 @@ WHILE_IT_WRITES = 6
 
 def on_disk(folder: Path) -> tuple[Table, str]:
     """A table on disk whose resizing is pending."""
-    path = folder / "rides"
-    how = {"record_key": "id", "partition_by": "city", "ordering": "ts", "table_type": MOR}
-    table = drawstring.create(path, rides().schema, properties=INDEX, **how)
+    table = create(path=folder / "rides", table_type=MOR, properties=CONSISTENT)
     table.upsert(rides(*ROWS))
     table.compact()
     resizing = table.schedule_clustering(**MORE)
@@ -78,7 +86,7 @@ def test_a_write_goes_on_beside_a_process_that_resizes_the_buckets(tmp_path: Pat
     assert len(expected) == 40 and expected["k002"] == row(2, 500)
     assert (rows_of(table), len(ring_of(table).values)) == (expected, 4)
     check_places(table)
-    assert (errors(table), orphans(table), leftovers(table)) == ([], [], [])
+    assert (problems(table), orphans(table), leftovers(table)) == ([], [], [])
 
 
 def test_a_process_that_is_killed_while_it_writes_twice_leaves_nothing_in_either_bucket(
@@ -89,16 +97,16 @@ def test_a_process_that_is_killed_while_it_writes_twice_leaves_nothing_in_either
     with writer(table.uri, "k001", 900, first_copy(tmp_path, resizing)) as other:
         assert f"_{resizing}.log" in other.says()
         other.kill()
-    assert copies(table, resizing) == [] and rows_of(table) == before
+    assert dual_write_logs(table, resizing) == [] and rows_of(table) == before
     table.upsert(rides(row(5, 500)))
     assert table.cluster(instant=resizing) is not None
     assert rows_of(table) == {**before, "k005": row(5, 500)}
-    assert (errors(table), orphans(table), leftovers(table)) == ([], [], [])
+    assert (problems(table), orphans(table), leftovers(table)) == ([], [], [])
 
 
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_dead_write_that_is_left_for_a_clean_does_not_count_in_new_buckets_either(version: int) -> None:
-    table, resizing, before = prepared(version)
+    table, resizing, before = written_during_resizing(version)
     storage, lazy = table.state.storage, {"hoodie.clean.failed.writes.policy": "LAZY", **UNTENDED}
     steps = 6
     while not table.timeline.pending_writes():
@@ -112,13 +120,13 @@ def test_a_dead_write_that_is_left_for_a_clean_does_not_count_in_new_buckets_eit
     assert rows_of(table) == expected and table.timeline.pending_writes()
     table.clean(**lazy)
     assert (rows_of(table), table.timeline.pending()) == (expected, ())
-    assert (errors(table), orphans(table)) == ([], [])
+    assert (problems(table), orphans(table)) == ([], [])
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])
 @pytest.mark.parametrize("is_run", [False, True])
 def test_a_restore_takes_what_was_written_twice_out_of_both_buckets(version: int, is_run: bool) -> None:
-    table, resizing, before = prepared(version)
+    table, resizing, before = written_during_resizing(version)
     saved = table.savepoint()
     table.upsert(rides(row(8, 700), row(95, 700)))
     if is_run:
@@ -126,14 +134,14 @@ def test_a_restore_takes_what_was_written_twice_out_of_both_buckets(version: int
         table.upsert(rides(row(9, 800)))
     table.restore(saved)
     assert rows_of(table) == before
-    assert bool(copies(table, resizing)) is not is_run or version == 6
+    assert bool(dual_write_logs(table, resizing)) is not is_run or version == 6
     assert len(table.timeline.pending_of(Action.CLUSTERING)) == (0 if is_run else 1)
-    assert (errors(table), orphans(table)) == ([], [])
+    assert (problems(table), orphans(table)) == ([], [])
     table.upsert(rides(row(10, 900)))
     table.cluster(**MORE)
     assert rows_of(table) == {**before, "k010": row(10, 900)}
     check_places(table)
-    assert (errors(table), orphans(table)) == ([], [])
+    assert (problems(table), orphans(table)) == ([], [])
 
 
 @pytest.mark.parametrize("version", [6, 9])
@@ -141,7 +149,7 @@ def test_a_restore_takes_what_was_written_twice_out_of_both_buckets(version: int
 def test_the_timeline_is_archived_past_a_resizing_that_was_written_twice_for(
     version: int, gives_up: bool
 ) -> None:
-    table, resizing, rows = prepared(version)
+    table, resizing, rows = written_during_resizing(version)
     if gives_up:
         table.upsert(rides(row(8, 700)), **ALLOW)
     else:
@@ -159,19 +167,19 @@ def test_the_timeline_is_archived_past_a_resizing_that_was_written_twice_for(
         if number % 4 == 0:
             table.compact()
         assert rows_of(table) == rows
-        assert errors(table) == []
+        assert problems(table) == []
     assert table.timeline.start is not None and table.timeline.start > resizing
     check_places(table)
 
 
 @versions
 def test_a_resizing_whose_new_buckets_lost_what_was_written_to_them_is_given_up(version: int) -> None:
-    table, resizing, before = prepared(version)
-    table.state.storage.delete([copies(table, resizing)[0].status.path])
+    table, resizing, before = written_during_resizing(version)
+    table.state.storage.delete([dual_write_logs(table, resizing)[0].status.path])
     assert rows_of(table) == before
     assert table.cluster(instant=resizing) is None
-    assert (rows_of(table), table.timeline.pending(), copies(table, resizing)) == (before, (), [])
-    assert (errors(table), len(ring_of(table).values)) == ([], 2)
+    assert (rows_of(table), table.timeline.pending(), dual_write_logs(table, resizing)) == (before, (), [])
+    assert (problems(table), len(ring_of(table).values)) == ([], 2)
 
 
 @versions
@@ -179,7 +187,7 @@ def test_a_resizing_whose_new_buckets_lost_what_was_written_to_them_is_given_up(
 def test_a_writer_that_does_not_know_of_the_resizing_ends_it(
     version: int, is_running: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table, resizing, before = prepared(version)
+    table, resizing, before = written_during_resizing(version)
 
     def write_once(done: int = 1, total: int = 1) -> None:
         with monkeypatch.context() as patched:
@@ -195,4 +203,4 @@ def test_a_writer_that_does_not_know_of_the_resizing_ends_it(
         write_once()
         assert table.cluster(instant=resizing) is None
     assert rows_of(table) == {**before, "k011": row(11, 900)}
-    assert (table.timeline.pending(), copies(table, resizing), errors(table)) == ((), [], [])
+    assert (table.timeline.pending(), dual_write_logs(table, resizing), problems(table)) == ((), [], [])

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.query.scan import Scan
 from drawstring.table import Table
-from tests.support.concurrent_changes import Race, Raced, Recorder, files_of, stored
+from tests.support.concurrent_changes import Race, Raced, Recorder
 from tests.support.simulation.steps import take
 from tests.support.simulation.world import Kind, Moment, Rows, Step, World
+from tests.support.storages import files_of, stored
 
 ALL_AT_ONCE = 1 << 30
 PACES = (ALL_AT_ONCE, ALL_AT_ONCE, 7, 1)

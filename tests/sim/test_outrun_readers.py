@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.sim.outrun_readers import live_with_readers
-from tests.sim.test_sim import FIRST, SEEDS, STEPS
+from tests.sim.seeds import FIRST, SEEDS, STEPS
 from tests.support.simulation.life import CHOSEN, KINDS, LIFE
 from tests.support.simulation.steps import random_steps
 from tests.support.simulation.world import Kind

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.sim.seeds import FIRST, SEEDS, STEPS
 from tests.support.simulation.cut_lives import CUT_LIFE, THOROUGH, live_through_cuts
 from tests.support.simulation.life import CHOSEN, KINDS, LIFE, live
 from tests.support.simulation.pauses import live_through_pauses
 from tests.support.simulation.steps import random_steps
 from tests.support.simulation.world import Kind
 
-FIRST = int(os.environ.get("SIM_SEED", "0"))
-SEEDS = int(os.environ.get("SIM_SEEDS", "3"))
-STEPS = int(os.environ.get("SIM_STEPS", "12"))
 PAUSED_EVERY = 11
 """Of so many storage calls a step stands still before one."""
 

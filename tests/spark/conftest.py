@@ -15,3 +15,12 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def spark() -> SparkSession:
     return spark_session()
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> SparkSession:
+    """The session with `format("hudi")` taken over."""
+    import drawstring.spark
+
+    drawstring.spark.register(spark)
+    return spark

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 import drawstring.spark
 from drawstring.base.errors import InvalidError
-from tests.spark.test_tables import BUCKETS, COW, KEYS, MOR, Rows, rides
+from tests.support.spark_tables import BUCKETS, COW, KEYS, MOR, held, rides
 
 pytestmark = pytest.mark.spark
 
@@ -38,8 +38,3 @@ def test_rows_are_changed_and_merged(spark: SparkSession, tmp_path: Path, option
         table.merge(twice, ["id", "city"]).when_matched_update_all().execute()
     table.merge(rides(spark, 1, ts=9), ["id", "city"]).when_matched_update_all().execute()
     assert held(spark, path) == [(1, 9), (3, 1), (4, 1100), (8, 2)]
-
-
-def held(spark: SparkSession, path: str) -> Rows:
-    rows = drawstring.spark.read(spark, path, columns=["id", "ts"]).collect()
-    return sorted((row.id, row.ts) for row in rows)

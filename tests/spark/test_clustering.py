@@ -8,8 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import drawstring.spark
-from tests.spark.test_changing import held
-from tests.spark.test_tables import KEYS, MOR, rides
+from tests.support.spark_tables import KEYS, MOR, held, rides
 
 pytestmark = pytest.mark.spark
 

@@ -27,12 +27,6 @@ CHANGES = {
 }
 
 
-@pytest.fixture
-def session(spark: SparkSession) -> SparkSession:
-    drawstring.spark.register(spark)
-    return spark
-
-
 def rides(spark: SparkSession, *numbers: int, ts: int = 1) -> DataFrame:
     values = ", ".join(f"({number}L)" for number in numbers)
     return spark.sql(

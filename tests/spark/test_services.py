@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 import drawstring.spark
 from drawstring.base.errors import InvalidError
-from tests.write.test_operations import MOR, held, rides
+from tests.support.rows import held, rides
+from tests.support.tables import MOR
 
 pytestmark = pytest.mark.spark
 

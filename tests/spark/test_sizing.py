@@ -11,16 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 import drawstring
 import drawstring.spark
 from drawstring.services.clustering import append_merge
-from tests.spark.test_tables import COW, MOR, load, save
+from tests.support.spark_tables import COW, MOR, load, save
 
 pytestmark = pytest.mark.spark
 SIZES = {"hoodie.parquet.max.file.size": "60000", "hoodie.parquet.small.file.limit": "50000"}
-
-
-@pytest.fixture
-def session(spark: SparkSession) -> SparkSession:
-    drawstring.spark.register(spark)
-    return spark
 
 
 def wide(spark: SparkSession, start: int, count: int, ts: int = 1) -> DataFrame:

@@ -18,7 +18,7 @@ from drawstring.config.options.write_options import ReadOptions
 from drawstring.query.incremental.positions import Position
 from drawstring.spark.engine.types import spark_schema
 from drawstring.spark.read.streaming import HAS_LIMITS, CommitStream, RememberingReader
-from tests.support.archives import archive
+from tests.support.timelines import archive
 
 START = "hoodie.datasource.streaming.startOffset"
 ONE_EACH = {"drawstring.streaming.max_commits": "1"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,42 +17,9 @@ from drawstring.spark.locations import storage_options
 from drawstring.spark.write import overwrite as replacing
 from drawstring.storage.file_system import FileSystem
 from drawstring.txn.locks.table_lock import table_lock
+from tests.support.spark_tables import BUCKETS, COW, KEYS, MOR, OPERATION, load, rides, save
 
 pytestmark = pytest.mark.spark
-
-COW = {"hoodie.datasource.write.table.type": "COPY_ON_WRITE"}
-MOR = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}
-BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
-KEYS = {
-    "hoodie.table.name": "rides",
-    "hoodie.datasource.write.recordkey.field": "id",
-    "hoodie.datasource.write.partitionpath.field": "city",
-    "hoodie.datasource.write.precombine.field": "ts",
-}
-OPERATION = "hoodie.datasource.write.operation"
-Rows = list[tuple[Any, ...]]
-
-
-@pytest.fixture
-def session(spark: SparkSession) -> SparkSession:
-    drawstring.spark.register(spark)
-    return spark
-
-
-def rides(spark: SparkSession, *numbers: int, ts: int = 1) -> DataFrame:
-    values = ", ".join(f"(cast({number} as bigint))" for number in numbers)
-    city = "element_at(array('amsterdam', 'berlin'), cast(id % 2 as int) + 1)"
-    return spark.sql(f"select id, {city} as city, {ts}L as ts from values {values} as t(id)")
-
-
-def save(df: DataFrame, path: Path, operation: str, mode: str = "append", **more: str) -> None:
-    options = {**KEYS, **more, OPERATION: operation}
-    df.write.format("hudi").options(**options).mode(mode).save(str(path))
-
-
-def load(spark: SparkSession, path: Path, **options: str) -> Rows:
-    df = spark.read.format("hudi").options(**options).load(str(path)).select("id", "ts")
-    return sorted((row.id, row.ts) for row in df.collect())
 
 
 def times(path: Path) -> list[str]:

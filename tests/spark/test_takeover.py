@@ -26,12 +26,6 @@ OPTIONS = {
 
 
 @pytest.fixture
-def session(spark: SparkSession) -> SparkSession:
-    drawstring.spark.register(spark)
-    return spark
-
-
-@pytest.fixture
 def df(session: SparkSession) -> DataFrame:
     return session.range(3).selectExpr("id", "1L as ts", "'x' as city")
 

@@ -8,15 +8,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 import drawstring.spark
-from tests.services.test_resizing import INDEX, MORE
-from tests.spark.test_changing import held
-from tests.spark.test_tables import KEYS, MOR, rides
+from tests.support.consistent_buckets import CONSISTENT, MORE
+from tests.support.spark_tables import KEYS, MOR, held, rides
 
 pytestmark = pytest.mark.spark
 
 
 def test_executors_write_to_old_and_new_buckets(spark: SparkSession, tmp_path: Path) -> None:
-    path, options = str(tmp_path / "rides"), {**KEYS, **MOR, **INDEX}
+    path, options = str(tmp_path / "rides"), {**KEYS, **MOR, **CONSISTENT}
     drawstring.spark.write(rides(spark, *range(1, 13)), path, options=options)
     table = drawstring.spark.table(spark, path)
     planned = table.schedule_clustering(**MORE)

@@ -1,22 +1,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from drawstring.storage import Storage, open_storage
-from tests.support.s3_server import S3Server, s3_server
+from tests.support.s3_server import S3Server
 
 _numbers = itertools.count()
-
-
-@pytest.fixture(scope="session")
-def s3() -> Iterator[S3Server]:
-    with s3_server() as server:
-        server.make_bucket("lake")
-        yield server
 
 
 @pytest.fixture(params=["local", "memory", "s3"])

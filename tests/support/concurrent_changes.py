@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import pyarrow as pa
 
 from drawstring.model.files import FileStatus
-from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from tests.support.storages import Files, files_of, stored
 
-Files = Mapping[str, bytes]
 Change = tuple[str, bytes | None]
 """A path and what the file holds from now on; None for a deleted file."""
 
-_numbers = itertools.count()
 _NO_FAULT = 1 << 60
 
 
@@ -33,19 +31,6 @@ class Tale(Protocol):
     @property
     def changes(self) -> Sequence[Change]:
         """What others do, change by change."""
-
-
-def files_of(storage: Storage) -> dict[str, bytes]:
-    """Return all files of a storage."""
-    return {status.path: storage.read(status.path) for status in storage.list_tree("")}
-
-
-def stored(files: Files) -> Storage:
-    """Return a new storage in memory with some files."""
-    storage = open_storage(f"memory://outrun-{next(_numbers)}")
-    for path, data in files.items():
-        storage.put(path, data)
-    return storage
 
 
 class Recorder(FaultyStorage):

@@ -12,6 +12,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+import drawstring
+from drawstring.config.table.config import TableConfig
 from drawstring.query.facts import TableFacts
 from drawstring.query.incremental.cdc_query import changes_scan
 from drawstring.query.incremental.commit_ranges import RangeSpec
@@ -19,6 +21,8 @@ from drawstring.query.incremental.incremental_query import incremental_scan
 from drawstring.query.scan import Scan
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.schema.meta import META_COLUMNS
+from drawstring.storage.local import LocalStorage
+from drawstring.timeline.properties_store import load_config
 from tests.support.golden_rows import Row
 
 TABLES = Path(__file__).parents[1] / "golden/tables"
@@ -147,3 +151,13 @@ def cases_of(table: str) -> list[Case]:
             for each in golden.get(query, ())
         ),
     ]
+
+
+def golden_table(name: str, folder: Path) -> drawstring.Table:
+    return drawstring.open(unpack(name, folder))
+
+
+def golden_storage(name: str, folder: Path) -> tuple[LocalStorage, TableConfig]:
+    """Unpack a table that real Hudi wrote."""
+    storage = LocalStorage(str(unpack(name, folder)))
+    return storage, load_config(storage)

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 import drawstring
+from tests.support.tables import UNCOMPACTED
 
 Row = dict[str, Any]
 
@@ -29,10 +30,6 @@ SCHEMA = pa.schema(
         pa.field("driver", pa.struct([("name", pa.string()), ("age", pa.int32())])),
     ]
 )
-UNCOMPACTED = {"hoodie.compact.inline": "false"}
-"""Options of writes after which log files stay, however many there are."""
-UNTENDED = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false", **UNCOMPACTED}
-"""Options of writes after which old files and instants stay."""
 
 CITIES = ("berlin", "lima", "new york")
 META = tuple(

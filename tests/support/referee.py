@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,8 +12,15 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
-PROGRAM = Path(__file__).parents[1] / "interop/referee.py"
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / ".venv-referee/bin/python"
+
+NEWEST_JDK = 21
+"""Spark 3.5 does not start on later ones."""
+
+PROGRAM = ROOT / "tests/interop/referee.py"
 NO_OPTIONS: Mapping[str, str] = {}
 
 
@@ -119,3 +127,16 @@ class Referee:
         if not answer["ok"]:
             raise RefereeError(answer["error"])
         return answer
+
+
+def bundle() -> str:
+    """Return the path of Hudi's Spark bundle, fetched when this machine does not have it."""
+    found = subprocess.run(
+        [str(PYTHON), str(ROOT / "scripts/hudi_bundle.py")],
+        stdout=subprocess.PIPE,
+        stderr=sys.stderr,
+        text=True,
+    )
+    if found.returncode:
+        pytest.skip("Apache Hudi's bundle could not be fetched; HUDI_BUNDLE_JAR may name the file")
+    return found.stdout.split("\n")[-2]

@@ -53,8 +53,8 @@ class S3Server:
 
 
 @contextmanager
-def s3_server() -> Iterator[S3Server]:
-    """Run a server on a free port of the loopback device."""
+def s3_server(bucket: str) -> Iterator[S3Server]:
+    """Run a server with an empty bucket on a free port of the loopback device."""
     # As a module: run as a script it would find the modules beside it under the names of libraries.
     process = subprocess.Popen(
         [sys.executable, "-m", __name__], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -63,7 +63,9 @@ def s3_server() -> Iterator[S3Server]:
         try:
             assert process.stdout is not None
             port = int(process.stdout.readline())
-            yield S3Server(f"http://127.0.0.1:{port}")
+            server = S3Server(f"http://127.0.0.1:{port}")
+            server.make_bucket(bucket)
+            yield server
         finally:
             process.terminate()
 

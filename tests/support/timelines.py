@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-import uuid
+import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.config.table.config import TableConfig
-from drawstring.model.files import FileStatus
 from drawstring.model.instant import Action, Instant
-from drawstring.storage.local import LocalStorage
-from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.properties_store import create_table, load_config
+from drawstring.timeline.properties_store import create_table
 from drawstring.timeline.store import TimelineStore
-from tests.support.golden import unpack
+from tests.support.storages import memory
 
 LAYOUTS = {6: 1, 8: 2, 9: 2}
+ARCHIVED_INSTANT = pa.schema(
+    [
+        ("instantTime", pa.string()),
+        ("completionTime", pa.string()),
+        ("action", pa.string()),
+        ("metadata", pa.binary()),
+        ("plan", pa.binary()),
+        pa.field("version", pa.int32(), nullable=False),
+    ]
+)
 
 
 def properties(version: int, table_type: str = "MERGE_ON_READ") -> dict[str, str]:
@@ -33,10 +44,6 @@ def properties(version: int, table_type: str = "MERGE_ON_READ") -> dict[str, str
     }
 
 
-def memory() -> MemoryStorage:
-    return MemoryStorage(f"memory://{uuid.uuid4()}")
-
-
 def new_table(version: int, storage: Storage | None = None) -> tuple[Storage, TableConfig]:
     storage = storage or memory()
     return storage, create_table(storage, properties(version), SteppingClock())
@@ -51,19 +58,31 @@ def begin(store: TimelineStore, action: Action = Action.DELTA_COMMIT) -> Instant
     return store.start(store.request(action, store.new_time(store.load())))
 
 
-def golden(name: str, folder: Path) -> tuple[LocalStorage, TableConfig]:
-    """Unpack a table that real Hudi wrote."""
-    storage = LocalStorage(str(unpack(name, folder)))
-    return storage, load_config(storage)
-
-
-def paths(storage: Storage, folder: str = "") -> list[str]:
-    return [status.path for status in storage.list_tree(folder)]
-
-
-def contents(storage: Storage, folder: str = "") -> dict[str, bytes]:
-    return {path: storage.read(path) for path in paths(storage, folder)}
-
-
-def status(path: str, size: int = 1) -> FileStatus:
-    return FileStatus(path, size)
+def archive(table: drawstring.Table, instants: int) -> None:
+    """Move the oldest instants of a table of layout 2 into one more file of the archive."""
+    folder = Path(table.uri) / ".hoodie" / "timeline"
+    history = folder / "history"
+    moved = [instant for instant in table.timeline.instants if instant.is_completed][:instants]
+    rows = [
+        {
+            "instantTime": instant.requested,
+            "completionTime": instant.completed,
+            "action": str(instant.action),
+            "metadata": (folder / f"{instant.requested}_{instant.completed}.{instant.action}").read_bytes(),
+            "plan": None,
+            "version": 1,
+        }
+        for instant in moved
+    ]
+    history.mkdir(exist_ok=True)
+    name = f"{moved[0].requested}_{moved[-1].requested}_0.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, ARCHIVED_INSTANT), history / name)
+    version = history / "_version_"
+    number = int(version.read_text()) if version.exists() else 0
+    listed = json.loads((history / f"manifest_{number}").read_text())["files"] if number else []
+    files = [*listed, {"fileName": name, "fileLen": (history / name).stat().st_size}]
+    (history / f"manifest_{number + 1}").write_text(json.dumps({"files": files}))
+    version.write_text(str(number + 1))
+    for instant in moved:
+        for path in folder.glob(f"{instant.requested}*"):
+            path.unlink()

@@ -20,7 +20,7 @@ from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
-from tests.write.test_operations import rides
+from tests.support.rows import rides
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,7 +12,8 @@ from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.manifests import current_version, save_manifest
 from drawstring.timeline.properties_store import BACKUP_PATH, PROPERTIES_PATH, load_config
 from drawstring.timeline.store import TimelineStore
-from tests.write.test_operations import create, rides
+from tests.support.rows import rides
+from tests.support.tables import create
 
 
 class ChangesAfter(FaultyStorage):

@@ -19,7 +19,9 @@ from drawstring.timeline.properties_store import (
     load_config,
     save_properties,
 )
-from tests.support.timelines import golden, memory, new_table, properties
+from tests.support.golden import golden_storage as golden
+from tests.support.storages import memory
+from tests.support.timelines import new_table, properties
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])

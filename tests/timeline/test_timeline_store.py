@@ -17,7 +17,9 @@ from drawstring.storage.local import LocalStorage
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
-from tests.support.timelines import begin, golden, new_store, new_table, paths
+from tests.support.golden import golden_storage
+from tests.support.storages import paths
+from tests.support.timelines import begin, new_store, new_table
 
 VERSIONS = (6, 8, 9)
 
@@ -252,7 +254,7 @@ def test_a_damaged_or_missing_file_is_named() -> None:
 
 
 def test_version_6_tells_a_pending_clustering_from_an_overwrite(tmp_path: Path) -> None:
-    storage, config = golden("v6_cow_clustering_pending", tmp_path)
+    storage, config = golden_storage("v6_cow_clustering_pending", tmp_path)
     store = TimelineStore(storage, config, SteppingClock())
     (clustering,) = store.load().pending()
     assert clustering.action is Action.CLUSTERING
@@ -263,7 +265,7 @@ def test_version_6_tells_a_pending_clustering_from_an_overwrite(tmp_path: Path) 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_real_tables_load(version: int, tmp_path: Path) -> None:
-    storage, config = golden(f"v{version}_mor_inflight", tmp_path)
+    storage, config = golden_storage(f"v{version}_mor_inflight", tmp_path)
     store = TimelineStore(storage, config, SteppingClock())
     timeline = store.load()
     assert [instant.action for instant in timeline.writes()] == [Action.COMMIT, Action.DELTA_COMMIT]

@@ -9,7 +9,7 @@ from drawstring.base.clock import SeededIds, SteppingClock
 from drawstring.base.errors import ConflictError, UnavailableError
 from drawstring.storage.memory import MemoryStorage
 from drawstring.txn.locks.lease_lock import LEASE_MS, LEASE_PATH, LeaseLock
-from tests.support.timelines import memory
+from tests.support.storages import memory
 
 
 def lock_on(

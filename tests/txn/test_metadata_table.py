@@ -10,7 +10,9 @@ from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config, save_properties
 from drawstring.txn.metadata_table import switch_off_metadata_table
-from tests.support.timelines import golden, new_table, paths
+from tests.support.golden import golden_storage
+from tests.support.storages import paths
+from tests.support.timelines import new_table
 
 READY = "hoodie.table.metadata.partitions"
 BUILDING = "hoodie.table.metadata.partitions.inflight"
@@ -28,7 +30,7 @@ def with_metadata_table(key: str = READY) -> Storage:
 def test_the_metadata_table_of_real_hudi_goes(
     version: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    storage, config = golden(f"v{version}_mdt_cow", tmp_path)
+    storage, config = golden_storage(f"v{version}_mdt_cow", tmp_path)
     assert config.metadata_partitions
     with caplog.at_level(logging.WARNING):
         changed = switch_off_metadata_table(storage, config, SteppingClock())

@@ -16,7 +16,7 @@ from drawstring.base.errors import ConflictError
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.table_lock import table_lock
-from tests.support.timelines import memory
+from tests.support.storages import memory
 
 HOLDER = """
 import sys, time

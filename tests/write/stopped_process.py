@@ -20,7 +20,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.locks import lease_lock
 from drawstring.txn.table_context import TableContext
-from tests.write.test_operations import rides
+from tests.support.rows import rides
 
 LEASE_MS = 1_500
 KEEP_FEW = {

@@ -14,7 +14,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.table import Table
-from tests.write.test_operations import COW, MOR
+from tests.support.tables import COW, MOR
 
 NULLS = {"hoodie.write.set.null.for.missing.columns": "true"}
 OLD = pa.schema([pa.field("id", pa.string(), nullable=False), ("ts", pa.int64())])

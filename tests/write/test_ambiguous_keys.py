@@ -12,7 +12,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.table import Table
-from tests.support.histories import UNCOMPACTED
+from tests.support.tables import UNCOMPACTED
 
 SCHEMA = pa.schema([("k1", pa.string()), ("k2", pa.string()), ("k3", pa.string()), ("n", pa.int64())])
 AMBIGUOUS = ("a,k2:b", "c", "d")

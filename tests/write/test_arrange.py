@@ -12,7 +12,7 @@ import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.engine.ranges import SortedRanges
 from drawstring.table import Table
-from tests.write.test_operations import BUCKETS, MOR, create, table_types
+from tests.support.tables import BUCKETS, MOR, create, table_types
 
 MODE = "hoodie.bulkinsert.sort.mode"
 COLUMNS = "hoodie.bulkinsert.user.defined.partitioner.sort.columns"

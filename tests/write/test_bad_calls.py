@@ -14,8 +14,8 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError
-from tests.write.test_bad_input import OLD, table_at
-from tests.write.test_operations import SCHEMA, held, rides
+from tests.support.rows import SCHEMA, held, rides
+from tests.support.tables import OLD, table_at
 
 
 @pytest.mark.parametrize(

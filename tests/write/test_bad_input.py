@@ -21,10 +21,10 @@ from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
 from drawstring.timeline.properties_store import create_table
-from tests.write.test_foreign_tables import files_below
-from tests.write.test_operations import COW, MOR, SCHEMA, held, rides
+from tests.support.rows import SCHEMA, held, rides
+from tests.support.storages import files_below
+from tests.support.tables import COW, MOR, OLD, table_at
 
-OLD = [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)]
 TYPES_TABLE = pa.schema(
     [("id", pa.string()), ("city", pa.string()), ("ts", pa.string()), ("fare", pa.float64())]
 )
@@ -33,22 +33,6 @@ TYPES_TABLE = pa.schema(
 @pytest.fixture(params=[(COW, 9), (MOR, 9), (MOR, 6)], ids=["cow-9", "mor-9", "mor-6"])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
     return table_at(tmp_path / "rides", *request.param)
-
-
-def table_at(path: Path, table_type: str = MOR, version: int = 9, **how: Any) -> Table:
-    table = drawstring.create(
-        path,
-        SCHEMA,
-        record_key="id",
-        partition_by="city",
-        ordering="ts",
-        table_type=table_type,
-        version=version,
-        **how,
-    )
-    table.upsert(rides(("a", "rome", 0, 0.0), OLD[1]))
-    table.upsert(rides(OLD[0]))
-    return table
 
 
 def without(name: str) -> pa.Table:

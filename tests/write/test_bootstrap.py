@@ -20,7 +20,7 @@ from drawstring.filegroups.read.bootstrap_reader import side_by_side
 from drawstring.storage.local import LocalStorage
 from drawstring.txn import transaction
 from tests.support.combinations import pairwise
-from tests.support.histories import UNCOMPACTED
+from tests.support.tables import UNCOMPACTED
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 KEYS = {"record_key": "id", "partition_by": "city", "ordering": "ts"}

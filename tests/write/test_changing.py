@@ -16,7 +16,8 @@ import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.engine.local import LocalEngine
 from drawstring.table import Table
-from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
+from tests.support.rows import held, rides
+from tests.support.tables import BUCKETS, COW, MOR, create
 
 A, B, C = ("a", "rome", 1, 1.0), ("b", "rome", 1, 2.0), ("c", "pisa", 1, 3.0)
 

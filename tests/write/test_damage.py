@@ -14,8 +14,8 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.model.result import CommitResult
 from drawstring.table import Table
 from tests.support.combinations import pairwise
-from tests.write.test_bad_input import OLD, table_at
-from tests.write.test_operations import COW, MOR, held, rides
+from tests.support.rows import held, rides
+from tests.support.tables import COW, MOR, OLD, table_at
 
 
 def data_file(table: Table, suffix: str) -> Path:

@@ -11,7 +11,8 @@ import pytest
 from drawstring.base.errors import InvalidError
 from drawstring.write.delete_partition import matching
 from tests.support.combinations import pairwise
-from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
+from tests.support.rows import held, rides
+from tests.support.tables import BUCKETS, COW, MOR, create
 
 OPERATION = "hoodie.datasource.write.operation"
 ROME, PISA, OSLO = ("a", "rome", 1, 1.0), ("b", "pisa", 1, 1.0), ("c", "oslo", 1, 1.0)

@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
-
-from drawstring.index.consistent.rings import FOLDERS, load_ring
+from drawstring.index.consistent.rings import FOLDERS
 from drawstring.model.instant import time_of
-from drawstring.storage.protocol import Storage
-from drawstring.table import Table
-from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans, settled_rows
-from tests.write.test_operations import MOR, create, held, rides
-
-RING = {
-    "hoodie.index.type": "BUCKET",
-    "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
-    "hoodie.bucket.index.num.buckets": "2",
-}
-ROMANS = [(f"k{number}", "rome", 1, 1.0) for number in range(9)]
-PISA, NEWER_PISA = ("p", "pisa", 1, 1.0), ("p", "pisa", 2, 2.0)
-versions = pytest.mark.parametrize("version", [6, 8, 9])
-
-
-def table_of(version: int) -> Table:
-    table = create(table_type=MOR, version=version, properties=RING)
-    table.upsert(rides(*ROMANS, PISA))
-    return table
-
-
-def prefixes(storage: Storage, table: Table, partition: str) -> tuple[str, ...]:
-    ring = load_ring(storage, partition, table.timeline.has_completed)
-    assert ring is not None
-    return ring.prefixes
+from tests.support.consistent_buckets import NEWER_PISA, PISA, ROMANS, prefixes, table_with_two_rings
+from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans, settled_rows
+from tests.support.rows import held, rides
+from tests.support.tables import versions
 
 
 @versions
 def test_the_table_goes_on_and_the_partition_begins_anew(version: int) -> None:
-    table = table_of(version)
-    loaded, before = table.timeline.writes()[-1], prefixes(table.state.storage, table, "rome")
+    table = table_with_two_rings(version)
+    loaded, before = table.timeline.writes()[-1], prefixes(table, "rome")
     table.delete_partition("rome")
     dropped = table.timeline.writes()[-1]
     assert held(table) == [PISA]
@@ -54,28 +31,28 @@ def test_the_table_goes_on_and_the_partition_begins_anew(version: int) -> None:
     assert held(table, where="id = 'k1'") == rows[:1]
     assert held(table, as_of=loaded.requested) == sorted([*ROMANS, PISA])
     assert held(table, as_of=loaded.requested, where="id = 'k8'") == [ROMANS[8]]
-    after = prefixes(table.state.storage, table, "rome")
+    after = prefixes(table, "rome")
     assert len(after) == len(before) and not set(after) & set(before)
     assert not table.validate().findings
 
 
 def test_it_can_be_dropped_again_and_restored() -> None:
-    table = table_of(9)
+    table = table_with_two_rings(9)
     table.savepoint()
-    first = prefixes(table.state.storage, table, "rome")
+    first = prefixes(table, "rome")
     for _ in range(2):
         table.delete_partition("rome")
         table.upsert(rides(*ROMANS))
         assert held(table) == sorted([*ROMANS, PISA])
     table.restore(table.timeline.writes()[0].requested)
-    assert prefixes(table.state.storage, table, "rome") == first
+    assert prefixes(table, "rome") == first
     table.upsert(rides(("k1", "rome", 3, 3.0)))
     assert ("k1", "rome", 3, 3.0) in held(table) and len(held(table)) == 10
 
 
 @versions
 def test_a_drop_that_dies_at_any_step_happens_or_does_not(version: int) -> None:
-    table = table_of(version)
+    table = table_with_two_rings(version)
     start = Prepared.of(table, after=[PISA])
     for storage, step in start.deaths(lambda each: each.delete_partition("rome")):
         table = opened(storage, START_MS + HOUR_MS)

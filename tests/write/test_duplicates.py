@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from drawstring.base.errors import InvalidError
-from tests.write.test_operations import A1, A2, B1, BUCKETS, create, held, rides, table_types
+from tests.support.rows import A1, A2, B1, held, rides
+from tests.support.tables import BUCKETS, create, table_types
 
 
 @pytest.mark.parametrize("index", [{}, BUCKETS], ids=["simple", "bucket"])

@@ -9,9 +9,9 @@ import pytest
 
 from drawstring.model.result import CommitResult
 from drawstring.table import Table
-from tests.support.histories import UNTENDED
-from tests.write.test_faults import leftovers, orphans
-from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
+from tests.support.faults import leftovers, orphans
+from tests.support.rows import held, rides
+from tests.support.tables import BUCKETS, COW, MOR, UNTENDED, create
 
 NONE = {"hoodie.allow.empty.commit": "false"}
 ROW = ("a", "rome", 1, 1.0)

@@ -12,8 +12,8 @@ from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
-from tests.support.histories import UNTENDED
-from tests.write.test_operations import COW, MOR, create, held, rides
+from tests.support.rows import held, rides
+from tests.support.tables import COW, MOR, UNTENDED, create
 
 DAY_MS = 86_400_000
 FIRST_DAY_MS = SystemClock().now_ms() - 8 * DAY_MS

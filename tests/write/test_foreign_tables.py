@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-import drawstring
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.table import Table
-from tests.support.golden import NAMES, TABLES, unpack
+from tests.support.golden import NAMES, TABLES, golden_table
 from tests.support.golden_rows import in_order, rows_of
+from tests.support.storages import files_below
 
 REFUSED = {
     "evo_on_read": "had its schema changed on read",
@@ -42,10 +42,6 @@ OTHERWISE = (
 
 def matching(known: Any, name: str) -> Any:
     return next((key for key in known if key in name), None)
-
-
-def golden(name: str, folder: Path) -> Table:
-    return drawstring.open(unpack(name, folder))
 
 
 def all_files(folder: Path) -> dict[Path, bytes]:
@@ -97,7 +93,7 @@ def plain(*tables: pa.Table) -> list[str]:
 
 @pytest.mark.parametrize("name", [n for n in NAMES if matching((*REFUSED, *OTHERWISE), n) is None])
 def test_writes_go_on_where_real_hudi_stopped(name: str, tmp_path: Path) -> None:
-    table = golden(name, tmp_path)
+    table = golden_table(name, tmp_path)
     options = options_of(name)
     before = data(table)
     last = table.timeline.latest_write()
@@ -123,7 +119,7 @@ def test_writes_go_on_where_real_hudi_stopped(name: str, tmp_path: Path) -> None
 def test_writes_go_on_where_spark_sql_made_texts_of_partition_numbers(
     name: str, kind: pa.DataType, tmp_path: Path
 ) -> None:
-    table = golden(name, tmp_path)
+    table = golden_table(name, tmp_path)
     known, other = 1_704_477_600_000, 1_740_801_906_000
     schema = pa.schema([("id", pa.int32()), ("v", pa.string()), ("ts", pa.int64()), ("part", kind)])
     rows = pa.table([[1, 9], ["up", "new"], [5, 5], pa.array([known, other]).cast(kind)], schema=schema)
@@ -142,17 +138,9 @@ def test_writes_go_on_where_spark_sql_made_texts_of_partition_numbers(
         table.upsert(pa.table([[1], ["a"], [9], ["2024-01-05"]], names=schema.names))
 
 
-def files_below(root: str) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(root)): path.read_bytes()
-        for path in sorted(Path(root).rglob("*"))
-        if path.is_file() and path.name != "drawstring.lock"
-    }
-
-
 @pytest.mark.parametrize("name", [n for n in NAMES if matching(REFUSED, n) is not None and n[:2] != "v8"])
 def test_a_table_that_a_write_would_break_is_left_alone(name: str, tmp_path: Path) -> None:
-    table = golden(name, tmp_path)
+    table = golden_table(name, tmp_path)
     rows = table.schema.empty_table()
     before = files_below(table.uri)
     for write in (table.upsert, table.delete, table.insert_overwrite_table):
@@ -163,15 +151,15 @@ def test_a_table_that_a_write_would_break_is_left_alone(name: str, tmp_path: Pat
 
 
 def test_a_table_that_real_hudi_left_empty_takes_its_first_rows(tmp_path: Path) -> None:
-    table = golden("v9_cow_empty_table", tmp_path)
-    rows = data(golden("v9_cow_ops", tmp_path)).select(table.schema.names)
+    table = golden_table("v9_cow_empty_table", tmp_path)
+    rows = data(golden_table("v9_cow_ops", tmp_path)).select(table.schema.names)
     table.upsert(rows)
     assert sorted(plain(data(table))) == sorted(plain(rows))
 
 
 @pytest.mark.parametrize("name", ["v6_cow_clustering_pending", "v9_cow_clustering_pending"])
 def test_file_groups_in_a_pending_clustering_are_not_touched(name: str, tmp_path: Path) -> None:
-    table = golden(name, tmp_path)
+    table = golden_table(name, tmp_path)
     rows = data(table)
     for write in (table.upsert, table.delete, table.insert_overwrite, table.insert_overwrite_table):
         with pytest.raises(ConflictError, match="part of a pending clustering") as caught:
@@ -187,7 +175,7 @@ def test_file_groups_in_a_pending_clustering_are_not_touched(name: str, tmp_path
 def test_a_metadata_table_is_switched_off_before_a_write(
     name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    table = golden(name, tmp_path)
+    table = golden_table(name, tmp_path)
     assert table.config.metadata_partitions
     with caplog.at_level(logging.WARNING, "drawstring"):
         table.upsert(changed(table, data(table).slice(0, 2)))
@@ -197,7 +185,7 @@ def test_a_metadata_table_is_switched_off_before_a_write(
 
 
 def test_a_refused_call_leaves_the_metadata_table_alone(tmp_path: Path) -> None:
-    table = golden("v9_mdt_cow", tmp_path)
+    table = golden_table("v9_mdt_cow", tmp_path)
     key = table.config.record_key_fields[0]
     rows = data(table)
     for wrong in (
@@ -214,7 +202,7 @@ def test_a_refused_call_leaves_the_metadata_table_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["v6_idx_bucket_cow", "v9_idx_bucket_cow", "v9_idx_bucket_partition_level"])
 @pytest.mark.parametrize("buckets", ["2", "3", "8", "256"])
 def test_a_wrong_number_of_buckets_is_noticed(name: str, buckets: str, tmp_path: Path) -> None:
-    table = golden(name, tmp_path)
+    table = golden_table(name, tmp_path)
     rows = data(table)
     with pytest.raises(InvalidError, match=r"hoodie\.bucket\.index\.num\.buckets"):
         table.upsert(rows, **{"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": buckets})
@@ -222,7 +210,7 @@ def test_a_wrong_number_of_buckets_is_noticed(name: str, buckets: str, tmp_path:
 
 
 def test_a_bucketed_table_is_not_taken_for_one_without(tmp_path: Path) -> None:
-    table = golden("v9_idx_bucket_cow", tmp_path)
+    table = golden_table("v9_idx_bucket_cow", tmp_path)
     with pytest.raises(InvalidError, match=r"set hoodie\.index\.type=BUCKET"):
         table.upsert(data(table))
     assert table.upsert(data(table), **{"hoodie.index.type": "SIMPLE"}).instant

@@ -13,7 +13,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.table import Table
-from tests.write.test_operations import table_types
+from tests.support.tables import table_types
 
 INTEGERS = pa.schema([("id", pa.int64()), ("month", pa.int64()), ("ts", pa.int64()), ("n", pa.int64())])
 

@@ -15,7 +15,7 @@ import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table import key_generators
 from drawstring.table import Table
-from tests.support.golden import unpack
+from tests.support.golden import golden_table
 
 SCHEMA = pa.schema(
     [
@@ -203,10 +203,6 @@ def forget(table: Table, properties: dict[str, str]) -> None:
     save_properties(table.state.storage, properties, SystemClock())
 
 
-def golden(name: str, folder: Path) -> Table:
-    return drawstring.open(unpack(name, folder))
-
-
 GOLDEN_CUSTOM = {
     "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
     "hoodie.keygen.timebased.output.dateformat": "yyyyMMdd",
@@ -217,7 +213,7 @@ GOLDEN_CUSTOM = {
     "name", ["v8_cow_timestamp_keygen", "v9_cow_timestamp_keygen", "v9_cow_custom_keygen"]
 )
 def test_writes_put_rows_of_real_hudi_into_the_partitions_that_they_are_in(name: str, tmp_path: Path) -> None:
-    table = golden(name, tmp_path)
+    table = golden_table(name, tmp_path)
     before = table.scan().to_arrow()
     options = GOLDEN_CUSTOM if "custom" in name else {}
     if options:

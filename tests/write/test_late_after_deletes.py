@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from drawstring.table import Table
-from tests.write.test_operations import MOR, SCHEMA, create, held, rides
+from tests.support.rows import SCHEMA, held, rides
+from tests.support.tables import MOR, create
 
 FIRST, LATE = ("a", "rome", 6, 1.0), ("a", "rome", 3, 2.0)
 MARK = pa.field("_hoodie_is_deleted", pa.bool_())

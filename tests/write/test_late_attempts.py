@@ -10,7 +10,8 @@ from drawstring.model.instant import Instant
 from drawstring.table import Table
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.store import TimelineStore
-from tests.write.test_operations import create, held, rides
+from tests.support.rows import held, rides
+from tests.support.tables import create
 
 FIRST = rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0))
 

@@ -12,10 +12,10 @@ import pytest
 
 from drawstring.formats.parquet import read as parquet_read
 from drawstring.table import Table
-from tests.support.histories import UNTENDED
-from tests.write.test_faults import leftovers, orphans
-from tests.write.test_merging import KINDS, names, table_of, timed
-from tests.write.test_operations import BUCKETS, SCHEMA, changed_since, create, held, rides
+from tests.support.faults import leftovers, orphans
+from tests.support.merge_tables import KINDS, names, table_of, timed
+from tests.support.rows import SCHEMA, changed_since, held, rides
+from tests.support.tables import BUCKETS, UNTENDED, create
 
 FIRST = [(f"{city}{number:02}", city, 10, 1.0) for number in range(40) for city in ("rome", "oslo")]
 LATE = [(key, city, 9, 2.0) for key, city, _, _ in FIRST]

@@ -6,26 +6,11 @@ from collections import Counter
 
 import pytest
 
-from drawstring.model.files import FileStatus
-from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
-from tests.write.test_operations import MOR, create, rides, table_types
+from tests.support.rows import rides
+from tests.support.tables import MOR, create, table_types
 
 INDEXES = ("BUCKET", "SIMPLE", "BLOOM")
-
-
-@pytest.fixture
-def listed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Count what is listed, by folder."""
-    seen: Counter[str] = Counter()
-    real = MemoryStorage.list_files
-
-    def counted(storage: MemoryStorage, folder: str) -> list[FileStatus]:
-        seen[folder] += 1
-        return real(storage, folder)
-
-    monkeypatch.setattr(MemoryStorage, "list_files", counted)
-    return seen
 
 
 def with_partitions(table_type: str, index: str) -> Table:

@@ -17,7 +17,8 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.table import Table
 from drawstring.write.merge.builder import MergeBuilder
 from tests.support.combinations import pairwise
-from tests.write.test_operations import BUCKETS, COW, MOR, create, held, rides
+from tests.support.rows import held, rides
+from tests.support.tables import BUCKETS, COW, MOR, create
 
 Row = dict[str, Any]
 State = dict[str, Row]

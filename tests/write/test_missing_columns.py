@@ -10,7 +10,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError
-from tests.write.test_operations import COW, MOR
+from tests.support.tables import COW, MOR
 
 PLACE = pa.struct([("name", pa.string()), ("zip", pa.int32())])
 SCHEMA = pa.schema(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import uuid
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -11,50 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import drawstring
 from drawstring.base.errors import InvalidError
-from drawstring.model.instant import Instant
 from drawstring.schema.meta import META_COLUMNS
-from drawstring.table import Table
-
-SCHEMA = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        ("city", pa.string()),
-        ("ts", pa.int64()),
-        ("fare", pa.float64()),
-    ]
-)
-COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
-BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
-APART = {"hoodie.parquet.small.file.limit": "0"}
-AVRO_LOGS = {"hoodie.logfile.data.block.format": "avro"}
-
-table_types = pytest.mark.parametrize("table_type", [COW, MOR])
-
-
-def create(schema: pa.Schema = SCHEMA, **how: Any) -> Table:
-    defaults = {"name": "rides", "record_key": "id", "partition_by": "city", "ordering": "ts"}
-    return drawstring.create(f"memory://{uuid.uuid4()}", schema, **{**defaults, **how})
-
-
-def rides(*rows: tuple[Any, ...]) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
-
-
-def held(table: Table, **how: Any) -> list[tuple[Any, ...]]:
-    return sorted(
-        tuple(row.values()) for row in table.scan(columns=SCHEMA.names, **how).to_arrow().to_pylist()
-    )
-
-
-def changed_since(table: Table, write: Instant) -> list[tuple[Any, ...]]:
-    assert write.completed
-    found = table.incremental(write.completed, columns=SCHEMA.names).to_arrow().to_pylist()
-    return sorted(tuple(row.values()) for row in found)
-
-
-A1, A2, B1 = ("a", "rome", 1, 1.0), ("a", "rome", 2, 2.0), ("b", "rome", 1, 1.0)
+from tests.support.rows import A1, A2, B1, SCHEMA, changed_since, held, rides
+from tests.support.tables import APART, AVRO_LOGS, BUCKETS, COW, MOR, create, table_types
 
 
 @table_types

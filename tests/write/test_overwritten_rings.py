@@ -11,9 +11,10 @@ from drawstring.base.errors import ConflictError, UnsupportedError
 from drawstring.index.consistent.rings import FOLDERS
 from drawstring.model.instant import time_of
 from drawstring.table import Table
-from tests.write.test_dropped_rings import PISA, ROMANS, prefixes, table_of, versions
-from tests.write.test_faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans, settled_rows
-from tests.write.test_operations import held, rides
+from tests.support.consistent_buckets import PISA, ROMANS, prefixes, table_with_two_rings
+from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans, settled_rows
+from tests.support.rows import held, rides
+from tests.support.tables import versions
 
 NEW_ROMANS = [("k1", "rome", 0, 5.0), ("new", "rome", 1, 1.0)]
 OSLO = ("o", "oslo", 1, 1.0)
@@ -29,8 +30,8 @@ overwrites = pytest.mark.parametrize("name", OVERWRITES)
 @versions
 @overwrites
 def test_the_table_goes_on_after_an_overwrite(version: int, name: str) -> None:
-    table = table_of(version)
-    loaded, before = table.timeline.writes()[-1], prefixes(table.state.storage, table, "rome")
+    table = table_with_two_rings(version)
+    loaded, before = table.timeline.writes()[-1], prefixes(table, "rome")
     overwrite, after = OVERWRITES[name]
     overwrite(table)
     overwritten = table.timeline.writes()[-1]
@@ -51,26 +52,26 @@ def test_the_table_goes_on_after_an_overwrite(version: int, name: str) -> None:
     since = table.incremental(time_of(overwritten), columns=["id"]).to_arrow()
     assert sorted(since["id"].to_pylist()) == ["k1", "k2", "o", "p"]
     assert held(table, as_of=loaded.requested) == sorted([*ROMANS, PISA])
-    assert not set(before) & set(prefixes(table.state.storage, table, "rome"))
+    assert not set(before) & set(prefixes(table, "rome"))
     assert not table.validate().findings
 
 
 def test_partitions_are_overwritten_again_and_again_dropped_and_restored() -> None:
-    table = table_of(9)
+    table = table_with_two_rings(9)
     table.savepoint()
-    first = prefixes(table.state.storage, table, "rome")
+    first = prefixes(table, "rome")
     known = {first}
     for ts in (1, 2):
         table.insert_overwrite(rides(*NEW_ROMANS))
-        known.add(prefixes(table.state.storage, table, "rome"))
+        known.add(prefixes(table, "rome"))
         table.upsert(rides(("k1", "rome", ts, 9.0)))
         assert held(table) == sorted([("k1", "rome", ts, 9.0), NEW_ROMANS[1], PISA])
         table.delete_partition("rome")
-        known.add(prefixes(table.state.storage, table, "rome"))
+        known.add(prefixes(table, "rome"))
     assert len(known) == 5
     table.insert_overwrite(rides(*NEW_ROMANS))
     table.restore(table.timeline.writes()[0].requested)
-    assert prefixes(table.state.storage, table, "rome") == first
+    assert prefixes(table, "rome") == first
     table.upsert(rides(("k1", "rome", 3, 3.0)))
     assert ("k1", "rome", 3, 3.0) in held(table) and len(held(table)) == 10
 
@@ -79,7 +80,7 @@ def test_partitions_are_overwritten_again_and_again_dropped_and_restored() -> No
 @overwrites
 def test_an_overwrite_that_dies_at_any_step_happens_or_does_not(version: int, name: str) -> None:
     overwrite, after = OVERWRITES[name]
-    start = Prepared.of(table_of(version), after=sorted(after))
+    start = Prepared.of(table_with_two_rings(version), after=sorted(after))
     newer = [("k1", "rome", 7, 7.0), ("o", "oslo", 7, 7.0), ("p", "pisa", 7, 7.0)]
     for storage, step in start.deaths(overwrite):
         table = opened(storage, START_MS + HOUR_MS)
@@ -93,7 +94,7 @@ def test_an_overwrite_that_dies_at_any_step_happens_or_does_not(version: int, na
 
 
 def test_rings_of_archived_overwrites_go() -> None:
-    table = table_of(9)
+    table = table_with_two_rings(9)
     few = {
         "hoodie.keep.min.commits": "3",
         "hoodie.keep.max.commits": "4",
@@ -111,7 +112,7 @@ def test_rings_of_archived_overwrites_go() -> None:
 
 @pytest.mark.parametrize("rows", [ROMANS, []], ids=["overwritten", "dropped"])
 def test_a_partition_whose_ring_another_engine_left_as_it_was_is_mended_by_overwriting_it(rows: Any) -> None:
-    table = table_of(9)
+    table = table_with_two_rings(9)
     storage = table.state.storage
     if rows:
         table.insert_overwrite(rides(*rows))
@@ -136,7 +137,7 @@ ALLOW = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
 
 
 def test_buckets_that_are_being_resized_are_not_overwritten_but_others_are() -> None:
-    table = table_of(9)
+    table = table_with_two_rings(9)
     planned = table.schedule_clustering(**RESIZING)
     assert planned is not None
     with pytest.raises(ConflictError, match="part of a pending clustering"):
@@ -152,7 +153,7 @@ def test_buckets_that_are_being_resized_are_not_overwritten_but_others_are() -> 
 
 
 def test_an_overwrite_that_does_not_wait_gives_the_resizing_up() -> None:
-    table = table_of(9)
+    table = table_with_two_rings(9)
     assert table.schedule_clustering(**RESIZING)
     table.upsert(rides(("k2", "rome", 2, 2.0)))
     table.insert_overwrite(rides(*NEW_ROMANS), **ALLOW)

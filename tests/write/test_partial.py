@@ -15,47 +15,12 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.formats.log_inline import scan_blocks
 from drawstring.table import Table
 from tests.support.combinations import pairwise
-from tests.write.test_operations import BUCKETS, COW, MOR
+from tests.support.partial_rows import PARTIAL, SCHEMA, filled, some
+from tests.support.tables import BUCKETS, COW, MOR
 
-PARTIAL = {"drawstring.write.partial_update": "true"}
-SCHEMA = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        ("city", pa.string()),
-        ("ts", pa.int64()),
-        ("fare", pa.float64()),
-        ("note", pa.string()),
-        ("stops", pa.list_(pa.string())),
-    ]
-)
 KINDS = pairwise(
     list(itertools.product((COW, MOR), (6, 8, 9), ("SIMPLE", "BUCKET"), (True, False), ("parquet", "avro")))
 )
-
-
-def filled(table_type: str, version: int = 9, index: str = "SIMPLE", ordered: bool = True) -> Table:
-    table = drawstring.create(
-        f"memory://{uuid.uuid4()}",
-        SCHEMA,
-        record_key="id",
-        partition_by="city",
-        ordering="ts" if ordered else (),
-        table_type=table_type,
-        version=version,
-        properties=BUCKETS if index == "BUCKET" else {},
-    )
-    rows = [
-        ("a", "rome", 5, 1.0, "n1", ["x"]),
-        ("b", "rome", 5, 2.0, "n2", []),
-        ("c", "pisa", 5, 3.0, "n3", None),
-    ]
-    table.upsert(pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA))
-    return table
-
-
-def some(names: str, *rows: tuple[Any, ...]) -> pa.Table:
-    schema = pa.schema([SCHEMA.field(name) for name in names.split()])
-    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
 
 
 def held(table: Table) -> list[tuple[Any, ...]]:

@@ -10,8 +10,8 @@ import pytest
 
 import drawstring
 from drawstring.table import Table
-from tests.write.test_operations import COW, MOR
-from tests.write.test_partial import PARTIAL
+from tests.support.partial_rows import PARTIAL
+from tests.support.tables import COW, MOR
 
 COLUMNS = {"id": pa.string(), "line": pa.string(), "made": pa.int64(), "ts": pa.int64(), "note": pa.string()}
 DAYS = {

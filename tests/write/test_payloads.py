@@ -13,7 +13,7 @@ import pytest
 
 import drawstring
 from drawstring.table import Table
-from tests.write.test_merging import by_payload, set_properties
+from tests.support.merge_tables import by_payload, set_properties
 
 UNAVAILABLE = "__debezium_unavailable_value"
 SCHEMA = pa.schema(

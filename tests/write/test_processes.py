@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-import drawstring
 from drawstring.base.errors import ConflictError
 from drawstring.model.instant import Action
 from drawstring.table import Table
+from tests.support.faults import leftovers, orphans
+from tests.support.rows import held, rides
+from tests.support.tables import COW, MOR, create
 from tests.support.writer_process import writer
-from tests.write.test_faults import leftovers, orphans
-from tests.write.test_operations import COW, MOR, SCHEMA, held, rides
 
 NO_WAIT = {"hoodie.write.lock.wait_time_ms": "50"}
 OLD = [("a", "oslo", 1, 1.0), ("a", "rome", 1, 1.0)]
@@ -23,15 +23,7 @@ OWN = ("own", "rome", 1, 1.0)
 
 
 def table_at(path: Path, table_type: str = COW, version: int = 9) -> Table:
-    table = drawstring.create(
-        path,
-        SCHEMA,
-        record_key="id",
-        partition_by="city",
-        ordering="ts",
-        table_type=table_type,
-        version=version,
-    )
+    table = create(path=path, table_type=table_type, version=version)
     table.upsert(rides(*OLD))
     return table
 

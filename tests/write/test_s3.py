@@ -2,49 +2,26 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Iterator
 
 import pytest
 
 import drawstring
 from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.base.errors import ConflictError
-from drawstring.table import Table
 from drawstring.txn.locks.lease_lock import LEASE_PATH, Lease, LeaseLock
-from tests.support.s3_server import S3Server, s3_server
-from tests.write.test_faults import leftovers, orphans
-from tests.write.test_operations import COW, MOR, SCHEMA, held, rides
+from tests.support.faults import leftovers, orphans
+from tests.support.rows import held, rides
+from tests.support.s3_server import S3Server
+from tests.support.s3_tables import table_on_s3
+from tests.support.tables import COW, MOR
 
 NO_WAIT = {"hoodie.write.lock.wait_time_ms": "50"}
-_numbers = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    with s3_server() as server:
-        server.make_bucket("lake")
-        yield server
-
-
-def create(s3: S3Server, table_type: str, version: int) -> Table:
-    return drawstring.create(
-        f"s3://lake/tables/{next(_numbers)}",
-        SCHEMA,
-        name="rides",
-        record_key="id",
-        partition_by="city",
-        ordering="ts",
-        table_type=table_type,
-        version=version,
-        storage_options=s3.options,
-    )
 
 
 @pytest.mark.parametrize(("table_type", "version"), [(MOR, 9), (COW, 6)])
 def test_a_table_lives_on_s3(s3: S3Server, table_type: str, version: int) -> None:
-    table = create(s3, table_type, version)
+    table = table_on_s3(s3, table_type, version)
     first = table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0), ("c", "oslo", 1, 1.0)))
     second = table.upsert(rides(("a", "rome", 2, 2.0), ("b", "rome", 0, 0.0)))
     table.delete(rides(("c", "oslo", 1, 1.0)))
@@ -62,7 +39,7 @@ def test_a_table_lives_on_s3(s3: S3Server, table_type: str, version: int) -> Non
 
 
 def test_a_second_writer_on_s3_gives_up_while_the_first_one_writes(s3: S3Server) -> None:
-    table = create(s3, COW, 9)
+    table = table_on_s3(s3, COW, 9)
     first = LeaseLock(table.state.storage, SystemClock(), SystemIds())
     assert first.try_acquire()
     with pytest.raises(ConflictError, match=r"owner .*lease good for \d+ s more.*wait_time_ms") as caught:
@@ -74,7 +51,7 @@ def test_a_second_writer_on_s3_gives_up_while_the_first_one_writes(s3: S3Server)
 
 
 def test_the_lease_of_a_killed_writer_ends_by_itself(s3: S3Server) -> None:
-    table = create(s3, COW, 9)
+    table = table_on_s3(s3, COW, 9)
     storage, now_ms = table.state.storage, SystemClock().now_ms()
     storage.put(LEASE_PATH, Lease(False, now_ms + 60_000, "killed").encode())
     with pytest.raises(ConflictError, match="owner killed"):

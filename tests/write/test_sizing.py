@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import string
 from typing import Any
 
 import pyarrow as pa
@@ -19,18 +17,11 @@ from drawstring.model.files import BaseFile, FileSlice, FileStatus
 from drawstring.table import Table
 from drawstring.write.placement.shares import LocateNew, Share, key_places
 from drawstring.write.placement.sizing import divide, record_bytes
-from tests.services.test_compaction import schedule
-from tests.write.test_operations import APART, BUCKETS, MOR, create, held, rides, table_types
+from tests.support.compaction import schedule
+from tests.support.rows import WIDE, held, rides, wide
+from tests.support.tables import APART, BUCKETS, MOR, create, table_types
 
 versions = pytest.mark.parametrize("version", (6, 8, 9))
-WIDE = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        ("city", pa.string()),
-        ("ts", pa.int64()),
-        ("note", pa.string()),
-    ]
-)
 LOG_INDEX = {"hoodie.index.log.enable": "true"}
 SMALL = {"hoodie.parquet.max.file.size": "100000", "hoodie.parquet.small.file.limit": "80000"}
 
@@ -39,14 +30,6 @@ def sizing(**given: Any) -> Sizing:
     return WriteOptions.parse(
         {f"hoodie.{key.replace('_', '.')}": value for key, value in given.items()}
     ).sizing
-
-
-def wide(start: int, count: int, city: str = "rome", ts: int = 1) -> pa.Table:
-    """Rows of about 100 bytes that no codec shortens much."""
-    chance = random.Random(f"{start}-{ts}")
-    notes = ["".join(chance.choices(string.printable, k=110)) for _ in range(count)]
-    ids = [f"k{number:06}" for number in range(start, start + count)]
-    return pa.table([ids, [city] * count, [ts] * count, notes], schema=WIDE)
 
 
 def groups(table: Table, city: str = "rome") -> list[tuple[str, int, int]]:

@@ -12,8 +12,8 @@ from drawstring.filegroups.write.changes import Changes
 from drawstring.table import Table
 from drawstring.write.placement import place
 from drawstring.write.placement.pieces import in_pieces
-from tests.write.test_operations import MOR, create, table_types
-from tests.write.test_sizing import WIDE, wide
+from tests.support.rows import WIDE, wide
+from tests.support.tables import MOR, create, table_types
 
 ONE_BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
 PIECE_BYTES = 100_000

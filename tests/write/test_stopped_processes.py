@@ -12,13 +12,12 @@ import pytest
 from drawstring.model.validation import Severity
 from drawstring.table import Table
 from drawstring.timeline.archive.reader import open_archive
+from tests.support.rows import held, rides
 from tests.support.s3_server import S3Server
+from tests.support.s3_tables import table_on_s3
+from tests.support.tables import COW, MOR
 from tests.support.writer_process import running
 from tests.write.stopped_process import KEEP_FEW, LEASE_MS
-from tests.write.test_operations import COW, MOR, held, rides
-from tests.write.test_s3 import create, s3
-
-__all__ = ["s3"]
 
 WAIT = {"hoodie.write.lock.wait_time_ms": "30000", **KEEP_FEW}
 FIRST = (("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0), ("c", "oslo", 1, 1.0))
@@ -52,7 +51,7 @@ SHORT = ("before it decides",)
 )
 def test_a_process_that_was_stopped_cannot_undo_or_double_what_others_did(s3: S3Server, name: str) -> None:
     table_type, version, verb, place = CASES[name]
-    table = create(s3, table_type, version)
+    table = table_on_s3(s3, table_type, version)
     table.insert(rides(*FIRST))
     others = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
     for ts in range(2, 8):

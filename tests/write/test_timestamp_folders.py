@@ -18,7 +18,7 @@ from drawstring.keygen.texts import sql_text
 from drawstring.table import Table
 from drawstring.write import keys
 from drawstring.write.timestamp_folders import _spread
-from tests.write.test_operations import BUCKETS, COW, MOR, create
+from tests.support.tables import BUCKETS, COW, MOR, create
 
 SCHEMA = pa.schema(
     [("id", pa.int32()), ("v", pa.string()), ("ts", pa.int64()), ("part", pa.timestamp("us", "UTC"))]

@@ -13,9 +13,10 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.table import Table
+from tests.support.rows import SCHEMA, rides
 from tests.support.spark import spark_session
-from tests.write.test_foreign_tables import files_below
-from tests.write.test_operations import COW, MOR, SCHEMA, rides
+from tests.support.storages import files_below
+from tests.support.tables import COW, MOR
 
 Give = Callable[[pa.Table], Any]
 Call = Callable[[Table, Give], Any]

@@ -6,6 +6,11 @@ operations, so that every operation meets every value. README.md shows them.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -167,3 +172,20 @@ EVERY = _every(DIMENSIONS)
 CELLS = _with_operations(_in_pairs(EVERY), meetings(EVERY))
 BARE = _every(BARE_DIMENSIONS)
 BARE_CELLS = _with_operations(_in_pairs(BARE), meetings(BARE), PATCHES)
+
+
+def _few(cells: list[Cell]) -> list[Cell]:
+    """Choose cells, each time the one with most values and operations that are still missing."""
+    named = {cell: {*vars(cell.kind).items(), *cell.operations} for cell in cells}
+    missing = set().union(*named.values())
+    chosen = []
+    while missing:
+        chosen.append(max(cells, key=lambda cell: len(named[cell] & missing)))
+        missing -= named[chosen[-1]]
+    return chosen
+
+
+BARE_SPARK_CELLS = _few(BARE_CELLS)[:2]
+
+
+SPARK_CELLS = _few(CELLS) + BARE_SPARK_CELLS

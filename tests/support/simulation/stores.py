@@ -36,8 +36,7 @@ _place = Place()
 def place_of_tables() -> Iterator[None]:
     """Set the store up that tables lie in, for a process of tests."""
     if STORE == "s3":
-        with s3_server() as server:
-            server.make_bucket(_BUCKET)
+        with s3_server(_BUCKET) as server:
             _place.root, _place.options = f"s3://{_BUCKET}/t", server.options
             yield
     elif STORE == "local":

@@ -1,0 +1,14 @@
+"""Key summaries in the footers of base files."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from drawstring.formats.bloom.key_summary import KeySummary
+
+
+def footer_of(*parts: pa.Array) -> dict[str, str]:
+    summary = KeySummary()
+    for part in parts:
+        summary.add(part)
+    return summary.footer()

@@ -1,0 +1,70 @@
+"""Storages: new ones, copies of their files, what is in them."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from drawstring.model.files import FileStatus, parse_data_file
+from drawstring.storage.memory import MemoryStorage
+from drawstring.storage.protocol import Storage
+
+Files = Mapping[str, bytes]
+
+
+def data_files(storage: Storage) -> set[str]:
+    """Return the paths of all base and log files."""
+    return {status.path for status in storage.list_tree("") if parse_data_file(status)}
+
+
+def files_below(root: str) -> dict[str, bytes]:
+    """Return all files of a folder by path; the lock file, which every writer opens, apart."""
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(Path(root).rglob("*"))
+        if path.is_file() and path.name != "drawstring.lock"
+    }
+
+
+def memory() -> MemoryStorage:
+    """Return a new storage in memory."""
+    return MemoryStorage(f"memory://{uuid.uuid4()}")
+
+
+def paths(storage: Storage, folder: str = "") -> list[str]:
+    """Return the paths of all files below a folder."""
+    return [status.path for status in storage.list_tree(folder)]
+
+
+def status(path: str, size: int = 1) -> FileStatus:
+    return FileStatus(path, size)
+
+
+def files_of(storage: Storage, folder: str = "") -> dict[str, bytes]:
+    """Return all files below a folder by path."""
+    return {path: storage.read(path) for path in paths(storage, folder)}
+
+
+def stored(files: Files) -> MemoryStorage:
+    """Return a new storage in memory with some files."""
+    storage = memory()
+    for path, data in files.items():
+        storage.put(path, data)
+    return storage
+
+
+def count_listings(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Count from now on how often storages in memory list a folder, by folder."""
+    seen: Counter[str] = Counter()
+    real = MemoryStorage.list_files
+
+    def counted(storage: MemoryStorage, folder: str) -> list[FileStatus]:
+        seen[folder] += 1
+        return real(storage, folder)
+
+    monkeypatch.setattr(MemoryStorage, "list_files", counted)
+    return seen

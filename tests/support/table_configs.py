@@ -1,0 +1,34 @@
+"""Properties of tables: new ones, and files that Hudi wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from drawstring.config.table.config import (
+    TableType,
+    new_table_properties,
+)
+from drawstring.config.table.properties import decode_properties
+
+DATA = Path(__file__).parents[1] / "config/data"
+
+
+def new_table(**changes: Any) -> dict[str, str]:
+    return new_table_properties(
+        **{
+            "name": "t",
+            "table_type": TableType.MERGE_ON_READ,
+            "version": 9,
+            "record_key": ["id"],
+            "partition_by": ["part"],
+            "ordering": ["ts"],
+            "schema_json": None,
+            "extra": {},
+            **changes,
+        }
+    )
+
+
+def properties_of(name: str) -> dict[str, str]:
+    return decode_properties((DATA / f"{name}.properties").read_bytes())

@@ -1,0 +1,70 @@
+"""New tables of rides in memory, and the options that tests vary."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import drawstring
+from drawstring.table import Table
+from drawstring.timeline.store import TimelineStore
+from tests.support.rows import SCHEMA, rides
+
+COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
+APART = {"hoodie.parquet.small.file.limit": "0"}
+AVRO_LOGS = {"hoodie.logfile.data.block.format": "avro"}
+table_types = pytest.mark.parametrize("table_type", [COW, MOR])
+UNCOMPACTED = {"hoodie.compact.inline": "false"}
+"""Options of writes after which log files stay, however many there are."""
+
+UNTENDED = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false", **UNCOMPACTED}
+"""Options of writes after which old files and instants stay."""
+
+VERSIONS = (6, 8, 9)
+versions = pytest.mark.parametrize("version", VERSIONS)
+OLD = [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)]
+
+
+def create(schema: pa.Schema = SCHEMA, path: str | Path | None = None, **how: Any) -> Table:
+    """Create an empty table.
+
+    Args:
+        schema: of its columns.
+        path: where it is; a new place in memory when not given.
+        **how: other arguments of `drawstring.create` than those of a table of rides.
+    """
+    defaults = {"name": "rides", "record_key": "id", "partition_by": "city", "ordering": "ts"}
+    return drawstring.create(path or new_address(), schema, **{**defaults, **how})
+
+
+def new_address() -> str:
+    """Return the address of a table in memory that is not there yet."""
+    return f"memory://{uuid.uuid4()}"
+
+
+def table_at(path: Path, table_type: str = MOR, version: int = 9, **how: Any) -> Table:
+    """Create a table on disk that holds the rows `OLD` after two writes."""
+    table = create(path=path, table_type=table_type, version=version, **how)
+    table.upsert(rides(("a", "rome", 0, 0.0), OLD[1]))
+    table.upsert(rides(OLD[0]))
+    return table
+
+
+def file_groups(table: Table) -> int:
+    """Return how many file groups a table has."""
+    return len(table.file_slices())
+
+
+def logs(table: Table) -> int:
+    """Return how many log files the newest slices of a table have."""
+    return sum(len(each.logs) for each in table.file_slices())
+
+
+def store_of(table: Table) -> TimelineStore:
+    """Return what writes the timeline of a table."""
+    return TimelineStore(table.state.storage, table.config, table.state.clock)
