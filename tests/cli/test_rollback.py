@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-import drawstring
 from drawstring.cli import app
 from tests.support.faults import dead_write
 from tests.support.rows import rides
+from tests.support.tables import create
 
 
 def test_the_command_shows_and_rolls_back(
     tmp_path: Path, text: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    table = drawstring.create(tmp_path, rides().schema, record_key="id", partition_by="city", ordering="ts")
+    table = create(path=tmp_path)
     table.upsert(rides(("a", "rome", 1, 1.0)))
     assert text("rollback", table.uri) == "no write is pending\n"
     assert json.loads(text("rollback", table.uri, "--json")) is None

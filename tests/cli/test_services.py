@@ -16,15 +16,14 @@ from drawstring.cli.bar import Began
 from drawstring.cli.commands import versions
 from drawstring.txn.transaction import lock_table
 from tests.support.rows import SCHEMA, held, rides
+from tests.support.tables import create
 
 MANUAL = {"hoodie.clean.automatic": "false"}
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> drawstring.Table:
-    made = drawstring.create(
-        tmp_path / "rides", SCHEMA, record_key="id", partition_by="city", ordering="ts", version=9
-    )
+    made = create(path=tmp_path / "rides", version=9)
     for number in range(4):
         made.upsert(rides(("a", "rome", number, float(number))), **MANUAL)
     return made

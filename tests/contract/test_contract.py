@@ -5,8 +5,6 @@ README.md here has the cells, and what is left out of them.
 
 from __future__ import annotations
 
-import uuid
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,6 +13,7 @@ from tests.support.contract.cells import BARE_CELLS, CELLS, PATCHES, Cell, opera
 from tests.support.contract.model import Model
 from tests.support.contract.steps import FIRST, NUMBERS, PLACES, Both, Item, Pace, Step
 from tests.support.contract.witness import Witness
+from tests.support.tables import new_address
 
 EXAMPLES = max(2, settings.get_profile(settings.get_current_profile_name()).max_examples // 50)
 
@@ -62,7 +61,7 @@ def test_every_query_lays_columns_of_log_blocks_over_their_records(cell: Cell, d
 
 def _begun(cell: Cell) -> Witness:
     kind = cell.kind
-    witness = Witness(Both(kind, kind.create(f"memory://{uuid.uuid4()}"), Model(kind)))
+    witness = Witness(Both(kind, kind.create(new_address()), Model(kind)))
     witness.take(FIRST)
     return witness
 

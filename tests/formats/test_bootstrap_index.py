@@ -14,12 +14,9 @@ from drawstring.formats.bootstrap_index import (
     read_bootstrap_index,
     source_files,
 )
-from drawstring.formats.hfile import HFileReader, encode_hfile
+from drawstring.formats.hfile import encode_hfile
 from drawstring.formats.hfile.writer import BLOCK_BYTES_MAX
-
-
-def reader(data: bytes) -> HFileReader:
-    return HFileReader(pa.BufferReader(data), len(data))
+from tests.support.hfiles import reader
 
 
 @given(st.dictionaries(st.text(max_size=200), st.binary(max_size=300), max_size=30))

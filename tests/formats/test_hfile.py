@@ -20,18 +20,14 @@ from hypothesis import strategies as st
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.avro.container import encode_long
 from drawstring.formats.bloom.filters import DYNAMIC, BloomFilter
-from drawstring.formats.hfile import HFileReader, read_hfile_records
+from drawstring.formats.hfile import read_hfile_records
 from drawstring.formats.hfile.blocks import LEAF_INDEX, BlockSource, Codec
 from drawstring.formats.hfile.index import IndexEntry, data_blocks
 from drawstring.formats.log_inline import BlockType
-from tests.support.hfiles import GZ, NONE, Form, block, hfile
+from tests.support.hfiles import GZ, NONE, Form, block, hfile, reader
 from tests.support.hudi_files import content_of, scan
 
 GOLDEN = Path(__file__).parents[1] / "golden/tables"
-
-
-def reader(data: bytes) -> HFileReader:
-    return HFileReader(pa.BufferReader(data), len(data))
 
 
 def pairs_of(data: bytes, keys: list[str] | None = None) -> list[tuple[str, bytes]]:

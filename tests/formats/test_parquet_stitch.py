@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ from drawstring.formats.parquet.thrift import decode_struct, encode_struct
 from drawstring.schema.meta import FILE_NAME
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
+from tests.support.tables import new_address
 
 ENTRIES = {"parquet.avro.schema": "{}", "writer.model.name": "avro"}
 
@@ -45,7 +45,7 @@ def put(storage: Storage, path: str, rows: pa.Table, **how: Any) -> None:
 
 
 def memory() -> Storage:
-    return open_storage(f"memory://{uuid.uuid4()}")
+    return open_storage(new_address())
 
 
 def sources_of(storage: Storage, *paths: str) -> list[StitchSource]:

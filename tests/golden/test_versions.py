@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-import drawstring
 from drawstring.base.clock import SystemClock
 from drawstring.model.instant import time_of
 from drawstring.query.facts import load_facts
 from drawstring.storage import open_storage
-from tests.support.golden import Case, cases_of, unpack
+from tests.support.golden import Case, cases_of, golden_table
 from tests.support.golden_rows import in_order, rows_of
 
 MOVED = "_hoodie_file_name"
@@ -46,7 +45,7 @@ CHANGES = [
 def test_golden_tables_read_in_another_version_as_hudi_read_them(
     tmp_path: Path, name: str, version: int
 ) -> None:
-    table = drawstring.open(unpack(name, tmp_path))
+    table = golden_table(name, tmp_path)
     before = {each.requested: time_of(each) for each in table.timeline.writes()}
     if version > table.config.version:
         table.upgrade(version)

@@ -9,7 +9,7 @@ import pytest
 from tests.support.histories import Case, create, plain
 from tests.support.hudi_rs import read_with_hudi_rs
 from tests.support.short_histories import CASES, SHORT, upsert
-from tests.support.tables import UNTENDED
+from tests.support.tables import WITHOUT_SERVICES
 
 cases = pytest.mark.parametrize("case", CASES, ids=str)
 
@@ -28,15 +28,15 @@ def test_a_table_that_was_cleaned_and_archived(tmp_path: Path, case: Case) -> No
 @cases
 def test_a_table_that_was_taken_back_to_a_savepoint(tmp_path: Path, case: Case) -> None:
     history = create(str(tmp_path / "rides"), case)
-    upsert(history, 1, **UNTENDED)
-    upsert(history, 2, **UNTENDED)
+    upsert(history, 1, **WITHOUT_SERVICES)
+    upsert(history, 2, **WITHOUT_SERVICES)
     saved, kept = history.table.savepoint(), dict(history.model.rows)
-    upsert(history, 3, **UNTENDED)
+    upsert(history, 3, **WITHOUT_SERVICES)
     if case.is_mor:
-        history.table.compact(**UNTENDED)
-    upsert(history, 4, **UNTENDED)
+        history.table.compact(**WITHOUT_SERVICES)
+    upsert(history, 4, **WITHOUT_SERVICES)
     assert history.table.restore(saved)
     history.model.rows = kept
     assert plain(read_with_hudi_rs(history.path)) == history.model.sorted()
-    upsert(history, 5, **UNTENDED)
+    upsert(history, 5, **WITHOUT_SERVICES)
     assert plain(read_with_hudi_rs(history.path)) == history.model.sorted()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
 import pyarrow as pa
 
-import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import DrawstringError
 from drawstring.engine.key_sets import KeySet
@@ -30,7 +28,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
-from tests.support.tables import UNCOMPACTED
+from tests.support.tables import WITHOUT_COMPACTION, create
 
 SCHEMA: Final = pa.schema(
     [pa.field("id", pa.string(), nullable=False), ("city", pa.string()), ("ts", pa.int64())]
@@ -64,14 +62,9 @@ class LogTable:
     """
 
     def __init__(self, version: int, clique_files: int = 3) -> None:
-        table = drawstring.create(
-            f"memory://{uuid.uuid4()}",
+        table = create(
             SCHEMA,
-            name="rides",
             table_type="MERGE_ON_READ",
-            record_key="id",
-            partition_by="city",
-            ordering="ts",
             version=version,
             properties={
                 "hoodie.index.log.enable": "true",
@@ -86,13 +79,13 @@ class LogTable:
 
     def write(self, verb: str, keys: Iterable[str], ts: int = 1, city: str = "rome", **options: str) -> None:
         rows = [{"id": key, "city": city, "ts": ts} for key in keys]
-        getattr(self.open(), verb)(pa.Table.from_pylist(rows, SCHEMA), **UNCOMPACTED, **options)
+        getattr(self.open(), verb)(pa.Table.from_pylist(rows, SCHEMA), **WITHOUT_COMPACTION, **options)
 
     def fail(self, keys: Iterable[str], ts: int, changes: int) -> None:
         """Let a writer die after some changes to the storage; the next write takes back what it left."""
         rows = pa.Table.from_pylist([{"id": key, "city": "rome", "ts": ts} for key in keys], SCHEMA)
         with suppress(DrawstringError):
-            self.open(FaultyStorage(self.storage, changes)).upsert(rows, **UNCOMPACTED)
+            self.open(FaultyStorage(self.storage, changes)).upsert(rows, **WITHOUT_COMPACTION)
         self.clock.sleep(LEASE_SECONDS)
 
     def schedule(self) -> None:

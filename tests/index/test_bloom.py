@@ -15,8 +15,8 @@ from drawstring.formats.bloom.key_summary import StoredSummary
 from drawstring.index.bloom import SortedKeys
 from drawstring.model.files import FileSlice
 from tests.support.index_reference import Kind, Row, content, table_of
+from tests.support.tables import COW, MOR
 
-COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 NEW_FILES = {"hoodie.parquet.small.file.limit": "0"}
 NO_FILTER = {"hoodie.parquet.bloom.filter.enabled": "false"}
 

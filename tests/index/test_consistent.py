@@ -13,13 +13,10 @@ from drawstring.index.consistent.xxhash import xxhash32
 from drawstring.index.ring_hashes import key_hashes
 from drawstring.model.hashing import decode_nodes
 from drawstring.storage.memory import MemoryStorage
+from tests.support.consistent_buckets import CONSISTENT
 from tests.support.golden import TABLES, golden_table
+from tests.support.validation import errors
 
-CONSISTENT = {
-    "hoodie.index.type": "BUCKET",
-    "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
-    "hoodie.bucket.index.num.buckets": "2",
-}
 NAMES = sorted(path.stem for path in TABLES.glob("*idx_consistent*.zip"))
 
 
@@ -119,7 +116,7 @@ def test_partitions_that_real_hudi_wrote_are_overwritten(name: str, tmp_path: Pa
     assert sorted(table.scan().to_arrow()["_hoodie_record_key"].to_pylist()) == keys
     table.upsert(table.scan().to_arrow(), **CONSISTENT)
     assert sorted(table.scan().to_arrow()["_hoodie_record_key"].to_pylist()) == keys
-    assert [each for each in table.validate().findings if each.severity == "error"] == []
+    assert errors(table) == []
 
 
 DEEP = "[" * 100_000 + "]" * 100_000

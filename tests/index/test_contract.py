@@ -8,17 +8,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.engine.protocol import Engine, Rows
 from tests.support.index_reference import InMemory, Kind, content, history, table_of
 from tests.support.merge_tables import by_payload, set_properties
+from tests.support.tables import COW, MOR, create
 
 Started = tuple[Engine, Callable[[pa.Table], Rows]]
 
 BUCKETS = (("hoodie.bucket.index.num.buckets", "3"),)
 LOG_INDEX = (("hoodie.index.log.enable", "true"), ("hoodie.index.log.clique.files", "2"))
-COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 KINDS = [
     Kind("SIMPLE", COW),
     Kind("SIMPLE", MOR),
@@ -112,16 +111,7 @@ def test_a_record_takes_along_what_a_partial_row_does_not_say(tmp_path: Path) ->
     schema = pa.schema(
         [("id", pa.string()), ("city", pa.string()), ("ts", pa.int64()), ("note", pa.string())]
     )
-    drawstring.create(
-        str(tmp_path),
-        schema,
-        name="rides",
-        record_key="id",
-        partition_by="city",
-        ordering="ts",
-        version=8,
-        properties={"hoodie.index.type": "GLOBAL_SIMPLE"},
-    )
+    create(schema, str(tmp_path), version=8, properties={"hoodie.index.type": "GLOBAL_SIMPLE"})
     table = set_properties(tmp_path, by_payload(8, "PartialUpdateAvroPayload"))
 
     def upsert(key: str, city: str, ts: int, note: str | None) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 import drawstring
 from tests.support.referee import Referee
+from tests.support.tables import COW, MOR
 
-COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 CITIES = ("lima", "oslo", "rome")
 SELECTOR = "org.apache.hudi.client.bootstrap.selector."
 Rows = list[tuple[str, int, str]]

@@ -7,14 +7,14 @@ from pathlib import Path
 from tests.support.histories import Case, History, Row, row, table_of, write
 from tests.support.interop import all_cases_8_long, assert_both_read, hudi_writes
 from tests.support.referee import Referee
-from tests.support.tables import UNCOMPACTED
+from tests.support.tables import WITHOUT_COMPACTION
 
 
 @all_cases_8_long
 def test_hudi_reads_what_was_changed_and_goes_on(referee: Referee, tmp_path: Path, case: Case) -> None:
     history = write(str(tmp_path / "rides"), case)
     table, rows = history.table, history.model.rows
-    options = {**case.write_options, **UNCOMPACTED}
+    options = {**case.write_options, **WITHOUT_COMPACTION}
 
     table.update("city = 'lima' and fare > 10", {"fare": "fare + 1000"}, **options)
     for number, each in list(rows.items()):
@@ -39,7 +39,7 @@ def test_hudi_reads_what_was_changed_and_goes_on(referee: Referee, tmp_path: Pat
 
 
 def _merge(history: History, source: list[Row]) -> None:
-    builder = history.table.merge(table_of(source), **history.case.write_options, **UNCOMPACTED)
+    builder = history.table.merge(table_of(source), **history.case.write_options, **WITHOUT_COMPACTION)
     builder.when_matched_delete("source.id = 'r004'").when_matched_update_all()
     builder.when_not_matched_insert_all()
     builder.when_not_matched_by_source_update({"stops": None}, "city = 'berlin'").execute()

@@ -11,12 +11,18 @@ from drawstring.model.instant import Action
 from drawstring.services.clustering import row_group_copy as stitch_group
 from tests.support.consistent_buckets import CONSISTENT
 from tests.support.histories import Case, History, create, row, table_of
-from tests.support.interop import SPLIT, THEIRS, assert_both_read, hudi_options, hudi_writes, ringed
+from tests.support.interop import (
+    HUDI_STRATEGIES,
+    SPLIT,
+    assert_both_read,
+    consistent_table,
+    hudi_options,
+    hudi_writes,
+)
 from tests.support.referee import Referee
-from tests.support.tables import file_groups
+from tests.support.tables import NEW_FILE_GROUPS, file_groups
 
 SORTED = {"hoodie.clustering.plan.strategy.sort.columns": "fare"}
-APART = {"hoodie.parquet.small.file.limit": "0"}
 CASES = [
     Case(6, "COPY_ON_WRITE"),
     pytest.param(Case(6, "MERGE_ON_READ", "avro"), marks=pytest.mark.long),
@@ -32,10 +38,10 @@ def many_files(path: str, case: Case) -> History:
     history = create(path, case)
     for start in (0, 20, 40):
         rows = [row(number, 100 + start) for number in range(start, start + 20)]
-        history.table.insert(table_of(rows), **APART)
+        history.table.insert(table_of(rows), **NEW_FILE_GROUPS)
         history.model.upsert(rows)
     changes = [row(number, 200) for number in (1, 25, 48)]
-    history.table.upsert(table_of(changes), **APART, **case.write_options)
+    history.table.upsert(table_of(changes), **NEW_FILE_GROUPS, **case.write_options)
     history.model.upsert(changes)
     return history
 
@@ -52,7 +58,7 @@ def test_hudi_goes_on_with_a_table_that_drawstring_clustered(
     hudi_writes(referee, history, "upsert", [row(number, 600) for number in (3, 44, 70)])
     assert_both_read(referee, history)
 
-    hudi_writes(referee, history, "upsert", [row(number, 650) for number in (80, 81, 82)], **APART)
+    hudi_writes(referee, history, "upsert", [row(number, 650) for number in (80, 81, 82)], **NEW_FILE_GROUPS)
     again = {**hudi_options(case), **SORTED, "hoodie.clustering.plan.strategy.small.file.limit": "9000000"}
     assert referee.service(history.path, "clustering", again)
     assert_both_read(referee, history)
@@ -70,7 +76,7 @@ def test_each_runs_the_clusterings_that_the_other_scheduled(
     assert_both_read(referee, history)
     assert file_groups(drawstring.open(history.path)) == 3
 
-    hudi_writes(referee, history, "upsert", [row(number, 650) for number in range(80, 90)], **APART)
+    hudi_writes(referee, history, "upsert", [row(number, 650) for number in range(80, 90)], **NEW_FILE_GROUPS)
     theirs = referee.service(history.path, "clustering", asked, run=False)
     table = drawstring.open(history.path)
     assert [each.requested for each in table.timeline.pending_of(Action.CLUSTERING)] == [theirs]
@@ -90,7 +96,7 @@ def test_hudi_goes_on_with_base_files_that_drawstring_put_together(
     monkeypatch.setattr(stitch_group, "ROW_GROUP_BYTES_MIN", 0)
     history = many_files(str(tmp_path / "rides"), case)
     more = [row(number, 300) for number in range(60, 90)]
-    hudi_writes(referee, history, "upsert", more, **APART)
+    hudi_writes(referee, history, "upsert", more, **NEW_FILE_GROUPS)
     history.table = drawstring.open(history.path)
     assert history.table.compact_base_files() is not None
     assert_both_read(referee, history)
@@ -98,7 +104,9 @@ def test_hudi_goes_on_with_base_files_that_drawstring_put_together(
     hudi_writes(referee, history, "upsert", [row(number, 600) for number in (3, 44, 61, 170)])
     assert_both_read(referee, history)
 
-    hudi_writes(referee, history, "upsert", [row(number, 650) for number in (280, 281, 282)], **APART)
+    hudi_writes(
+        referee, history, "upsert", [row(number, 650) for number in (280, 281, 282)], **NEW_FILE_GROUPS
+    )
     history.table = drawstring.open(history.path)
     planned = history.table.schedule_base_file_compaction()
     if planned is not None:
@@ -110,7 +118,7 @@ def test_hudi_goes_on_with_base_files_that_drawstring_put_together(
 @pytest.mark.parametrize("version", [pytest.param(6, marks=pytest.mark.long), 9])
 def test_both_split_buckets_and_go_on_with_the_ring(referee: Referee, tmp_path: Path, version: int) -> None:
     case, path = Case(version, "MERGE_ON_READ", "avro"), str(tmp_path / "rides")
-    history = ringed(path, case)
+    history = consistent_table(path, case)
     result = history.table.cluster(**SPLIT)
     assert result is not None and result.files == 12
     assert_both_read(referee, history)
@@ -128,7 +136,7 @@ def test_both_split_buckets_and_go_on_with_the_ring(referee: Referee, tmp_path: 
         **hudi_options(case),
         **CONSISTENT,
         **SPLIT,
-        **THEIRS,
+        **HUDI_STRATEGIES,
         "hoodie.bucket.index.max.num.buckets": "6",
     }
     planned = referee.service(

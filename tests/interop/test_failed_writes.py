@@ -11,16 +11,15 @@ from drawstring.model.instant import Action
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
-from drawstring.timeline.store import TimelineStore
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from drawstring.txn.rollback.lost_commits import LOST_FOLDER
 from drawstring.txn.table_context import TableContext
 from tests.support.histories import Case, History, create, row, table_of
 from tests.support.interop import assert_both_read, hudi_options, hudi_writes
 from tests.support.referee import Referee
-from tests.support.tables import UNTENDED
+from tests.support.tables import WITHOUT_SERVICES, store_of
 
-LAZY = {"hoodie.clean.failed.writes.policy": "LAZY", **UNTENDED}
+LAZY = {"hoodie.clean.failed.writes.policy": "LAZY", **WITHOUT_SERVICES}
 CASES = [Case(6, "MERGE_ON_READ", "avro"), Case(9, "COPY_ON_WRITE"), Case(9, "MERGE_ON_READ")]
 pytestmark = [pytest.mark.long, pytest.mark.parametrize("case", CASES, ids=str)]
 
@@ -83,9 +82,7 @@ def test_drawstring_cleans_up_after_a_dead_writer_of_hudi(
     history.model.rows = kept
     table = history.table
     dead = table.timeline.writes()[-1]
-    (
-        Path(history.path) / TimelineStore(table.state.storage, table.config, table.state.clock).path(dead)
-    ).unlink()
+    (Path(history.path) / store_of(table).path(dead)).unlink()
     age_heartbeat(history, dead.requested)
     upsert(history, 2)
     if case.is_mor:

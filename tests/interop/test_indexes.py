@@ -9,8 +9,8 @@ import pytest
 import drawstring
 from tests.support.index_reference import InMemory, Kind, Row, content, rows_of, table_of
 from tests.support.referee import Referee
+from tests.support.tables import COW, MOR
 
-COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 KINDS = [
     Kind("GLOBAL_SIMPLE", MOR),
     pytest.param(Kind("BLOOM", MOR, version=6), marks=pytest.mark.long),

@@ -11,6 +11,8 @@ import pytest
 
 import drawstring
 from tests.support.referee import Referee
+from tests.support.rows import arrow_rows
+from tests.support.tables import create
 
 SCHEMA = pa.schema(
     [
@@ -43,7 +45,7 @@ def rows_of(start: int, end: int, ts: int) -> pa.Table:
         (f"k{n}", ("rome", "oslo")[n % 2], 1_700_000_000_000 + n * HOUR, ts, ts + n / 4)
         for n in range(start, end)
     ]
-    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
+    return arrow_rows(SCHEMA, *rows)
 
 
 def options_of(version: int, partition: str, key: str = "id", **more: str) -> dict[str, str]:
@@ -144,10 +146,7 @@ def test_both_read_the_changes_that_either_logged(
 ) -> None:
     path = str(tmp_path / "rides")
     logged = {"hoodie.table.cdc.enabled": "true", MODE: mode}
-    table = drawstring.create(
-        path, SCHEMA, name="rides", record_key="id", partition_by="city", ordering="ts",
-        version=version, properties=logged,
-    )  # fmt: skip
+    table = create(SCHEMA, path, version=version, properties=logged)
     table.insert(rows_of(0, 10, 1))
     table.upsert(rows_of(5, 14, 2))
     table.delete(rows_of(0, 3, 2))

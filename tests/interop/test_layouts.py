@@ -13,7 +13,7 @@ from drawstring.txn import transaction
 from tests.support.histories import SCHEMA, Case, History, plain, row, table_of, write
 from tests.support.interop import assert_both_read, hudi_writes, merge_on_read_cases_8_long
 from tests.support.referee import Referee
-from tests.support.tables import UNCOMPACTED
+from tests.support.tables import BUCKETS, WITHOUT_COMPACTION
 
 
 class Killed(BaseException):
@@ -22,7 +22,6 @@ class Killed(BaseException):
 
 MOR = Case(9, "MERGE_ON_READ")
 HIVE_STYLE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
-BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
 
 LAYOUTS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "no-partitions": (
@@ -72,7 +71,9 @@ def test_hudi_goes_on_with_each_layout(referee: Referee, tmp_path: Path, layout:
 def test_hudi_reads_a_column_that_was_added_later(referee: Referee, tmp_path: Path) -> None:
     history = write(str(tmp_path / "rides"), MOR)
     rows = table_of([row(number, 600) for number in range(50, 55)])
-    history.table.upsert(rows.append_column("note", [["late"] * 5]), **MOR.write_options, **UNCOMPACTED)
+    history.table.upsert(
+        rows.append_column("note", [["late"] * 5]), **MOR.write_options, **WITHOUT_COMPACTION
+    )
     ours = history.table.scan(columns=["id", "note"]).to_arrow().sort_by("id")
     theirs = referee.read(history.path, columns=["id", "note"]).sort_by("id")
     assert theirs.to_pylist() == ours.to_pylist()

@@ -10,6 +10,8 @@ import pytest
 
 import drawstring
 from tests.support.referee import Referee
+from tests.support.rows import arrow_rows, sorted_rows
+from tests.support.tables import create
 
 SCHEMA = pa.schema(
     [
@@ -23,7 +25,7 @@ SCHEMA = pa.schema(
 
 
 def rows(*values: tuple[Any, ...]) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip(SCHEMA.names, value, strict=True)) for value in values], SCHEMA)
+    return arrow_rows(SCHEMA, *values)
 
 
 @pytest.mark.parametrize("log_format", ["parquet", "avro"])
@@ -42,15 +44,7 @@ def test_real_hudi_reads_partial_blocks_and_goes_on(
         "hoodie.write.table.version": str(version),
         "hoodie.write.auto.upgrade": "false",
     }
-    table = drawstring.create(
-        path,
-        SCHEMA,
-        record_key="id",
-        partition_by="city",
-        ordering="ts",
-        table_type="MERGE_ON_READ",
-        version=version,
-    )
+    table = create(SCHEMA, path, table_type="MERGE_ON_READ", version=version)
     model = {id: (id, "rome", 5, float(number), f"n{number}") for number, id in enumerate("abcdef")}
     table.insert(rows(*model.values()))
 
@@ -64,7 +58,7 @@ def test_real_hudi_reads_partial_blocks_and_goes_on(
             drawstring.open(path).scan(columns=SCHEMA.names).to_arrow(),
             referee.read(path, columns=SCHEMA.names),
         ):
-            assert sorted(tuple(row.values()) for row in found.to_pylist()) == sorted(model.values())
+            assert sorted_rows(found) == sorted(model.values())
 
     logged = {
         "hoodie.logfile.data.block.format": log_format,

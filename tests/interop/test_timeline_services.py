@@ -12,7 +12,7 @@ from tests.support.histories import Case, create, row
 from tests.support.interop import assert_both_read, hudi_options, hudi_writes
 from tests.support.referee import Referee
 from tests.support.short_histories import CASES, SHORT, upsert
-from tests.support.tables import UNTENDED
+from tests.support.tables import WITHOUT_SERVICES
 
 cases = pytest.mark.parametrize(
     "case",
@@ -75,15 +75,15 @@ def test_hudi_passes_over_holds(referee: Referee, tmp_path: Path, case: Case) ->
 @cases
 def test_hudi_goes_on_with_a_table_that_was_restored(referee: Referee, tmp_path: Path, case: Case) -> None:
     history = create(str(tmp_path / "rides"), case)
-    upsert(history, 1, **UNTENDED)
-    upsert(history, 2, **UNTENDED)
+    upsert(history, 1, **WITHOUT_SERVICES)
+    upsert(history, 2, **WITHOUT_SERVICES)
     saved = history.table.savepoint(comments="by drawstring")
     then = history.model.sorted()
     kept = {key: dict(value) for key, value in history.model.rows.items()}
-    upsert(history, 3, **UNTENDED)
+    upsert(history, 3, **WITHOUT_SERVICES)
     if case.is_mor:
-        history.table.compact(**UNTENDED)
-    upsert(history, 4, **UNTENDED)
+        history.table.compact(**WITHOUT_SERVICES)
+    upsert(history, 4, **WITHOUT_SERVICES)
     hudi_writes(referee, history, "upsert", [row(key, 2000) for key in range(7)])
     assert_both_read(referee, history)
     assert drawstring.open(history.path).restore(saved)
@@ -101,12 +101,12 @@ def test_hudi_goes_on_with_a_table_that_was_restored(referee: Referee, tmp_path:
 @cases
 def test_hudi_restores_a_savepoint_of_drawstring(referee: Referee, tmp_path: Path, case: Case) -> None:
     history = create(str(tmp_path / "rides"), case)
-    upsert(history, 1, **UNTENDED)
-    upsert(history, 2, **UNTENDED)
+    upsert(history, 1, **WITHOUT_SERVICES)
+    upsert(history, 2, **WITHOUT_SERVICES)
     saved = history.table.savepoint()
     kept = {key: dict(value) for key, value in history.model.rows.items()}
-    upsert(history, 3, **UNTENDED)
-    upsert(history, 4, **UNTENDED)
+    upsert(history, 3, **WITHOUT_SERVICES)
+    upsert(history, 4, **WITHOUT_SERVICES)
     referee.service(history.path, "restore", hudi_options(case), instant=saved)
     history.model.rows = kept
     assert_both_read(referee, history)
@@ -118,7 +118,7 @@ def test_hudi_restores_a_savepoint_of_drawstring(referee: Referee, tmp_path: Pat
 @cases
 def test_drawstring_restores_a_savepoint_of_hudi(referee: Referee, tmp_path: Path, case: Case) -> None:
     history = create(str(tmp_path / "rides"), case)
-    upsert(history, 1, **UNTENDED)
+    upsert(history, 1, **WITHOUT_SERVICES)
     hudi_writes(referee, history, "upsert", [row(key, 150) for key in range(4)])
     saved = drawstring.open(history.path).timeline.writes()[-1].requested
     referee.service(history.path, "savepoint", hudi_options(case), instant=saved)

@@ -15,9 +15,9 @@ from drawstring.timeline.layout import parse_instant
 from tests.support.histories import Case, History, create, plain, row, table_of
 from tests.support.interop import assert_both_read, hudi_options, hudi_writes
 from tests.support.referee import Referee
-from tests.support.tables import UNTENDED
+from tests.support.tables import COW, MOR, WITHOUT_SERVICES
+from tests.support.version_changes import change_version
 
-COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 SHORT = {"hoodie.clean.commits.retained": "1", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
 NO_METADATA = {"hoodie.metadata.enable": "false"}
 CHANGES = [
@@ -42,10 +42,6 @@ def marked(cheap: tuple[tuple[object, ...], ...], cases: list[tuple[object, ...]
     ]
 
 
-def change(table: Table, version: int) -> None:
-    (table.upgrade if version > table.config.version else table.downgrade)(version)
-
-
 def lived(path: str, case: Case) -> History:
     """Make a table with archived instants, a savepoint, and three writes that can be travelled to."""
     history = create(path, case)
@@ -57,11 +53,11 @@ def lived(path: str, case: Case) -> History:
     history.table.savepoint(comments="before")
     for number in (100, 200):
         rows = [row(key, number) for key in range(number // 100, 16, 3)]
-        history.table.upsert(table_of(rows), **case.write_options, **UNTENDED)
+        history.table.upsert(table_of(rows), **case.write_options, **WITHOUT_SERVICES)
         history.model.upsert(rows)
         history.after.append(history.model.sorted())
     gone = [row(key, 300) for key in (2, 3)]
-    history.table.delete(table_of(gone), **case.write_options, **UNTENDED)
+    history.table.delete(table_of(gone), **case.write_options, **WITHOUT_SERVICES)
     history.model.delete(gone)
     history.after.append(history.model.sorted())
     return history
@@ -74,7 +70,7 @@ def test_hudi_goes_on_with_a_table_whose_version_changed(
     case = Case(old, table_type, "avro")
     history = lived(str(tmp_path / "rides"), case)
     times = [each.requested for each in history.table.timeline.writes()][-3:]
-    change(history.table, new)
+    change_version(history.table, new)
     assert_both_read(referee, history)
     for time, rows in zip(times, history.after, strict=True):
         assert plain(history.table.scan(as_of=time).to_arrow()) == rows
@@ -95,7 +91,7 @@ def test_hudi_goes_on_with_a_table_whose_version_changed(
     if case.is_mor:
         history.table.compact()
     assert_both_read(referee, history)
-    change(history.table, old)
+    change_version(history.table, old)
     assert_both_read(referee, history)
 
 
@@ -108,7 +104,7 @@ def test_a_changed_table_is_what_hudi_makes_of_it(
     ours = lived(str(tmp_path / "ours"), Case(old, table_type, "avro"))
     theirs = tmp_path / "theirs"
     shutil.copytree(ours.path, theirs)
-    change(ours.table, new)
+    change_version(ours.table, new)
     referee.change_version(str(theirs), new, NO_METADATA)
     here, there = (
         decode_properties((Path(each) / ".hoodie/hoodie.properties").read_bytes())

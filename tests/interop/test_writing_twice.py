@@ -9,11 +9,18 @@ import pytest
 import drawstring
 from tests.support.consistent_buckets import CONSISTENT
 from tests.support.histories import Case, History, row
-from tests.support.interop import SPLIT, THEIRS, assert_both_read, hudi_options, hudi_writes, ringed
+from tests.support.interop import (
+    HUDI_STRATEGIES,
+    SPLIT,
+    assert_both_read,
+    consistent_table,
+    hudi_options,
+    hudi_writes,
+)
 from tests.support.referee import Referee
 from tests.support.tables import file_groups
 
-DUAL = {**CONSISTENT, **THEIRS, "hoodie.metadata.enable": "false"}
+DUAL = {**CONSISTENT, **HUDI_STRATEGIES, "hoodie.metadata.enable": "false"}
 """A metadata table that Hudi makes while a resizing is pending lists no file that bears its time."""
 
 
@@ -34,7 +41,7 @@ def test_both_write_twice_while_buckets_are_resized_and_run_the_plan(
     referee: Referee, tmp_path: Path, version: int
 ) -> None:
     case = Case(version, "MERGE_ON_READ", "avro")
-    history = ringed(str(tmp_path / "rides"), case)
+    history = consistent_table(str(tmp_path / "rides"), case)
     before = file_groups(drawstring.open(history.path))
     planned = history.table.schedule_clustering(**SPLIT)
     assert planned is not None

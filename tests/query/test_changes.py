@@ -17,8 +17,8 @@ from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidEr
 from drawstring.filegroups.read import log_history, log_records
 from drawstring.filegroups.read.cdc import read_task
 from drawstring.model.instant import time_of
-from tests.support.golden import unpack
-from tests.support.tables import UNCOMPACTED
+from tests.support.golden import golden_table
+from tests.support.tables import WITHOUT_COMPACTION
 from tests.support.timelines import archive
 
 SCHEMA = pa.schema(
@@ -38,7 +38,7 @@ def write(
 ) -> str:
     """Write rows; return the time of the commit in ranges."""
     content = [dict(zip(SCHEMA.names, (*row, deleted), strict=True)) for row in rows]
-    getattr(table, verb)(pa.Table.from_pylist(content, SCHEMA), **UNCOMPACTED)
+    getattr(table, verb)(pa.Table.from_pylist(content, SCHEMA), **WITHOUT_COMPACTION)
     newest = table.timeline.writes()[-1]
     return time_of(newest)
 
@@ -115,7 +115,7 @@ def test_commits_whose_slices_are_gone_are_named(tmp_path: Path) -> None:
 @pytest.fixture
 def golden(tmp_path: Path) -> Callable[[str], drawstring.Table]:
     def unpacked(name: str) -> drawstring.Table:
-        return drawstring.open(unpack(name, tmp_path))
+        return golden_table(name, tmp_path)
 
     return unpacked
 

@@ -18,9 +18,9 @@ from drawstring.model.instant import time_of
 from drawstring.query.incremental.follow import Batch
 from drawstring.query.incremental.positions import stored_position
 from drawstring.timeline import store
-from tests.support.golden import unpack
+from tests.support.golden import golden_table
 from tests.support.histories import CASES, Case, History, create, plain, row, table_of
-from tests.support.tables import UNTENDED
+from tests.support.tables import WITHOUT_SERVICES
 
 Image = dict[str, Any]
 State = dict[str, Image]
@@ -190,7 +190,7 @@ def test_what_a_batch_costs_does_not_grow_with_the_timeline(
 ) -> None:
     history = create(str(tmp_path / "t"), Case(9, "MERGE_ON_READ"))
     for step in range(40):
-        history.table.upsert(table_of([row(step % 3, step)]), **UNTENDED)
+        history.table.upsert(table_of([row(step % 3, step)]), **WITHOUT_SERVICES)
     decoded: list[int] = []
     decode = store.decode_commit
     monkeypatch.setattr(store, "decode_commit", lambda data: decoded.append(1) or decode(data))
@@ -203,7 +203,7 @@ def test_what_a_batch_costs_does_not_grow_with_the_timeline(
 
 @pytest.mark.parametrize("name", ["v6_cow_savepoint_clean", "v9_cow_savepoint_clean"])
 def test_a_new_follower_with_a_limit_gets_past_what_was_cleaned(name: str, tmp_path: Path) -> None:
-    table = drawstring.open(unpack(name, tmp_path))
+    table = golden_table(name, tmp_path)
     state: set[str] = set()
     for batch in table.follow(changes=True, max_commits=1, poll_seconds=None):
         for change in batch.rows.to_arrow().to_pylist():

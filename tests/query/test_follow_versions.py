@@ -13,7 +13,8 @@ from drawstring.query.incremental.positions import START, position_from
 from drawstring.table import Table
 from drawstring.timeline.instants import epoch_ms_of, instant_time
 from tests.support.rows import rides
-from tests.support.tables import COW, MOR, UNTENDED, create
+from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create
+from tests.support.version_changes import change_version
 
 CHANGES = [(6, 8), (6, 9), (8, 6), (9, 6), (8, 9), (9, 8)]
 SHORT = {
@@ -25,11 +26,7 @@ SHORT = {
 
 def write(table: Table, *numbers: int) -> None:
     for number in numbers:
-        table.upsert(rides((f"k{number}", "oslo", number, 1.0)), **UNTENDED)
-
-
-def change(table: Table, version: int) -> None:
-    (table.upgrade if version > table.config.version else table.downgrade)(version)
+        table.upsert(rides((f"k{number}", "oslo", number, 1.0)), **WITHOUT_SERVICES)
 
 
 def followed(table: Table, position: str | None, batches: int | None = None) -> tuple[list[str], str | None]:
@@ -60,7 +57,7 @@ def test_each_commit_is_handed_out_once_across_a_change(
         write(table, 0, 1, 2, 3)
         keys, position = followed(table, None, seen)
         assert keys == [f"k{number}" for number in range(seen)]
-        change(table, new)
+        change_version(table, new)
         stored = as_stored_before(position) if is_old else position
         keys, position = followed(table, stored)
         assert keys == [f"k{number}" for number in range(seen, 4)]
@@ -68,7 +65,7 @@ def test_each_commit_is_handed_out_once_across_a_change(
         assert followed(table, stored)[0] == [f"k{number}" for number in range(seen, 5)]
         keys, position = followed(table, position)
         assert keys == ["k4"]
-        change(table, old)
+        change_version(table, old)
         write(table, 5)
         assert followed(table, position)[0] == ["k5"]
 

@@ -15,7 +15,7 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
 from drawstring.query.narrowing import narrowed
 from drawstring.table import Table
-from tests.support.tables import UNTENDED
+from tests.support.tables import WITHOUT_SERVICES
 
 CITIES = ("rome", "oslo", "lima")
 TEXT = pa.string()
@@ -23,7 +23,7 @@ SCHEMA = pa.schema([("id", TEXT), ("n", pa.int64()), ("city", pa.string())])
 COMPLEX = {
     "properties": {"hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator"}
 }
-WITH_FILTER = {"hoodie.parquet.bloom.filter.enabled": "true", **UNTENDED}
+WITH_FILTER = {"hoodie.parquet.bloom.filter.enabled": "true", **WITHOUT_SERVICES}
 
 
 def rides(numbers: range, key: pa.DataType = TEXT) -> pa.Table:
@@ -135,10 +135,12 @@ def test_the_keys_of_what_an_optimizer_adds_are_known(tmp_path: Path) -> None:
 def test_a_record_found_by_its_key_is_merged_like_all(tmp_path: Path, ordering: str | tuple[()]) -> None:
     made = table(tmp_path / "t", table_type="MERGE_ON_READ", ordering=ordering)
     changed = rides(range(150, 250))
-    made.upsert(changed.set_column(1, "n", pa.array([number % 3 * 500 for number in range(100)])), **UNTENDED)
-    made.delete(rides(range(160, 170)), **UNTENDED)
-    made.upsert(rides(range(165, 168)), **UNTENDED)
-    made.update(where="id > '900'", set={"n": "n + 1"}, **UNTENDED)
+    made.upsert(
+        changed.set_column(1, "n", pa.array([number % 3 * 500 for number in range(100)])), **WITHOUT_SERVICES
+    )
+    made.delete(rides(range(160, 170)), **WITHOUT_SERVICES)
+    made.upsert(rides(range(165, 168)), **WITHOUT_SERVICES)
+    made.update(where="id > '900'", set={"n": "n + 1"}, **WITHOUT_SERVICES)
     rows = {row["id"]: row for row in made.scan().to_arrow().to_pylist()}
     assert 290 < len(rows) < 300
     for key in rides(range(145, 172))["id"].to_pylist():

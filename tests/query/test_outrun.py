@@ -16,7 +16,17 @@ from drawstring.query.scan import Scan
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from tests.support.concurrent_changes import Race, Raced, races
-from tests.support.concurrent_writers import ALL, HELD, KEEP_1, NEVER, Past, Rows, past, rows_of, table_on
+from tests.support.concurrent_writers import (
+    ALL,
+    HELD,
+    KEEP_1,
+    ONLY_THE_WRITE,
+    ChangedTable,
+    Rows,
+    changed_table,
+    rows_of,
+    table_on,
+)
 from tests.support.rows import SCHEMA, rides
 from tests.support.storages import stored
 from tests.support.tables import COW, MOR, create
@@ -47,7 +57,11 @@ class Outcomes:
 
 
 def run(
-    tale: Past, what: str, read: Callable[[Table], Any], check: Callable[[Any], bool], pace: int = ALL
+    changed: ChangedTable,
+    what: str,
+    read: Callable[[Table], Any],
+    check: Callable[[Any], bool],
+    pace: int = ALL,
 ) -> Counter[str]:
     """Read against the changes of others from every call on; return what became of it."""
     outcomes = Outcomes()
@@ -55,120 +69,120 @@ def run(
     def reading(storage: Storage, race: Race) -> None:
         outcomes.read(what, lambda: read(table_on(storage)), check, race)
 
-    assert list(races(tale, pace, reading, 1 if pace == ALL else 3))
+    assert list(races(changed, pace, reading, 1 if pace == ALL else 3))
     return outcomes.seen
 
 
 @kinds
 def test_a_snapshot_is_one_that_the_table_had(table_type: str, version: int) -> None:
-    tale = past(table_type, version)
-    states = set(tale.states[tale.after :])
-    seen = run(tale, "snapshot", lambda table: rows_of(table.scan(SCHEMA.names)), states.__contains__)
+    changed = changed_table(table_type, version)
+    states = set(changed.states[changed.after :])
+    seen = run(changed, "snapshot", lambda table: rows_of(table.scan(SCHEMA.names)), states.__contains__)
     assert seen["read"] > 2 * seen["outrun"] > 0 == seen["refused"]
 
 
 @kinds
 def test_a_read_optimized_snapshot_is_one_that_the_table_had(table_type: str, version: int) -> None:
-    tale = past(table_type, version)
-    states = set(tale.optimized[tale.after :])
+    changed = changed_table(table_type, version)
+    states = set(changed.optimized[changed.after :])
 
     def read(table: Table) -> Rows:
         return rows_of(table.scan(SCHEMA.names, read_optimized=True))
 
-    seen = run(tale, "read-optimised", read, states.__contains__)
+    seen = run(changed, "read-optimised", read, states.__contains__)
     assert seen["read"] > 2 * seen["outrun"] > 0 == seen["refused"]
 
 
 @pytest.mark.parametrize("policy", ["KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS"])
 @kinds
 def test_an_instant_is_read_as_it_was_or_refused(table_type: str, version: int, policy: str) -> None:
-    tale = past(table_type, version, policy=policy)
-    for at in (1, tale.after):
-        time = tale.writes[at].requested
+    changed = changed_table(table_type, version, policy=policy)
+    for at in (1, changed.after):
+        time = changed.writes[at].requested
 
         def read(table: Table, time: str = time) -> Rows:
             return rows_of(table.scan(SCHEMA.names, as_of=time))
 
-        seen = run(tale, f"as of {time}", read, tale.states[at].__eq__, ALL)
+        seen = run(changed, f"as of {time}", read, changed.states[at].__eq__, ALL)
         assert seen["refused"] > 0
 
 
 @some_kinds
 def test_the_newest_file_slices_are_those_of_some_time(table_type: str, version: int) -> None:
-    tale = past(table_type, version)
+    changed = changed_table(table_type, version)
 
     def read(table: Table) -> list[Any]:
         return table.file_slices()
 
-    groups = len(read(table_on(stored(tale.files))))
-    seen = run(tale, "file slices", read, lambda found: len(found) >= groups - 1)
+    groups = len(read(table_on(stored(changed.files))))
+    seen = run(changed, "file slices", read, lambda found: len(found) >= groups - 1)
     assert set(seen) == {"read"}
 
 
 @some_kinds
 def test_a_hold_is_placed_where_all_is_there_or_refused(table_type: str, version: int) -> None:
-    tale = past(table_type, version)
-    position = time_of(tale.writes[0])
+    changed = changed_table(table_type, version)
+    position = time_of(changed.writes[0])
 
     def read(table: Table) -> bool:
         return table.hold("reader", position).position == position
 
-    seen = run(tale, "hold", read, lambda found: found)
+    seen = run(changed, "hold", read, lambda found: found)
     assert seen["refused"] > 0 < seen["read"]
 
 
-def pieces(table: Table, tale: Past, full_scan: bool) -> Scan:
-    start, end = time_of(tale.writes[0]), time_of(tale.writes[-1])
+def pieces(table: Table, changed: ChangedTable, full_scan: bool) -> Scan:
+    start, end = time_of(changed.writes[0]), time_of(changed.writes[-1])
     return table.incremental(start, end, SCHEMA.names, full_scan=full_scan)
 
 
 @kinds
 def test_an_increment_has_all_rows_or_is_refused(table_type: str, version: int) -> None:
-    tale = past(table_type, version)
-    whole = rows_of(pieces(table_on(stored(tale.files)), tale, full_scan=False))
-    seen = run(tale, "increment", lambda table: rows_of(pieces(table, tale, False)), whole.__eq__)
+    changed = changed_table(table_type, version)
+    whole = rows_of(pieces(table_on(stored(changed.files)), changed, full_scan=False))
+    seen = run(changed, "increment", lambda table: rows_of(pieces(table, changed, False)), whole.__eq__)
     assert seen["refused"] > 0 < seen["read"]
 
 
 @kinds
 def test_an_increment_by_commit_times_has_all_rows_that_are_left(table_type: str, version: int) -> None:
-    tale = past(table_type, version)
-    whole = set(rows_of(pieces(table_on(stored(tale.files)), tale, full_scan=False)))
-    left = whole & set(tale.states[-1])
+    changed = changed_table(table_type, version)
+    whole = set(rows_of(pieces(table_on(stored(changed.files)), changed, full_scan=False)))
+    left = whole & set(changed.states[-1])
     assert left
 
     def check(found: Rows) -> bool:
         return left <= set(found) <= whole
 
-    seen = run(tale, "increment", lambda table: rows_of(pieces(table, tale, True)), check)
+    seen = run(changed, "increment", lambda table: rows_of(pieces(table, changed, True)), check)
     assert seen["refused"] == 0 < seen["read"]
 
 
 @kinds
 def test_changes_are_all_told_or_refused(table_type: str, version: int) -> None:
-    tale = past(table_type, version)
-    start, end = time_of(tale.writes[0]), time_of(tale.writes[-1])
+    changed = changed_table(table_type, version)
+    start, end = time_of(changed.writes[0]), time_of(changed.writes[-1])
 
     def read(table: Table) -> Rows:
         rows = table.changes(start, end).to_arrow().to_pylist()
         return tuple(tuple(row.values()) for row in rows)
 
-    whole = read(table_on(stored(tale.files)))
+    whole = read(table_on(stored(changed.files)))
     assert len(whole) >= 5
-    seen = run(tale, "changes", read, whole.__eq__)
+    seen = run(changed, "changes", read, whole.__eq__)
     assert seen["refused"] > 0 < seen["read"]
 
 
 @pytest.mark.parametrize("pace", [1, 11])
 @some_kinds
 def test_changes_that_come_one_by_one_mislead_nobody(table_type: str, version: int, pace: int) -> None:
-    tale = past(table_type, version)
-    states = set(tale.states[tale.after :])
-    time, state = tale.writes[tale.after].requested, tale.states[tale.after]
-    run(tale, "snapshot", lambda table: rows_of(table.scan(SCHEMA.names)), states.__contains__, pace)
-    run(tale, "as of", lambda table: rows_of(table.scan(SCHEMA.names, as_of=time)), state.__eq__, pace)
-    whole = rows_of(pieces(table_on(stored(tale.files)), tale, full_scan=False))
-    run(tale, "increment", lambda table: rows_of(pieces(table, tale, False)), whole.__eq__, pace)
+    changed = changed_table(table_type, version)
+    states = set(changed.states[changed.after :])
+    time, state = changed.writes[changed.after].requested, changed.states[changed.after]
+    run(changed, "snapshot", lambda table: rows_of(table.scan(SCHEMA.names)), states.__contains__, pace)
+    run(changed, "as of", lambda table: rows_of(table.scan(SCHEMA.names, as_of=time)), state.__eq__, pace)
+    whole = rows_of(pieces(table_on(stored(changed.files)), changed, full_scan=False))
+    run(changed, "increment", lambda table: rows_of(pieces(table, changed, False)), whole.__eq__, pace)
 
 
 def followed(table: Table, start: Any = None, **how: Any) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -179,14 +193,14 @@ def followed(table: Table, start: Any = None, **how: Any) -> Iterator[tuple[str,
 @pytest.mark.parametrize("pace", [ALL, 5])
 @kinds
 def test_a_follower_under_a_hold_sees_each_commit_once(table_type: str, version: int, pace: int) -> None:
-    tale = past(table_type, version, hold=True)
-    start = time_of(tale.writes[HELD])
-    storage = Raced(stored(tale.files), tale.changes, Race(0, ALL))
+    changed = changed_table(table_type, version, hold=True)
+    start = time_of(changed.writes[HELD])
+    storage = Raced(stored(changed.files), changed.changes, Race(0, ALL))
     storage.play()
     whole = list(followed(table_on(storage), start, max_commits=1))
     assert len(whole) >= 6
     assert {row["_hoodie_commit_time"] for _, rows in whole for row in rows} >= {
-        each.requested for each in tale.writes[HELD + 1 :]
+        each.requested for each in changed.writes[HELD + 1 :]
     }
 
     def read(storage: Storage, race: Race) -> None:
@@ -197,29 +211,29 @@ def test_a_follower_under_a_hold_sees_each_commit_once(table_type: str, version:
         rest = followed(table, found[-1][0] if found else start, max_commits=1)
         assert [*found, *rest] == whole, race
 
-    assert list(races(tale, pace, read, 3))
+    assert list(races(changed, pace, read, 3))
 
 
 @pytest.mark.parametrize("version", [6, 9])
 def test_the_newest_commit_up_to_an_archived_time_is_not_just_empty(version: int) -> None:
-    tale = past(COW, version)
-    storage = Raced(stored(tale.files), tale.changes, Race(0, ALL))
+    changed = changed_table(COW, version)
+    storage = Raced(stored(changed.files), changed.changes, Race(0, ALL))
     storage.play()
-    table, first = table_on(storage), time_of(tale.writes[0])
+    table, first = table_on(storage), time_of(changed.writes[0])
     with pytest.raises(InvalidError, match="archived"):
         table.incremental(end=first, full_scan=False).to_arrow()
     with pytest.raises(InvalidError, match="archived"):
         table.changes(end=first).to_arrow()
     found = table.incremental(end=first).to_arrow()
-    assert set(found.column("_hoodie_commit_time").to_pylist()) <= {tale.writes[0].requested}
+    assert set(found.column("_hoodie_commit_time").to_pylist()) <= {changed.writes[0].requested}
 
 
 @some_kinds
 def test_a_follower_who_takes_the_table_for_what_is_gone_ends_with_its_rows(
     table_type: str, version: int
 ) -> None:
-    tale = past(table_type, version)
-    final = {row[0]: row for row in tale.states[-1]}
+    changed = changed_table(table_type, version)
+    final = {row[0]: row for row in changed.states[-1]}
 
     def read(storage: Storage, race: Race) -> None:
         assert isinstance(storage, Raced)
@@ -238,12 +252,12 @@ def test_a_follower_who_takes_the_table_for_what_is_gone_ends_with_its_rows(
                 assert not is_over and "again" in str(error)
         assert {key: found.get(key) for key in final} == final, race
 
-    assert list(races(tale, ALL, read, 3))
+    assert list(races(changed, ALL, read, 3))
 
 
 def test_a_file_that_is_lost_is_told_from_one_that_was_cleaned() -> None:
     table = create()
-    table.insert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **NEVER)
+    table.insert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **ONLY_THE_WRITE)
     scan = table.scan()
     scan.tasks()
     lost = [each.path for each in table.state.storage.list_files("rome") if each.name.endswith(".parquet")]
@@ -257,11 +271,11 @@ def test_a_file_that_is_lost_is_told_from_one_that_was_cleaned() -> None:
 
 def test_a_scan_that_handed_rows_out_says_that_it_was_outrun() -> None:
     table = create()
-    table.insert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **NEVER)
+    table.insert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **ONLY_THE_WRITE)
     batches = table.scan(SCHEMA.names).to_batches()
     assert isinstance(next(batches), pa.RecordBatch)
     for number in (2, 3):
-        table.upsert(rides(("a", "rome", number, 0.0), ("b", "oslo", number, 0.0)), **NEVER)
+        table.upsert(rides(("a", "rome", number, 0.0), ("b", "oslo", number, 0.0)), **ONLY_THE_WRITE)
     table.clean(**KEEP_1)
     with pytest.raises(UnavailableError, match="deleted after the query was planned"):
         list(batches)

@@ -14,7 +14,8 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups.read import slice_reader as reader
 from drawstring.model.instant import time_of
 from drawstring.table import Table
-from tests.support.partial_rows import PARTIAL, SCHEMA, filled, some
+from tests.support.partial_rows import PARTIAL, SCHEMA, filled, rows_with
+from tests.support.rows import scanned, sorted_rows
 from tests.support.tables import MOR
 
 Row = tuple[Any, ...]
@@ -26,8 +27,7 @@ def time(result: drawstring.CommitResult) -> str:
 
 
 def increment(table: Table, start: str, end: str | None = None, **asked: Any) -> list[Row]:
-    rows = table.incremental(start, end, **{"columns": SCHEMA.names, **asked}).to_arrow().to_pylist()
-    return sorted(tuple(row.values()) for row in rows)
+    return sorted_rows(table.incremental(start, end, **{"columns": SCHEMA.names, **asked}).to_arrow())
 
 
 def newest(table: Table) -> str:
@@ -35,7 +35,7 @@ def newest(table: Table) -> str:
 
 
 def patch(table: Table, names: str, *rows: Row, **options: str) -> str:
-    return time(table.upsert(some(names, *rows), **PARTIAL, **options))
+    return time(table.upsert(rows_with(names, *rows), **PARTIAL, **options))
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def test_each_range_has_the_rows_as_it_left_them(
 def test_rows_that_were_inserted_or_deleted_in_the_range(tmp_path: Path) -> None:
     table = filled(MOR, index="BUCKET")
     start = newest(table)
-    table.upsert(some(" ".join(SCHEMA.names), ("d", "rome", 5, 4.0, "n4", ["y"])))
+    table.upsert(rows_with(" ".join(SCHEMA.names), ("d", "rome", 5, 4.0, "n4", ["y"])))
     patch(table, "id city ts fare", ("d", "rome", 6, 40.0), ("a", "rome", 6, 10.0), ("e", "rome", 6, 50.0))
     table.delete(where="id = 'a'")
-    table.upsert(some(" ".join(SCHEMA.names), ("b", "rome", 6, 20.0, "m2", None)))
+    table.upsert(rows_with(" ".join(SCHEMA.names), ("b", "rome", 6, 20.0, "m2", None)))
     assert increment(table, start) == [
         ("b", "rome", 6, 20.0, "m2", None),
         ("d", "rome", 6, 40.0, "n4", ["y"]),
@@ -79,7 +79,7 @@ def test_an_update_that_comes_late_shows_what_it_left() -> None:
     first = patch(table, "id city ts fare", ("a", "rome", 7, 10.0))
     second = patch(table, "id city ts note", ("a", "rome", 6, "late"), ("b", "rome", 4, "late"))
     assert increment(table, first, second) == [("a", "rome", 7, 10.0, "late", ["x"]), UNTOUCHED]
-    assert sorted(tuple(row.values()) for row in table.scan(SCHEMA.names).to_arrow().to_pylist())[:2] == [
+    assert scanned(table, SCHEMA.names)[:2] == [
         ("a", "rome", 7, 10.0, "late", ["x"]),
         UNTOUCHED,
     ]
@@ -148,7 +148,7 @@ def test_updates_of_whole_rows_read_the_files_of_the_range_alone(monkeypatch: py
     monkeypatch.setattr(reader, "_rows_of_keys", lambda *_: pytest.fail("the whole slice is read"))
     table = filled(MOR)
     start = newest(table)
-    table.upsert(some(" ".join(SCHEMA.names), ("a", "rome", 6, 10.0, "m1", None)))
+    table.upsert(rows_with(" ".join(SCHEMA.names), ("a", "rome", 6, 10.0, "m1", None)))
     assert increment(table, start) == [("a", "rome", 6, 10.0, "m1", None)]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pytest
 import drawstring
 from drawstring.schema.meta import without_meta
 from drawstring.table import Table
+from tests.support.tables import new_address
 
 DAY = 1_700_000_000_000
 COLUMNS = {"id": pa.string(), "made": pa.int64(), "fare": pa.float64()}
@@ -25,7 +25,7 @@ DROPPED = {"hoodie.datasource.write.drop.partition.columns": "true"}
 def filled(properties: dict[str, str], made: Any) -> Table:
     schema = pa.schema({**COLUMNS, "made": made[0]})
     options = {"record_key": "id", "partition_by": "made", "properties": properties}
-    table = drawstring.create(f"memory://{uuid.uuid4()}", schema, **options)
+    table = drawstring.create(new_address(), schema, **options)
     table.upsert(pa.Table.from_pylist([{"id": "a", "made": made[1], "fare": 1.0}], schema))
     return table
 

@@ -19,11 +19,10 @@ from drawstring.model.instant import Action
 from drawstring.services.clustering import append_merge
 from drawstring.services.clustering.append_merge import partitions_to_look_at
 from drawstring.table import Table
-from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
 from tests.support.faults import leftovers, orphans
 from tests.support.rows import held, rides
-from tests.support.tables import COW, MOR, UNTENDED, create, file_groups
+from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create, file_groups, store_of
 
 FILES = "drawstring.append.merge.min.files"
 OFF = {"drawstring.append.merge": "false"}
@@ -38,7 +37,7 @@ kinds = pytest.mark.parametrize("table_type", [COW, MOR])
 
 def append(table: Table, numbers: range, city: str = "oslo", **options: Any) -> None:
     for number in numbers:
-        table.append(rides((f"{city}{number}", city, number, 1.0)), **UNTENDED, **options)
+        table.append(rides((f"{city}{number}", city, number, 1.0)), **WITHOUT_SERVICES, **options)
 
 
 def seeded(table: Table) -> Table:
@@ -85,7 +84,7 @@ def test_files_are_merged_though_other_partitions_are_overwritten_in_between() -
     table = create()
     for number in range(8):
         append(table, range(number, number + 1), **{FILES: 4})
-        table.insert_overwrite(rides(("a", "rome", number, 1.0)), **UNTENDED)
+        table.insert_overwrite(rides(("a", "rome", number, 1.0)), **WITHOUT_SERVICES)
     assert file_groups(table) == 3, "one in rome; four in oslo became one, and one more each time until seven"
 
 
@@ -138,7 +137,7 @@ def test_no_other_operation_does_it(verb: str) -> None:
     table = create()
     for number in range(12):
         options = {"hoodie.parquet.small.file.limit": "0"} if verb == "insert" else {}
-        getattr(table, verb)(rides((f"a{number}", "oslo", number, 1.0)), **UNTENDED, **options)
+        getattr(table, verb)(rides((f"a{number}", "oslo", number, 1.0)), **WITHOUT_SERVICES, **options)
     assert (file_groups(table), merges(table)) == (12, 0)
 
 
@@ -152,10 +151,10 @@ def test_files_of_many_appends_stay_few_and_rows_are_copied_a_few_times() -> Non
     table, appends, size = create(), 40, 1_000
     for number in range(appends):
         keys = (md5(f"{number} {row}".encode()).hexdigest() for row in range(size))
-        table.append(rides(*((key, "oslo", number, 1.0) for key in keys)), **UNTENDED, **{FILES: 2})
+        table.append(rides(*((key, "oslo", number, 1.0) for key in keys)), **WITHOUT_SERVICES, **{FILES: 2})
     assert file_groups(table) <= 6
     assert table.scan().to_arrow().num_rows == appends * size
-    store = TimelineStore(table.state.storage, table.config, SystemClock())
+    store = store_of(table, SystemClock())
     copied = sum(
         stat.num_writes
         for each in table.timeline.completed_of(Action.REPLACE_COMMIT)
@@ -166,7 +165,9 @@ def test_files_of_many_appends_stay_few_and_rows_are_copied_a_few_times() -> Non
 
 def test_a_file_larger_than_all_others_waits_for_them() -> None:
     table = create()
-    table.append(rides(*((f"a{number}", "oslo", number, 1.0) for number in range(20_000))), **UNTENDED)
+    table.append(
+        rides(*((f"a{number}", "oslo", number, 1.0) for number in range(20_000))), **WITHOUT_SERVICES
+    )
     append(table, range(3), **{FILES: 3})
     sizes = sorted(each.size_bytes for each in table.file_slices())
     assert (len(sizes), merges(table)) == (2, 1)
@@ -180,7 +181,7 @@ def test_what_a_dead_process_left_is_merged_by_the_next_append(monkeypatch: pyte
         patch.setattr(append_merge, "run_clustering", lambda *_: None)
         append(table, range(3, 4), **{FILES: 4})
     assert table.timeline.pending_of(Action.CLUSTERING)
-    table.upsert(rides(("rome1", "rome", 9, 9.0)), **UNTENDED)
+    table.upsert(rides(("rome1", "rome", 9, 9.0)), **WITHOUT_SERVICES)
     assert table.timeline.pending_of(Action.CLUSTERING), "it is in nobody's way there"
     append(table, range(4, 5))
     assert table.timeline.pending() == ()
@@ -198,7 +199,7 @@ def test_a_merge_that_a_dead_process_left_makes_way(
         append(table, range(3), **{FILES: 3})
     assert table.timeline.pending_of(Action.CLUSTERING)
     write = table.delete_partition if verb == "delete_partition" else getattr(table, verb)
-    write("oslo" if verb == "delete_partition" else rides(("oslo1", "oslo", 9, 9.0)), **UNTENDED)
+    write("oslo" if verb == "delete_partition" else rides(("oslo1", "oslo", 9, 9.0)), **WITHOUT_SERVICES)
     assert table.timeline.pending() == ()
     others = [("oslo0", "oslo", 0, 1.0), ("oslo2", "oslo", 2, 1.0)]
     changed = ("oslo1", "oslo", 9, 9.0)
@@ -224,7 +225,7 @@ def test_an_update_beside_a_running_merge_goes_through_and_the_merge_makes_way(
         run(state, requested, options, lambda *_: update())
 
     def update() -> None:
-        table.upsert(rides(("oslo1", "oslo", 9, 9.0)), **UNTENDED)
+        table.upsert(rides(("oslo1", "oslo", 9, 9.0)), **WITHOUT_SERVICES)
 
     with monkeypatch.context() as patch:
         patch.setattr(append_merge, "run_clustering", beside)
@@ -240,7 +241,7 @@ def test_a_merge_that_somebody_planned_by_hand_is_theirs() -> None:
     planned = table.schedule_base_file_compaction()
     append(table, range(3, 4))
     with pytest.raises(ConflictError, match="pending clustering"):
-        table.upsert(rides(("oslo1", "oslo", 9, 9.0)), **UNTENDED)
+        table.upsert(rides(("oslo1", "oslo", 9, 9.0)), **WITHOUT_SERVICES)
     assert [each.requested for each in table.timeline.pending()] == [planned]
 
 
@@ -287,7 +288,7 @@ def test_a_plan_that_names_other_files_than_its_record_is_not_run() -> None:
     append(table, range(3))
     requested = table.schedule_base_file_compaction()
     assert requested is not None
-    store = TimelineStore(table.state.storage, table.config, SystemClock())
+    store = store_of(table, SystemClock())
     (pending,) = table.timeline.pending_of(Action.CLUSTERING)
     plan = decode_clustering_plan(store.read_requested(pending))
     group = plan.groups[0]

@@ -31,9 +31,10 @@ from drawstring.txn.table_context import TableContext
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened
 from tests.support.golden import golden_storage
 from tests.support.rows import held, rides
-from tests.support.tables import COW, MOR, UNCOMPACTED, UNTENDED, create
+from tests.support.storages import files_of
+from tests.support.tables import COW, MOR, WITHOUT_COMPACTION, WITHOUT_SERVICES, create
 
-NEVER = UNTENDED
+NEVER = WITHOUT_SERVICES
 SHORT = {
     "hoodie.keep.min.commits": "3",
     "hoodie.keep.max.commits": "4",
@@ -176,7 +177,7 @@ def test_archiving_that_dies_at_any_step_is_done_by_the_next(table_type: str, ve
         assert held(table) == start.after, step
         assert sorted(set(everything(table))) == times, step
         assert not table.timeline.pending(), step
-        upserted(table, [9], **SHORT, **UNCOMPACTED)
+        upserted(table, [9], **SHORT, **WITHOUT_COMPACTION)
         assert everything(table)[:-1] == times, step
         assert held(table) == [("a", "rome", 9, 9.0)], step
         assert leftovers(table) == [], step
@@ -210,7 +211,7 @@ def test_a_table_with_10000_instants_reads_no_more_than_one_with_40() -> None:
     table = create()
     upserted(table, range(40))
     storage = table.state.storage
-    files = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+    files = files_of(storage)
     short = counted(Prepared(files, [], []).copy())
     history = HistoryWriter(storage, table.config.history_folder, SIZES)
     for start in range(0, 10_000, 1000):

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-import drawstring
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.services.background import run_in_background
 from drawstring.txn.table_context import TableContext
-from tests.support.rows import SCHEMA, held
+from tests.support.rows import held
 from tests.support.tables import MOR, create
 
 ENDS_AT_ONCE = """
@@ -57,9 +56,7 @@ def test_a_thread_survives_an_error_that_nobody_expected(caplog: pytest.LogCaptu
 
 
 def test_a_process_that_ends_says_what_it_leaves(tmp_path: Path) -> None:
-    table = drawstring.create(
-        tmp_path / "rides", SCHEMA, record_key="id", partition_by="city", ordering="ts", table_type=MOR
-    )
+    table = create(path=tmp_path / "rides", table_type=MOR)
     ended = subprocess.run(
         [sys.executable, "-c", ENDS_AT_ONCE, table.uri], capture_output=True, text=True, timeout=50
     )

@@ -18,10 +18,18 @@ from drawstring.formats.parquet import parquet_footer
 from drawstring.model.instant import Action
 from drawstring.services.clustering import row_group_copy as stitch_group
 from drawstring.table import Table
-from drawstring.timeline.store import TimelineStore
 from tests.support.faults import leftovers, orphans
 from tests.support.rows import held, meta_rows, rides
-from tests.support.tables import APART, BUCKETS, COW, MOR, UNCOMPACTED, create, file_groups
+from tests.support.tables import (
+    BUCKETS,
+    COW,
+    MOR,
+    NEW_FILE_GROUPS,
+    WITHOUT_COMPACTION,
+    create,
+    file_groups,
+    store_of,
+)
 
 versions = pytest.mark.parametrize("version", (6, 8, 9))
 COPY = "hoodie.clustering.plan.strategy.class"
@@ -101,7 +109,7 @@ def test_the_plan_says_which_files_come_together() -> None:
     table = appended()
     scheduled = table.schedule_base_file_compaction()
     assert scheduled is not None and table.schedule_base_file_compaction() is None
-    store = TimelineStore(table.state.storage, table.config, SystemClock())
+    store = store_of(table, SystemClock())
     (pending,) = table.timeline.pending_of(Action.CLUSTERING)
     plan = decode_clustering_plan(store.read_requested(pending))
     operations = base_files_of(plan)
@@ -119,7 +127,7 @@ def test_the_plan_says_which_files_come_together() -> None:
 
 def test_file_groups_with_log_files_are_left_to_compaction() -> None:
     table = appended(MOR)
-    table.upsert(rides(("a0", "oslo", 99, 99.0)), **APART, **UNCOMPACTED)
+    table.upsert(rides(("a0", "oslo", 99, 99.0)), **NEW_FILE_GROUPS, **WITHOUT_COMPACTION)
     result = table.compact_base_files()
     assert result is not None and result.files == 2
     assert file_groups(table) == 3
@@ -194,7 +202,7 @@ def test_a_clustering_is_not_run_as_a_base_file_compaction() -> None:
 
 def test_a_plan_that_names_other_files_than_its_clustering_is_refused() -> None:
     table = appended()
-    store = TimelineStore(table.state.storage, table.config, SystemClock())
+    store = store_of(table, SystemClock())
     planned = table.schedule_base_file_compaction()
     assert planned is not None
     (instant,) = store.load().pending()

@@ -11,11 +11,10 @@ from drawstring.model.files import BaseFile
 from drawstring.model.instant import Action
 from drawstring.model.plans import RollbackPlan, RollbackRequest
 from drawstring.table import Table
-from drawstring.timeline.store import TimelineStore
-from tests.support.faults import NO_ROLLBACK, lose, states
+from tests.support.faults import NO_ROLLBACK, lose_completion, states
 from tests.support.rows import held, rides
 from tests.support.storages import data_files
-from tests.support.tables import COW, MOR, create
+from tests.support.tables import COW, MOR, create, store_of
 from tests.support.validation import errors
 
 A1, A2, B1 = ("a", "rome", 1, 1.0), ("a", "rome", 2, 2.0), ("b", "oslo", 1, 1.0)
@@ -41,7 +40,7 @@ def test_a_write_whose_completion_was_lost_is_told_and_keeps_its_files(table_typ
     table = written(table_type, version)
     before, files = held(table), data_files(table.state.storage)
     _, second, third = table.timeline.writes()
-    lost = lose(table, second)
+    lost = lose_completion(table, second)
     (finding,) = errors(table)
     assert (finding.check, finding.instant) == ("timeline", second.requested)
     assert f"the completed {third.requested} builds on its files" in finding.what
@@ -61,7 +60,7 @@ def test_a_write_whose_completion_was_lost_is_told_and_keeps_its_files(table_typ
 def test_where_no_backup_has_it_the_table_goes_back_to_a_write_before(table_type: str, version: int) -> None:
     table = written(table_type, version)
     first, second, _ = table.timeline.writes()
-    lose(table, second)
+    lose_completion(table, second)
     assert table.restore(first.requested, **NO_ROLLBACK) is not None
     assert (held(table), table.validate().findings) == ([("z", "bern", 1, 1.0)], ())
 
@@ -80,12 +79,12 @@ def test_a_rollback_that_was_begun_is_not_gone_on_with_once_its_files_are_needed
         table.upsert(rides(A2))
         table.upsert(rides(("a", "rome", 3, 3.0)))
     target = table.timeline.writes()[1]
-    storage, store = table.state.storage, TimelineStore(table.state.storage, table.config, SystemClock())
+    storage, store = table.state.storage, store_of(table, SystemClock())
     made = [path for path in data_files(storage) if f"_{target.requested}." in path]
     requests = [RollbackRequest(path.partition("/")[0], files_to_delete=(path,)) for path in made]
     plan = encode_rollback_plan(RollbackPlan(target.requested, target.action, tuple(requests)), "/rides")
     rollback = store.start(store.request(Action.ROLLBACK, store.new_time(store.load()), plan))
-    before, files, lost = held(table), data_files(storage), lose(table, target)
+    before, files, lost = held(table), data_files(storage), lose_completion(table, target)
     with pytest.raises(CorruptTableError, match="had been completed"):
         table.upsert(rides(("new", "rome", 1, 1.0)))
     assert made and data_files(storage) == files
@@ -108,7 +107,7 @@ def test_a_clustering_whose_completion_was_lost_keeps_its_files(version: int) ->
     clustering = next(
         each for each in table.timeline.writes() if each.action.completed_action is Action.REPLACE_COMMIT
     )
-    lose(table, clustering)
+    lose_completion(table, clustering)
     assert [each.instant for each in errors(table)] == [clustering.requested]
     with pytest.raises(CorruptTableError, match="put it back from a backup"):
         table.cluster()
@@ -121,7 +120,7 @@ def test_a_base_file_that_log_files_need_is_missed_and_is_no_orphan(version: int
     table = written(MOR, version)
     storage = table.state.storage
     _, second, third = table.timeline.writes()
-    lose(table, second, all_states=True)
+    lose_completion(table, second, all_states=True)
     base = next(each for each in storage.list_files("rome") if BaseFile.parse(each))
     if deleted:
         storage.delete([base.path])

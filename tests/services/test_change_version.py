@@ -28,8 +28,14 @@ from drawstring.txn.locks.table_lock import table_lock
 from drawstring.txn.table_context import TableContext
 from tests.support.faults import HOUR_MS, START_MS, opened
 from tests.support.rows import SCHEMA, held, rides
-from tests.support.tables import AVRO_LOGS, BUCKETS, COW, MOR, UNTENDED, create
-from tests.support.version_changes import SHORT_HISTORY, change, leftovers, lived
+from tests.support.storages import files_of, paths
+from tests.support.tables import AVRO_LOGS, BUCKETS, COW, MOR, WITHOUT_SERVICES, create
+from tests.support.version_changes import (
+    SHORT_HISTORY,
+    change_version,
+    files_of_other_layout,
+    table_with_history,
+)
 
 PAIRS = [(6, 8), (6, 9), (8, 9), (8, 6), (9, 6), (9, 8)]
 
@@ -63,7 +69,7 @@ def image(text: str | None) -> str:
 @kinds
 @pairs
 def test_a_table_reads_in_its_new_version_as_before(table_type: str, old: int, new: int) -> None:
-    table = lived(table_type, old)
+    table = table_with_history(table_type, old)
     writes = list(table.timeline.writes())
     before = looks(table, writes)
     archived = {each.requested for each in open_archive(table.state.storage, table.config).completed("")}
@@ -81,7 +87,7 @@ def test_a_table_reads_in_its_new_version_as_before(table_type: str, old: int, n
     assert {(each.requested, each.action) for each in others} <= kept
     assert [each for each in table.validate().findings if each.check != "pending"] == []
     if (old == 6) != (new == 6):
-        assert leftovers(table.state.storage, 1 if old == 6 else 2) == []
+        assert files_of_other_layout(table.state.storage, 1 if old == 6 else 2) == []
     goes_on(table)
 
 
@@ -104,7 +110,7 @@ def goes_on(table: Table) -> None:
 
 @kinds
 def test_there_and_back_again_every_version_reads_the_same(table_type: str) -> None:
-    table = lived(table_type, 6)
+    table = table_with_history(table_type, 6)
     writes = list(table.timeline.writes())
     before = looks(table, writes)
     for version in (8, 9, 6, 9, 8, 6):
@@ -113,7 +119,7 @@ def test_there_and_back_again_every_version_reads_the_same(table_type: str) -> N
 
 
 def test_downgrading_keeps_when_writes_completed() -> None:
-    table = lived(COW, 9)
+    table = table_with_history(COW, 9)
     times = {each.requested: each.completed for each in table.timeline.writes()}
     table.downgrade(6)
     assert all(each.completed is None for each in table.timeline.writes())
@@ -136,10 +142,10 @@ def test_a_table_that_stayed_where_it_was_has_the_times_of_its_files(tmp_path: P
 
 def test_a_copied_table_has_no_log_file_on_a_later_base_file() -> None:
     table = create(table_type=MOR, version=6, properties=BUCKETS)
-    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), **UNTENDED)
-    table.delete(rides(("a", "rome", 2, 2.0)), **UNTENDED)
-    table.compact(**UNTENDED)
-    table.upsert(rides(("a", "rome", 1, 9.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), **WITHOUT_SERVICES)
+    table.delete(rides(("a", "rome", 2, 2.0)), **WITHOUT_SERVICES)
+    table.compact(**WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 1, 9.0)), **WITHOUT_SERVICES)
     before = looks(table, list(table.timeline.writes()))
     storage = table.state.storage
     later = 1_850_000_000_000
@@ -153,7 +159,7 @@ def test_a_copied_table_has_no_log_file_on_a_later_base_file() -> None:
 def test_changes_of_writes_that_share_a_log_file_are_told_apart_after_the_upgrade() -> None:
     table = create(version=6, table_type=MOR, properties=BUCKETS)
     for number in range(1, 5):
-        table.upsert(rides(("a", "rome", number, float(number))), **UNTENDED, **AVRO_LOGS)
+        table.upsert(rides(("a", "rome", number, float(number))), **WITHOUT_SERVICES, **AVRO_LOGS)
     append_second_log_to_first(table)
     writes = list(table.timeline.writes())
     before = looks(table, writes)
@@ -179,33 +185,33 @@ def append_second_log_to_first(table: Table) -> None:
 
 
 def test_asking_for_the_version_it_has_changes_nothing() -> None:
-    table = lived(COW, 9)
+    table = table_with_history(COW, 9)
     storage = table.state.storage
-    before = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+    before = files_of(storage)
     result = table.upgrade(9)
     assert (result.old, result.new, result.instants) == (9, 9, 0)
-    after = {status.path: storage.read(status.path) for status in storage.list_tree("")}
+    after = files_of(storage)
     assert {path for path in after if ".locks" not in path} == {
         path for path in before if ".locks" not in path
     }
-    assert lived(COW, 8).downgrade(8).new == 8
+    assert table_with_history(COW, 8).downgrade(8).new == 8
 
 
 def test_wrong_versions_and_directions_are_refused_before_anything_is_written() -> None:
-    table = lived(MOR, 8)
+    table = table_with_history(MOR, 8)
     storage = table.state.storage
-    before = [status.path for status in storage.list_tree("")]
+    before = paths(storage)
     for verb, version, error, text in [
         (table.upgrade, 7, UnsupportedError, "choose one of 6, 8, 9"),
         (table.upgrade, 10, UnsupportedError, "choose one of 6, 8, 9"),
         (table.upgrade, 6, InvalidError, "use downgrade"),
         (table.downgrade, 9, InvalidError, "use upgrade"),
-        (lived(COW, 9).downgrade, 9, InvalidError, "use upgrade"),
-        (lived(COW, 6).upgrade, 6, InvalidError, "use downgrade"),
+        (table_with_history(COW, 9).downgrade, 9, InvalidError, "use upgrade"),
+        (table_with_history(COW, 6).upgrade, 6, InvalidError, "use downgrade"),
     ]:
         with pytest.raises(error, match=text):
             verb(version)
-    assert [status.path for status in storage.list_tree("")] == before
+    assert paths(storage) == before
 
 
 def test_what_a_lower_version_cannot_hold_is_named_and_nothing_changes() -> None:
@@ -227,7 +233,7 @@ def test_a_pending_clustering_goes_along_and_can_be_run_then() -> None:
         table.insert(rides(("b", "rome", 1, 1.0)), **{"hoodie.parquet.small.file.limit": "0"})
         planned = table.schedule_clustering()
         assert planned
-        change(table, new)
+        change_version(table, new)
         assert [each.requested for each in table.timeline.pending_of(Action.CLUSTERING)] == [planned]
         done = table.cluster(instant=planned)
         assert done is not None and done.files == 1
@@ -236,8 +242,8 @@ def test_a_pending_clustering_goes_along_and_can_be_run_then() -> None:
 
 def test_log_files_that_wait_for_a_clustering_have_to_be_clustered_first() -> None:
     table = create(version=8, table_type=MOR)
-    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), **UNTENDED)
-    table.upsert(rides(("a", "rome", 2, 2.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 2, 2.0)), **WITHOUT_SERVICES)
     planned = table.schedule_clustering()
     assert planned
     with pytest.raises(InvalidError, match="drawstring cluster") as caught:
@@ -250,13 +256,15 @@ def test_log_files_that_wait_for_a_clustering_have_to_be_clustered_first() -> No
 
 def test_pending_compactions_are_run_and_dead_writes_taken_back_first() -> None:
     table = create(version=6, table_type=MOR, properties=BUCKETS)
-    table.upsert(rides(("a", "rome", 1, 1.0)), **UNTENDED)
-    table.upsert(rides(("a", "rome", 2, 2.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 1, 1.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 2, 2.0)), **WITHOUT_SERVICES)
     planned = table.schedule_compaction()
-    table.upsert(rides(("a", "rome", 3, 3.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 3, 3.0)), **WITHOUT_SERVICES)
     storage = table.state.storage
     with suppress(drawstring.UnavailableError):
-        opened(FaultyStorage(storage, 6), START_MS + HOUR_MS).upsert(rides(("x", "rome", 3, 3.0)), **UNTENDED)
+        opened(FaultyStorage(storage, 6), START_MS + HOUR_MS).upsert(
+            rides(("x", "rome", 3, 3.0)), **WITHOUT_SERVICES
+        )
     late = Table(TableContext(storage, clock=SteppingClock(START_MS + 2 * HOUR_MS)))
     assert late.timeline.pending()
     late.upgrade(9)
@@ -267,7 +275,7 @@ def test_pending_compactions_are_run_and_dead_writes_taken_back_first() -> None:
 
 def test_cleans_that_hudi_left_behind_when_it_archived_later_writes_are_archived_with_them() -> None:
     table = create(version=6, properties=BUCKETS)
-    how = {**UNTENDED, "hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}
+    how = {**WITHOUT_SERVICES, "hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}
     for number in range(6):
         table.upsert(rides(("a", "rome", number, 1.0)), **how)
     cleans = [each.requested for each in table.timeline.completed_of(Action.CLEAN)]
@@ -284,7 +292,7 @@ def test_cleans_that_hudi_left_behind_when_it_archived_later_writes_are_archived
 
 
 def test_another_writer_is_waited_for_no_longer_than_asked() -> None:
-    table = lived(COW, 6)
+    table = table_with_history(COW, 6)
     with (
         table_lock(table.state.storage, table.state.clock, table.state.ids, 0),
         pytest.raises(ConflictError, match="holds the table"),
@@ -327,7 +335,7 @@ def test_keys_without_the_name_of_their_column_are_found_in_the_files() -> None:
 @pairs
 def test_an_empty_table_is_ready_for_other_engines(old: int, new: int, tmp_path: Path) -> None:
     table = drawstring.create(tmp_path / "rides", SCHEMA, record_key="id", version=old)
-    change(table, new)
+    change_version(table, new)
     for folder in (table.config.timeline_folder, table.config.history_folder):
         assert (tmp_path / "rides" / folder).is_dir()
     table.upsert(rides(("a", "rome", 1, 1.0)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from contextlib import suppress
 
 import pytest
@@ -18,8 +17,8 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.version_change import VERSION_CHANGE
 from tests.support.faults import HOUR_MS, START_MS, opened
 from tests.support.rows import held, rides
-from tests.support.tables import COW, MOR, UNTENDED
-from tests.support.version_changes import change, leftovers, lived
+from tests.support.tables import COW, MOR, WITHOUT_SERVICES, new_address
+from tests.support.version_changes import change_version, files_of_other_layout, table_with_history
 
 
 @pytest.mark.parametrize(
@@ -28,7 +27,7 @@ from tests.support.version_changes import change, leftovers, lived
 def test_whoever_dies_while_the_version_changes_leaves_a_whole_table(
     table_type: str, old: int, new: int
 ) -> None:
-    table = lived(table_type, old, writes=6)
+    table = table_with_history(table_type, old, writes=6)
     then, rows = table.timeline.writes()[-2].requested, held(table)
     rows_then = held(table, as_of=then)
     seen = set()
@@ -37,7 +36,7 @@ def test_whoever_dies_while_the_version_changes_leaves_a_whole_table(
         copied = copy_of(table.state.storage)
         faulty = FaultyStorage(copied, step)
         with suppress(DrawstringError):
-            change(opened(faulty, START_MS + HOUR_MS), new)
+            change_version(opened(faulty, START_MS + HOUR_MS), new)
         reader = opened(copied, START_MS + 2 * HOUR_MS + step)
         version = reader.config.version
         seen.add(version)
@@ -46,10 +45,10 @@ def test_whoever_dies_while_the_version_changes_leaves_a_whole_table(
             assert held(reader, as_of=then) == rows_then, step
         if step % 7 == 0:
             copied.delete([VERSION_CHANGE])
-            change(reader, new)
+            change_version(reader, new)
             assert (reader.config.version, held(reader)) == (new, rows), step
             if (old == 6) != (new == 6):
-                assert leftovers(copied, 1 if old == 6 else 2) == [], step
+                assert files_of_other_layout(copied, 1 if old == 6 else 2) == [], step
         if faulty.changes < step:
             break
     else:
@@ -59,7 +58,7 @@ def test_whoever_dies_while_the_version_changes_leaves_a_whole_table(
 
 def copy_of(storage: Storage) -> Storage:
     """Return a copy of a table whose files are as old as its own."""
-    copied = open_storage(f"memory://{uuid.uuid4()}")
+    copied = open_storage(new_address())
     for status in storage.list_tree(""):
         copied.put(status.path, storage.read(status.path))
         copied.set_modified(status.path, status.modified_ms)
@@ -67,14 +66,14 @@ def copy_of(storage: Storage) -> Storage:
 
 
 def test_a_writer_that_goes_on_after_a_death_is_not_bothered() -> None:
-    storage = lived(COW, 6).state.storage
+    storage = table_with_history(COW, 6).state.storage
     for step in (5, 15, 30):
         storage.delete([VERSION_CHANGE])
         with suppress(drawstring.UnavailableError):
             opened(FaultyStorage(storage, step), START_MS + step * HOUR_MS).upgrade(8)
         table = opened(storage, START_MS + (step + 1) * HOUR_MS)
         assert table.config.version == 6
-        table.upsert(rides(("a", "rome", 50 + step, float(step))), **UNTENDED)
+        table.upsert(rides(("a", "rome", 50 + step, float(step))), **WITHOUT_SERVICES)
     rows = held(table)
     storage.delete([VERSION_CHANGE])
     table.upgrade(8)
@@ -84,7 +83,7 @@ def test_a_writer_that_goes_on_after_a_death_is_not_bothered() -> None:
 
 
 def test_a_process_that_may_only_stand_still_keeps_others_from_changing_the_version() -> None:
-    storage = lived(COW, 6).state.storage
+    storage = table_with_history(COW, 6).state.storage
     for step in range(400):
         with suppress(drawstring.UnavailableError):
             opened(FaultyStorage(storage, step), START_MS + step * HOUR_MS).upgrade(8)
@@ -96,21 +95,21 @@ def test_a_process_that_may_only_stand_still_keeps_others_from_changing_the_vers
         table.upgrade(8)
     # The process that stood still replaces the properties as it read them, and no others.
     assert storage.read(".hoodie/hoodie.properties") != before
-    table.upsert(rides(("a", "rome", 50, 1.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 50, 1.0)), **WITHOUT_SERVICES)
     storage.delete([VERSION_CHANGE])
     table.upgrade(8)
     assert table.config.version == 8
 
 
 def test_a_damaged_archive_stops_the_change_and_leaves_no_trace() -> None:
-    table = lived(COW, 6)
+    table = table_with_history(COW, 6)
     storage = table.state.storage
     archive = storage.list_files(".hoodie/archived")[0].path
     good = storage.read(archive)
     storage.put(archive, good[: len(good) // 2])
     with pytest.raises(CorruptTableError):
         table.upgrade(9)
-    assert (table.config.version, leftovers(storage, 2)) == (6, [])
+    assert (table.config.version, files_of_other_layout(storage, 2)) == (6, [])
     storage.put(archive, good)
     table.upgrade(9)
     assert table.config.version == 9
@@ -130,16 +129,18 @@ class StaleAtFirst:
 def test_a_reader_that_looks_while_the_version_changes_sees_all_rows(
     old: int, new: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = lived(COW, old)
+    table = table_with_history(COW, old)
     rows, stale = held(table), table.config
     for fail_after in range(0, 400, 3):
         storage = copy_of(table.state.storage)
         with suppress(DrawstringError):
-            change(opened(FaultyStorage(storage, fail_after), START_MS + HOUR_MS), new)
+            change_version(opened(FaultyStorage(storage, fail_after), START_MS + HOUR_MS), new)
         with monkeypatch.context() as patched:
             patched.setattr(facts, "load_config", StaleAtFirst(stale))
             assert held(opened(storage, START_MS)) == rows, fail_after
-        if opened(storage, START_MS).config.version == new and not leftovers(storage, 1 if old == 6 else 2):
+        if opened(storage, START_MS).config.version == new and not files_of_other_layout(
+            storage, 1 if old == 6 else 2
+        ):
             break
     else:
         pytest.fail("the change takes more steps than that")

@@ -20,10 +20,10 @@ from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened
 from tests.support.golden import golden_storage
 from tests.support.rows import held, rides
 from tests.support.storages import data_files
-from tests.support.tables import COW, MOR, UNCOMPACTED, create, store_of
+from tests.support.tables import COW, MOR, WITHOUT_COMPACTION, create, store_of
 
 KEEP_2 = {"hoodie.clean.commits.retained": "2"}
-NEVER = {"hoodie.clean.automatic": "false", **UNCOMPACTED}
+NEVER = {"hoodie.clean.automatic": "false", **WITHOUT_COMPACTION}
 VERSIONS = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
 
 tables = pytest.mark.parametrize(

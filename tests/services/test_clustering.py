@@ -14,11 +14,10 @@ from drawstring.formats.parquet import read_parquet
 from drawstring.model.clustering import ClusteringPlan
 from drawstring.model.instant import Action, State, time_of
 from drawstring.table import Table
-from drawstring.timeline.store import TimelineStore
 from drawstring.txn.transaction import lock_table
 from tests.support.faults import leftovers, orphans
 from tests.support.rows import held, meta_rows, rides
-from tests.support.tables import APART, BUCKETS, COW, MOR, create, file_groups
+from tests.support.tables import BUCKETS, COW, MOR, NEW_FILE_GROUPS, create, file_groups, store_of
 
 VERSIONS = (6, 8, 9)
 CITIES = ("bern", "oslo", "rome")
@@ -34,13 +33,13 @@ def scattered(table_type: str = COW, version: int = 9, **how: Any) -> Table:
     table = create(table_type=table_type, version=version, **how)
     for batch in range(3):
         rows = ((f"{key}{batch}", city, batch, float(-batch)) for key in "abc" for city in CITIES)
-        table.insert(rides(*rows), **APART)
-    table.upsert(rides(("a1", "oslo", 9, 9.0), ("b2", "rome", 9, -9.0)), **APART)
+        table.insert(rides(*rows), **NEW_FILE_GROUPS)
+    table.upsert(rides(("a1", "oslo", 9, 9.0), ("b2", "rome", 9, -9.0)), **NEW_FILE_GROUPS)
     return table
 
 
 def plans(table: Table) -> list[ClusteringPlan]:
-    store = TimelineStore(table.state.storage, table.config, SystemClock())
+    store = store_of(table, SystemClock())
     return [
         decode_clustering_plan(store.read_requested(instant))
         for instant in table.timeline.pending_of(Action.CLUSTERING)
@@ -81,7 +80,7 @@ def test_what_is_clustered_already_is_left_alone_until_there_is_more(table_type:
     instants = table.timeline.instants
     assert table.cluster(**SORT) is None
     assert table.timeline.instants == instants
-    table.insert(rides(("z", "oslo", 1, -5.0)), **APART)
+    table.insert(rides(("z", "oslo", 1, -5.0)), **NEW_FILE_GROUPS)
     result = table.cluster(**SORT)
     assert result is not None and (result.files, result.records_written) == (1, 10)
     assert fares(table, "oslo") == sorted(fares(table, "oslo"))
@@ -283,7 +282,7 @@ def test_writers_go_on_while_a_clustering_runs() -> None:
     table = scattered()
 
     def meanwhile(done: int, total: int) -> None:
-        table.insert(rides((f"new{done}", "lima", 1, 1.0)), **APART)
+        table.insert(rides((f"new{done}", "lima", 1, 1.0)), **NEW_FILE_GROUPS)
 
     result = table.cluster(meanwhile, **SORT)
     assert result is not None and result.files == 3
@@ -308,13 +307,17 @@ def test_a_second_process_does_not_run_the_same_clustering() -> None:
 @table_types
 def test_clustering_after_a_write_when_it_is_due(table_type: str) -> None:
     table = create(table_type=table_type)
-    due = {"hoodie.clustering.inline": True, "hoodie.clustering.inline.max.commits": 2, **APART}
+    due = {"hoodie.clustering.inline": True, "hoodie.clustering.inline.max.commits": 2, **NEW_FILE_GROUPS}
     counts = []
     for batch in range(4):
         table.insert(rides((f"a{batch}", "rome", 1, 1.0)), **due)
         counts.append(file_groups(table))
     assert counts == [1, 1, 2, 1]
-    planned = {"hoodie.clustering.schedule.inline": True, "hoodie.clustering.inline.max.commits": 1, **APART}
+    planned = {
+        "hoodie.clustering.schedule.inline": True,
+        "hoodie.clustering.inline.max.commits": 1,
+        **NEW_FILE_GROUPS,
+    }
     table.insert(rides(("b", "rome", 1, 1.0)), **planned)
     assert len(plans(table)) == 1
     assert len(held(table)) == 5
@@ -335,7 +338,7 @@ def test_incremental_queries_pass_over_clusterings(version: int) -> None:
 def test_a_table_without_meta_columns_is_clustered() -> None:
     table = create(properties={"hoodie.populate.meta.fields": "false"})
     for batch in range(3):
-        table.insert(rides((f"a{batch}", "rome", batch, -float(batch))), **APART)
+        table.insert(rides((f"a{batch}", "rome", batch, -float(batch))), **NEW_FILE_GROUPS)
     before = held(table)
     table.cluster(**SORT)
     assert (file_groups(table), held(table)) == (1, before)

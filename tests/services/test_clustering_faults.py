@@ -24,7 +24,7 @@ from tests.support.faults import (
     settled_rows,
 )
 from tests.support.rows import held, rides
-from tests.support.tables import APART, COW, MOR, create
+from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, create
 
 SORT = {"hoodie.clustering.plan.strategy.sort.columns": "fare"}
 AWAY = {
@@ -50,8 +50,10 @@ CASES = [
 def prepared(table_type: str, version: int, act: str) -> Prepared:
     table = create(table_type=table_type, version=version)
     for batch in range(2):
-        table.insert(rides(*((f"{key}{batch}", "rome", batch, -1.0 * batch) for key in "ab")), **APART)
-    table.upsert(rides(("a1", "rome", 5, 5.0)), **APART)
+        table.insert(
+            rides(*((f"{key}{batch}", "rome", batch, -1.0 * batch) for key in "ab")), **NEW_FILE_GROUPS
+        )
+    table.upsert(rides(("a1", "rome", 5, 5.0)), **NEW_FILE_GROUPS)
     if act == "write that cancels":
         table.schedule_clustering()
     start = Prepared.of(table)

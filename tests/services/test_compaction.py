@@ -134,10 +134,7 @@ def test_a_compaction_left_on_the_timeline_is_run_with_what_came_after_it(versio
 
 @versions
 def test_a_missing_log_file_stops_a_compaction_and_loses_nothing(version: int, tmp_path: Path) -> None:
-    table = drawstring.create(
-        tmp_path / "rides", rides().schema, record_key="id", partition_by="city", ordering="ts",
-        table_type=MOR, version=version,
-    )  # fmt: skip
+    table = create(path=tmp_path / "rides", table_type=MOR, version=version)
     table.upsert(rides(*FIRST))
     table.upsert(rides(("a", "rome", 2, 2.0)))
     pending = schedule(table)

@@ -19,7 +19,7 @@ from drawstring.txn.locks.service_lease import service_lease
 from tests.support.compaction import MERGED, logged, once
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.support.rows import held, rides
-from tests.support.tables import BUCKETS, COW, MOR, UNCOMPACTED, create, logs, versions
+from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_COMPACTION, create, logs, versions
 
 BACKGROUND = {
     "hoodie.datasource.compaction.async.enable": "true",
@@ -162,7 +162,7 @@ def test_an_attempt_that_somebody_rolled_back_does_not_commit() -> None:
 
 @pytest.mark.parametrize(
     ("options", "left"),
-    [({}, 0), ({"hoodie.datasource.compaction.async.enable": "false"}, 0), (UNCOMPACTED, 4)],
+    [({}, 0), ({"hoodie.datasource.compaction.async.enable": "false"}, 0), (WITHOUT_COMPACTION, 4)],
 )
 def test_the_fifth_delta_commit_compacts_unless_told_not_to(options: dict[str, str], left: int) -> None:
     table, seen = create(table_type=MOR), []

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-import drawstring
 from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
-from tests.support.rows import SCHEMA, held, rides
-from tests.support.tables import APART, COW, MOR, create
+from tests.support.rows import held, rides
+from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, create
 
 INLINE = {"hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "1"}
 NEWER = rides(("a0", "rome", 9, 9.0), ("a1", "rome", 9, 9.0))
@@ -23,7 +22,9 @@ NEWER = rides(("a0", "rome", 9, 9.0), ("a1", "rome", 9, 9.0))
 
 def grown(table: Table) -> Table:
     for batch in range(2):
-        table.insert(rides(*((f"{key}{batch}", "rome", batch, -1.0 * batch) for key in "ab")), **APART)
+        table.insert(
+            rides(*((f"{key}{batch}", "rome", batch, -1.0 * batch) for key in "ab")), **NEW_FILE_GROUPS
+        )
     return table
 
 
@@ -65,9 +66,7 @@ def test_an_inline_clusterer_starts_again_after_each_death() -> None:
 
 
 def test_a_killed_clustering_of_a_local_table_is_known_by_its_free_lease(tmp_path: Any) -> None:
-    table = grown(
-        drawstring.create(tmp_path / "t", SCHEMA, record_key="id", partition_by="city", ordering="ts")
-    )
+    table = grown(create(path=tmp_path / "t"))
     with suppress(DrawstringError):
         Table(replace(table.state, storage=FaultyStorage(table.state.storage, 5))).cluster()
     assert table.timeline.pending_of(Action.CLUSTERING)

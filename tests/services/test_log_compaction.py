@@ -20,7 +20,7 @@ from drawstring.timeline.store import TimelineStore
 from tests.support.compaction import once
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.support.rows import held, rides
-from tests.support.tables import BUCKETS, COW, MOR, UNCOMPACTED, create, logs, versions
+from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_COMPACTION, create, logs, versions
 
 FEW = {"hoodie.log.compaction.blocks.threshold": "2"}
 HYBRID = {
@@ -41,7 +41,7 @@ def with_logs(version: int, steps: int = len(STEPS), **how: Any) -> Table:
     table = create(table_type=MOR, version=version, **how)
     table.upsert(rides(*BASE))
     for verb, rows in STEPS[:steps]:
-        getattr(table, verb)(rides(*rows), **UNCOMPACTED)
+        getattr(table, verb)(rides(*rows), **WITHOUT_COMPACTION)
     return table
 
 
@@ -90,7 +90,7 @@ def test_a_table_whose_logs_are_compacted_now_and_then_equals_one_without(versio
         )
         verb = chance.choice(["upsert", "upsert", "delete"])
         for table in (one, other):
-            getattr(table, verb)(rows, **UNCOMPACTED)
+            getattr(table, verb)(rows, **WITHOUT_COMPACTION)
         if chance.random() < 0.4:
             one.log_compact(**FEW)
         if chance.random() < 0.1:
@@ -122,8 +122,8 @@ def test_writers_go_on_while_logs_are_compacted(version: int, index: dict[str, s
     expected = with_logs(version, properties=index)
 
     def more(each: Table) -> None:
-        each.upsert(rides(("a", "rome", 8, 8.0), ("b", "rome", 8, 8.0)), **UNCOMPACTED)
-        each.delete(rides(("f", "oslo", 0, 0.0)), **UNCOMPACTED)
+        each.upsert(rides(("a", "rome", 8, 8.0), ("b", "rome", 8, 8.0)), **WITHOUT_COMPACTION)
+        each.delete(rides(("f", "oslo", 0, 0.0)), **WITHOUT_COMPACTION)
 
     more(expected)
     assert table.log_compact(once(lambda: more(table)), **FEW)
@@ -143,7 +143,7 @@ def test_a_log_compaction_that_dies_at_any_step_is_begun_anew(version: int) -> N
     start = Prepared.of(table)
     for copy, step in start.deaths(lambda each: each.log_compact(instant=instant), steps_min=10, every=every):
         writer = opened(copy, START_MS + HOUR_MS)
-        writer.upsert(rides(("f", "rome", 9, 9.0)), **UNCOMPACTED)
+        writer.upsert(rides(("f", "rome", 9, 9.0)), **WITHOUT_COMPACTION)
         expected = sorted([("f", "rome", 9, 9.0), *(row for row in rows if row[:2] != ("f", "rome"))])
         assert held(writer) == expected, step
         with suppress(ConflictError):  # its runner may only stand still: the plan is withdrawn
@@ -216,7 +216,7 @@ def grown(version: int = 9) -> Table:
     table.upsert(rides(*many, ("a", "rome", 1, 1.0)))
     for ts in (2, 3, 4):
         table.upsert(rides(("a", "rome", ts, 1.0), ("1", "oslo", ts, 1.0)))
-    table.delete(rides(("2", "bern", 9, 1.0)), **UNCOMPACTED)
+    table.delete(rides(("2", "bern", 9, 1.0)), **WITHOUT_COMPACTION)
     return table
 
 
@@ -231,7 +231,7 @@ def test_a_hybrid_compaction_decides_for_each_file_group() -> None:
     assert table.timeline.writes()[-1].action is Action.COMMIT
     assert blocks(table) == {"bern": 1, "oslo": 1, "rome": 0}
     assert held(table) == expected
-    table.upsert(rides(("1", "oslo", 9, 9.0), ("a", "rome", 9, 9.0)), **UNCOMPACTED)
+    table.upsert(rides(("1", "oslo", 9, 9.0), ("a", "rome", 9, 9.0)), **WITHOUT_COMPACTION)
     after = sorted(row for row in expected if row[:2] not in (("1", "oslo"), ("a", "rome")))
     after = sorted([*after, ("1", "oslo", 9, 9.0), ("a", "rome", 9, 9.0)])
     assert held(table) == after
@@ -246,7 +246,7 @@ def test_writers_go_on_while_a_hybrid_compaction_runs_and_dies() -> None:
     rows = held(table)
     for copy, step in Prepared.of(table).deaths(lambda each: each.compact(instant=instant), every=3):
         writer = opened(copy, START_MS + HOUR_MS)
-        writer.upsert(rides(("1", "oslo", 9, 9.0)), **UNCOMPACTED)
+        writer.upsert(rides(("1", "oslo", 9, 9.0)), **WITHOUT_COMPACTION)
         with suppress(ConflictError):  # its runner may only stand still: the plan is withdrawn
             opened(copy, START_MS + 2 * HOUR_MS).compact(instant=instant)
         expected = sorted([("1", "oslo", 9, 9.0), *(row for row in rows if row[:2] != ("1", "oslo"))])

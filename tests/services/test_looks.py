@@ -11,7 +11,7 @@ from drawstring.model.instant import Action
 from drawstring.table import Table
 from drawstring.txn.transaction import lock_table, recover_and_load
 from tests.support.rows import rides
-from tests.support.tables import APART, MOR, create
+from tests.support.tables import MOR, NEW_FILE_GROUPS, create
 
 COMPLETION = 3
 """Looks of a plan that is completed: once it is taken over, under the lock, and with its claim."""
@@ -33,8 +33,8 @@ def test_a_service_lists_the_timeline_once_each_time_that_it_takes_the_lock(
     service: Callable[[Table], object], looks: int, listed: Counter[str]
 ) -> None:
     table = create(table_type=MOR)
-    table.insert(rides(("a", "oslo", 1, 1.0)), **APART)
-    table.insert(rides(("b", "oslo", 1, 1.0)), **APART)
+    table.insert(rides(("a", "oslo", 1, 1.0)), **NEW_FILE_GROUPS)
+    table.insert(rides(("b", "oslo", 1, 1.0)), **NEW_FILE_GROUPS)
     table.upsert(rides(("a", "oslo", 2, 2.0)))
     listed.clear()
     service(table)

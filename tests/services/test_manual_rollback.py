@@ -12,7 +12,6 @@ from drawstring.base.clock import SystemClock
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
 from drawstring.model.instant import Action
 from drawstring.table import Table
-from drawstring.timeline.store import TimelineStore
 from drawstring.txn.locks.service_lease import service_lease
 from tests.support.compaction import MERGED, logged
 from tests.support.faults import (
@@ -22,14 +21,14 @@ from tests.support.faults import (
     Prepared,
     dead_write,
     leftovers,
-    lose,
+    lose_completion,
     opened,
     orphans,
 )
 from tests.support.rows import held, rides
 from tests.support.service_process import runner
 from tests.support.storages import data_files
-from tests.support.tables import APART, COW, MOR, create, logs
+from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, create, logs, store_of
 
 versions = pytest.mark.parametrize("version", (6, 8, 9))
 NEWEST = ("c", "rome", 7, 7.0)
@@ -39,7 +38,7 @@ WITH_NEWEST = sorted([NEWEST, *(row for row in MERGED if row[:2] != ("c", "rome"
 def scattered(version: int = 9) -> Table:
     table = create(table_type=COW, version=version)
     for number in range(3):
-        table.insert(rides((f"a{number}", "rome", 1, 1.0)), **APART)
+        table.insert(rides((f"a{number}", "rome", 1, 1.0)), **NEW_FILE_GROUPS)
     return table
 
 
@@ -105,7 +104,7 @@ def test_a_compaction_that_nobody_wants_is_withdrawn(version: int, began: bool) 
     instant = table.schedule_compaction()
     assert instant is not None
     if began:
-        store = TimelineStore(table.state.storage, table.config, SystemClock())
+        store = store_of(table, SystemClock())
         store.start(store.load().pending_of(Action.COMPACTION)[0])
         table.state.storage.put(f"rome/f9-0_0-1-0_{instant}.parquet", b"half")
     result = table.rollback(instant)
@@ -174,7 +173,7 @@ def test_a_plan_whose_completion_was_lost_keeps_its_files(version: int, service:
     )
     write = table.timeline.write_at(result.instant)
     assert write is not None and held(table) == MERGED
-    lost, files = lose(table, write), data_files(table.state.storage)
+    lost, files = lose_completion(table, write), data_files(table.state.storage)
     for ask in (table.plan_rollback, table.rollback):
         with pytest.raises(CorruptTableError, match="had been completed"):
             ask(result.instant)
@@ -192,7 +191,7 @@ def test_a_rollback_that_dies_at_any_step_is_done_again(version: int, kind: str)
         instant = dead_write(table).requested
     else:
         planned = table.schedule_compaction() if kind == "compaction" else table.schedule_clustering()
-        store = TimelineStore(table.state.storage, table.config, SystemClock())
+        store = store_of(table, SystemClock())
         store.start(store.load().pending()[0])
         assert planned is not None
         instant = planned
@@ -220,9 +219,7 @@ def test_what_is_completed_or_unknown_is_refused_with_the_way_to_go() -> None:
 
 
 def test_what_a_live_process_runs_is_left_to_it(tmp_path: Path) -> None:
-    table = drawstring.create(
-        tmp_path, rides().schema, record_key="id", partition_by="city", ordering="ts", table_type=MOR
-    )
+    table = create(path=tmp_path, table_type=MOR)
     table.upsert(rides(("a", "rome", 1, 1.0)))
     table.upsert(rides(("a", "rome", 2, 2.0)))
     instant = table.schedule_compaction()

@@ -12,36 +12,35 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.model.instant import Action, Instant
 from drawstring.services.clustering.run import run_clustering
 from drawstring.table import Table
-from drawstring.timeline.store import TimelineStore
-from tests.support.faults import lose, orphans
+from tests.support.faults import lose_completion, orphans
 from tests.support.rows import held, rides
 from tests.support.storages import data_files
-from tests.support.tables import APART, COW, MOR, UNTENDED, create
+from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_SERVICES, create, store_of
 from tests.support.validation import errors
 
 versions = pytest.mark.parametrize("version", (6, 9))
 OSLO = ("x", "oslo", 1, 1.0)
 CLEAN = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": 1}
 MERGED_SOON = {"drawstring.append.merge.min.files": 3}
-INLINE = {**UNTENDED, "hoodie.compact.inline": "true"}
+INLINE = {**WITHOUT_SERVICES, "hoodie.compact.inline": "true"}
 
 
 def made(service: str, version: int) -> tuple[Table, Instant]:
     """A table with a compaction, a clustering or merged appends, and that instant."""
     table = create(table_type=MOR if service == "compact" else COW, version=version)
     if service == "compact":
-        table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), **UNTENDED)
-        table.upsert(rides(("a", "rome", 2, 2.0)), **UNTENDED)
+        table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), **WITHOUT_SERVICES)
+        table.upsert(rides(("a", "rome", 2, 2.0)), **WITHOUT_SERVICES)
         result = table.compact()
         assert result is not None
     elif service == "cluster":
         for number in range(3):
-            table.insert(rides((f"a{number}", "rome", 1, 1.0)), **UNTENDED, **APART)
+            table.insert(rides((f"a{number}", "rome", 1, 1.0)), **WITHOUT_SERVICES, **NEW_FILE_GROUPS)
         result = table.cluster()
         assert result is not None
     else:
         for number in range(3):
-            table.append(rides((f"a{number}", "rome", 1, 1.0)), **UNTENDED, **MERGED_SOON)
+            table.append(rides((f"a{number}", "rome", 1, 1.0)), **WITHOUT_SERVICES, **MERGED_SOON)
     completed = Action.COMMIT if service == "compact" else Action.REPLACE_COMMIT
     (instant,) = (each for each in table.timeline.writes() if each.action is completed)
     return table, instant
@@ -70,7 +69,7 @@ def test_a_plan_whose_inputs_are_gone_is_not_run_again(
     table, instant = made(service, version)
     table.clean(**CLEAN)
     before, files = held(table), data_files(table.state.storage)
-    lost = lose(table, instant)
+    lost = lose_completion(table, instant)
     with pytest.raises(CorruptTableError, match="put back from a backup") as refused:
         ask(table)
     assert refused.value.instant == instant.requested
@@ -89,8 +88,8 @@ def test_a_write_stands_and_what_follows_it_deletes_nothing(version: int, servic
     table, instant = made(service, version)
     table.clean(**CLEAN)
     before, files = held(table), data_files(table.state.storage)
-    lost = lose(table, instant)
-    getattr(table, then)(rides(OSLO), **(INLINE if service == "compact" else UNTENDED))
+    lost = lose_completion(table, instant)
+    getattr(table, then)(rides(OSLO), **(INLINE if service == "compact" else WITHOUT_SERVICES))
     assert files <= data_files(table.state.storage)
     for path, data in lost.items():
         table.state.storage.put(path, data)
@@ -102,7 +101,7 @@ def test_a_write_stands_and_what_follows_it_deletes_nothing(version: int, servic
 def test_while_its_inputs_are_there_a_plan_is_run_again(version: int, service: str) -> None:
     table, instant = made(service, version)
     before = held(table)
-    lose(table, instant)
+    lose_completion(table, instant)
     assert errors(table) == []
     result = table.compact() if service == "compact" else table.cluster()
     assert result is not None and result.instant == instant.requested
@@ -113,17 +112,17 @@ def test_while_its_inputs_are_there_a_plan_is_run_again(version: int, service: s
 def test_inputs_that_were_rewritten_since_may_be_gone(version: int) -> None:
     table = create(table_type=COW, version=version)
     for number in range(2):
-        table.insert(rides((f"a{number}", "rome", 1, 1.0)), **UNTENDED, **APART)
+        table.insert(rides((f"a{number}", "rome", 1, 1.0)), **WITHOUT_SERVICES, **NEW_FILE_GROUPS)
     old = data_files(table.state.storage)
     instant = table.schedule_clustering()
     assert instant is not None
-    store = TimelineStore(table.state.storage, table.config, SystemClock())
+    store = store_of(table, SystemClock())
     store.start(store.load().pending_of(Action.CLUSTERING)[0])
     half = f"rome/f9-0_0-1-0_{instant}.parquet"
     table.state.storage.put(half, b"half")
     newer = [("a0", "rome", 2, 2.0), ("a1", "rome", 2, 2.0)]
     lets_through = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
-    table.upsert(rides(*newer), **UNTENDED, **lets_through)
+    table.upsert(rides(*newer), **WITHOUT_SERVICES, **lets_through)
     table.state.storage.delete([path for path in old if path.startswith("rome/")])
     assert run_clustering(table.state, instant, table._told({})) is None
     assert (held(table), table.timeline.pending(), orphans(table)) == (newer, (), [])

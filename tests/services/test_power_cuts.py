@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from drawstring.storage.local import LocalStorage
-from tests.support.simulation.cut_lives import CUT_LIFE, Effort, Lost, live_through_cuts
 from tests.support.simulation.life import CHOSEN, KINDS
+from tests.support.simulation.power_cut_lives import CUT_LIFE, Effort, Lost, live_through_cuts
 from tests.support.simulation.power_cuts import CUTS, FOLDER, Call, Cut, Disk, Recorder
 from tests.support.simulation.steps import STEPS
 from tests.support.simulation.world import Kind, Step

@@ -16,7 +16,6 @@ from drawstring.model.hashing import decode_nodes, encode_nodes, nodes_of
 from drawstring.model.instant import Action
 from drawstring.services.clustering.resizing_plan import middle_of_range, plan_resizing
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.store import TimelineStore
 from tests.support.consistent_buckets import (
     ALLOW,
     CONSISTENT,
@@ -31,7 +30,8 @@ from tests.support.consistent_buckets import (
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.support.golden import golden_table
 from tests.support.rows import held, rides
-from tests.support.tables import MOR, create, versions
+from tests.support.tables import MOR, create, store_of, versions
+from tests.support.validation import errors
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def slice_of(prefix: str, size: int) -> FileSlice:
 )
 def test_rings_and_nodes_are_written_as_real_hudi_writes_them(name: str, tmp_path: Path) -> None:
     table = golden_table(name, tmp_path)
-    storage, store = table.state.storage, TimelineStore(table.state.storage, table.config, table.state.clock)
+    storage, store = table.state.storage, store_of(table)
     for instant in table.timeline.writes():
         if instant.action is not Action.REPLACE_COMMIT:
             continue
@@ -232,7 +232,7 @@ def test_a_resizing_that_real_hudi_wrote_twice_for_goes_with_what_was_written(tm
     listed = [status.name for status in table.state.storage.list_tree("") if not status.folder]
     assert not [name for name in listed if f"_{pending.requested}." in name]
     assert table.scan().to_arrow().num_rows == rows.num_rows
-    assert [each for each in table.validate().findings if each.severity == "error"] == []
+    assert errors(table) == []
     first = table.timeline.writes()[0]
     assert table.incremental(first.completed).to_arrow().num_rows == 20 + 5
     assert table.changes(first.completed).to_arrow().num_rows == 20 + 5

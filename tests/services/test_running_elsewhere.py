@@ -9,11 +9,10 @@ from drawstring.base.errors import ConflictError
 from drawstring.model.instant import Action
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
-from drawstring.timeline.store import TimelineStore
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from tests.support.faults import orphans
 from tests.support.rows import held, rides
-from tests.support.tables import APART, COW, MOR, UNTENDED, create
+from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_SERVICES, create, store_of
 
 services = pytest.mark.parametrize("service", ["compact", "cluster"])
 IMPATIENT = {
@@ -27,10 +26,10 @@ def begun(service: str, age_ms: int = 0) -> tuple[Table, str, str]:
     table = create(table_type=MOR if service == "compact" else COW)
     for number in range(5):
         key = "a" if service == "compact" else f"a{number}"
-        table.upsert(rides((key, "rome", number, 1.0)), **UNTENDED, **APART)
+        table.upsert(rides((key, "rome", number, 1.0)), **WITHOUT_SERVICES, **NEW_FILE_GROUPS)
     instant = table.schedule_compaction() if service == "compact" else table.schedule_clustering()
     assert instant is not None
-    store = TimelineStore(table.state.storage, table.config, SystemClock())
+    store = store_of(table, SystemClock())
     store.start(store.load().pending_of(Action.COMPACTION, Action.CLUSTERING)[0])
     written = f"rome/f9-0_0-1-0_{instant}.parquet"
     table.state.storage.put(written, b"half")

@@ -18,8 +18,8 @@ from drawstring.table import Table
 from tests.support.consistent_buckets import MORE, check_places, resizable_table, ring_of
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.support.golden import golden_storage
-from tests.support.rows import held, rides
-from tests.support.tables import BUCKETS, COW, MOR, UNTENDED, create, store_of
+from tests.support.rows import held, rides, sorted_rows
+from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_SERVICES, create, store_of
 
 KEEP_1 = {"hoodie.clean.commits.retained": "1"}
 SHORT = {**KEEP_1, "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
@@ -32,20 +32,20 @@ tables = pytest.mark.parametrize(
 def begun(table_type: str, version: int, **how: Any) -> tuple[Table, str, list[tuple[Any, ...]]]:
     """Make a table with a savepoint of its second write."""
     table = create(table_type=table_type, version=version, **how)
-    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **UNTENDED)
-    table.upsert(rides(("a", "rome", 2, 2.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 2, 2.0)), **WITHOUT_SERVICES)
     return table, table.savepoint(comments="before the import"), held(table)
 
 
 def much_more(table: Table) -> None:
     """Write in every way there is."""
-    table.upsert(rides(("a", "rome", 3, 3.0), ("c", "bern", 3, 3.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 3, 3.0), ("c", "bern", 3, 3.0)), **WITHOUT_SERVICES)
     if table.config.is_merge_on_read:
-        table.compact(**UNTENDED)
-    table.delete(rides(("b", "oslo", 4, 4.0)), **UNTENDED)
-    table.insert_overwrite(rides(("d", "rome", 5, 5.0)), **UNTENDED)
-    table.upsert(rides(("d", "rome", 6, 6.0), ("e", "oslo", 6, 6.0)), **UNTENDED)
-    table.delete_partition("bern", **UNTENDED)
+        table.compact(**WITHOUT_SERVICES)
+    table.delete(rides(("b", "oslo", 4, 4.0)), **WITHOUT_SERVICES)
+    table.insert_overwrite(rides(("d", "rome", 5, 5.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("d", "rome", 6, 6.0), ("e", "oslo", 6, 6.0)), **WITHOUT_SERVICES)
+    table.delete_partition("bern", **WITHOUT_SERVICES)
 
 
 @tables
@@ -103,7 +103,7 @@ def _saved(table: Table, saved: str) -> Instant:
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_write_without_a_savepoint_is_gone_back_to_while_its_files_are_there(version: int) -> None:
     table = create(version=version)
-    times = [table.upsert(rides(("a", "rome", n, float(n))), **UNTENDED).instant for n in range(5)]
+    times = [table.upsert(rides(("a", "rome", n, float(n))), **WITHOUT_SERVICES).instant for n in range(5)]
     table.clean(**{"hoodie.clean.commits.retained": "2"})
     with pytest.raises(InvalidError, match=f"choose {times[3]} or later"):
         table.restore(times[1])
@@ -120,20 +120,20 @@ def test_compactions_pending_before_and_after_the_savepoint_are_no_obstacle(
     version: int, index: dict[str, str]
 ) -> None:
     table = create(table_type=MOR, version=version, properties=index)
-    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **UNTENDED)
-    table.upsert(rides(("a", "rome", 2, 2.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 2, 2.0)), **WITHOUT_SERVICES)
     before = table.schedule_compaction()
-    table.upsert(rides(("a", "rome", 3, 3.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 3, 3.0)), **WITHOUT_SERVICES)
     rows, saved = held(table), table.savepoint()
-    table.upsert(rides(("b", "oslo", 4, 4.0)), **UNTENDED)
+    table.upsert(rides(("b", "oslo", 4, 4.0)), **WITHOUT_SERVICES)
     after = table.schedule_compaction()
-    table.upsert(rides(("a", "rome", 5, 5.0), ("b", "oslo", 5, 5.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 5, 5.0), ("b", "oslo", 5, 5.0)), **WITHOUT_SERVICES)
     assert before and after
     result = table.restore(saved)
     assert result is not None and after in result.undone
     assert held(table) == rows
     assert [each.requested for each in table.timeline.pending()] == [before]
-    table.upsert(rides(("b", "oslo", 6, 6.0)), **UNTENDED)
+    table.upsert(rides(("b", "oslo", 6, 6.0)), **WITHOUT_SERVICES)
     assert table.compact()
     assert held(table) == sorted([("a", "rome", 3, 3.0), ("b", "oslo", 6, 6.0)])
     assert table.timeline.pending() == ()
@@ -144,10 +144,10 @@ def test_a_restore_that_dies_at_any_step_is_finished_by_the_next_writer(
     table_type: str, version: int
 ) -> None:
     table, saved, rows = begun(table_type, version)
-    table.upsert(rides(("a", "rome", 3, 3.0), ("c", "bern", 3, 3.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 3, 3.0), ("c", "bern", 3, 3.0)), **WITHOUT_SERVICES)
     if table_type == MOR:
-        table.compact(**UNTENDED)
-    table.insert_overwrite(rides(("d", "rome", 5, 5.0)), **UNTENDED)
+        table.compact(**WITHOUT_SERVICES)
+    table.insert_overwrite(rides(("d", "rome", 5, 5.0)), **WITHOUT_SERVICES)
     start = Prepared.of(table)
     for storage, step in start.deaths(lambda each: each.restore(saved), steps_min=10):
         table = opened(storage, START_MS + HOUR_MS)
@@ -156,7 +156,7 @@ def test_a_restore_that_dies_at_any_step_is_finished_by_the_next_writer(
             each.action is Action.RESTORE and each.state is not State.REQUESTED
             for each in table.timeline.instants
         )
-        table.upsert(rides(("next", "oslo", 9, 9.0)), **UNTENDED)
+        table.upsert(rides(("next", "oslo", 9, 9.0)), **WITHOUT_SERVICES)
         seen = rows if begun_at_all else start.before
         assert held(table) == sorted([*seen, ("next", "oslo", 9, 9.0)]), step
         assert (orphans(table), leftovers(table)) == ([], []), step
@@ -165,7 +165,7 @@ def test_a_restore_that_dies_at_any_step_is_finished_by_the_next_writer(
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 6)])
 def test_a_savepoint_that_dies_at_any_step_is_made_by_the_next_call(table_type: str, version: int) -> None:
     table = create(table_type=table_type, version=version)
-    table.upsert(rides(("a", "rome", 1, 1.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 1, 1.0)), **WITHOUT_SERVICES)
     start = Prepared.of(table)
     for storage, step in start.deaths(Table.savepoint, steps_min=0):
         table = opened(storage, START_MS + HOUR_MS)
@@ -188,7 +188,7 @@ def test_what_stands_in_the_way_of_a_restore_is_told_and_nothing_changes() -> No
         table.delete_savepoint(first)
     with pytest.raises(InvalidError, match="nothing was written"):
         create().savepoint()
-    table.upsert(rides(("a", "rome", 3, 3.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 3, 3.0)), **WITHOUT_SERVICES)
     before = Prepared.of(table).files
     (file,) = [s.path for s in table.state.storage.list_files("oslo") if s.name.endswith(".parquet")]
     content = table.state.storage.read(file)
@@ -212,7 +212,7 @@ def test_a_savepoint_is_read_after_cleaning(table_type: str, version: int) -> No
         table.scan(as_of=first if first != saved else table.timeline.writes()[1].requested).to_arrow()
     assert held(table) != rows
     read = table.scan(["id", "city", "ts", "fare"], as_of=saved).to_arrow()
-    assert sorted(tuple(row.values()) for row in read.to_pylist()) == rows
+    assert sorted_rows(read) == rows
 
 
 def test_a_file_of_a_savepoint_that_is_gone_is_named() -> None:
@@ -248,7 +248,7 @@ def saved_instants(table: Table) -> tuple[Instant, ...]:
 
 def test_a_restore_tells_what_it_undid() -> None:
     table, saved, _ = begun(MOR, 6)
-    table.upsert(rides(("a", "rome", 3, 3.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 3, 3.0)), **WITHOUT_SERVICES)
     undone = table.timeline.writes()[-1]
     result = table.restore(saved)
     (instant,) = [each for each in table.timeline.instants if each.action is Action.RESTORE]
@@ -281,7 +281,7 @@ def test_a_savepoint_of_real_hudi_is_gone_back_to(name: str, tmp_path: Any) -> N
 
 def test_a_pending_restore_of_another_engine_is_finished() -> None:
     table, saved, rows = begun(COW, 9)
-    table.upsert(rides(("a", "rome", 3, 3.0)), **UNTENDED)
+    table.upsert(rides(("a", "rome", 3, 3.0)), **WITHOUT_SERVICES)
     undone = table.timeline.writes()[-1]
     store = store_of(table)
     from drawstring.formats.metadata.savepoint import encode_restore_plan
@@ -289,7 +289,7 @@ def test_a_pending_restore_of_another_engine_is_finished() -> None:
 
     plan = RestorePlan(((undone.requested, "commit"),), saved)
     store.start(store.request(Action.RESTORE, store.new_time(store.load()), encode_restore_plan(plan)))
-    table.upsert(rides(("n", "oslo", 4, 4.0)), **UNTENDED)
+    table.upsert(rides(("n", "oslo", 4, 4.0)), **WITHOUT_SERVICES)
     assert held(table) == sorted([*rows, ("n", "oslo", 4, 4.0)])
     assert table.timeline.pending() == ()
 
@@ -301,7 +301,7 @@ def test_a_ring_is_what_it_was_before_its_buckets_were_split(version: int, is_ru
     rows, ring, saved = held(table), ring_of(table), table.savepoint()
     if is_run:
         assert table.cluster(**MORE)
-        table.upsert(rides(("k003", "rome", 200, 1.0), ("new", "rome", 1, 1.0)), **UNTENDED)
+        table.upsert(rides(("k003", "rome", 200, 1.0), ("new", "rome", 1, 1.0)), **WITHOUT_SERVICES)
         assert ring_of(table) != ring
     else:
         assert table.schedule_clustering(**MORE)

@@ -15,7 +15,7 @@ from drawstring.table import Table
 from drawstring.txn.rollback.file_owners import instants_in
 from drawstring.txn.rollback.lost_commits import LOST_FOLDER
 from tests.support.consistent_buckets import row, written_during_resizing
-from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, lose, opened
+from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, lose_completion, opened
 from tests.support.rows import held, rides
 from tests.support.storages import data_files
 from tests.support.tables import COW, MOR, create
@@ -35,7 +35,7 @@ def with_lost(table_type: str, version: int, verb: str) -> tuple[Table, Instant,
     table.insert(rides(FIRST))
     getattr(table, verb)(rides(UPDATED if verb == "upsert" else SECOND))
     write = table.timeline.writes()[-1]
-    return table, write, lose(table, write)
+    return table, write, lose_completion(table, write)
 
 
 def files(storage: Storage, folder: str = "") -> dict[str, bytes]:
@@ -89,7 +89,7 @@ def test_what_it_wrote_into_buckets_to_come_is_kept_with_the_rest(version: int) 
     logs = [each for each in data_files(storage) if ".log." in each]
     written = {each for each in logs if write.requested in (instants_in(storage, each) or ())}
     assert any(f"_{resizing}.log" in each for each in written) and len(written) == 2
-    lose(table, write)
+    lose_completion(table, write)
     table.upsert(rides(row(9, 800)))
     kept = files(storage, f"{LOST_FOLDER}/{write.requested}")
     assert written <= kept.keys()

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import drawstring
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.cli import app
 from drawstring.model.files import BaseFile
@@ -21,11 +20,10 @@ from drawstring.services.validation.shared_keys import SharedKeys
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.timeline.properties_store import BACKUP_PATH, PROPERTIES_PATH
-from drawstring.timeline.store import TimelineStore
 from tests.support.compaction import FIRST, NEWER, logged
 from tests.support.faults import HOUR_MS, START_MS, opened, prepared
 from tests.support.rows import held, rides
-from tests.support.tables import BUCKETS, COW, MOR, create, versions
+from tests.support.tables import BUCKETS, COW, MOR, create, store_of, versions
 
 
 def found(table: Table, **how: Any) -> list[tuple[str, str, str | None]]:
@@ -144,7 +142,7 @@ def test_what_dead_writers_leave_is_told_and_taken_back(version: int) -> None:
 
 def test_a_rollback_that_was_cut_short_is_finished() -> None:
     table = logged(9)
-    store = TimelineStore(table.state.storage, table.config, table.state.clock)
+    store = store_of(table)
     stuck = store.request(Action.ROLLBACK, store.new_time(store.load()), b"")
     assert [each.check for each in table.validate().findings] == ["rollback"]
     assert [each.instant for each in table.repair("rollback", apply=True)] == [stuck.requested]
@@ -205,7 +203,7 @@ def test_keys_are_compared_alike_in_memory_and_on_disk() -> None:
 def test_a_damaged_commit_and_timeline_are_findings_and_no_exceptions() -> None:
     table = logged(9)
     write = table.timeline.writes()[-1]
-    store = TimelineStore(table.state.storage, table.config, table.state.clock)
+    store = store_of(table)
     path = store.path(write)
     data = table.state.storage.read(path)
     table.state.storage.put(path, data[:100])
@@ -226,7 +224,7 @@ def test_the_command_line_says_what_it_found_and_did(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = str(tmp_path / "rides")
-    table = drawstring.create(path, rides().schema, record_key="id", partition_by="city", ordering="ts")
+    table = create(path=path)
     table.upsert(rides(*FIRST))
     assert app.run(["validate", path]) == 0
     assert (

@@ -7,7 +7,7 @@ import pytest
 from drawstring.model.validation import Severity
 from drawstring.storage.protocol import Storage
 from tests.support.concurrent_changes import Race, races
-from tests.support.concurrent_writers import ALL, past, table_on
+from tests.support.concurrent_writers import ALL, changed_table, table_on
 from tests.support.tables import COW, MOR
 
 
@@ -17,4 +17,4 @@ def test_what_is_cleaned_during_a_validation_is_no_damage(table_type: str, versi
         findings = table_on(storage).validate().findings
         assert [each for each in findings if each.severity is Severity.ERROR] == [], race
 
-    assert list(races(past(table_type, version), ALL, read, 4))
+    assert list(races(changed_table(table_type, version), ALL, read, 4))

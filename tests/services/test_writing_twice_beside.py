@@ -32,7 +32,7 @@ from tests.support.consistent_buckets import (
 from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, leftovers, opened, orphans
 from tests.support.rows import rides
 from tests.support.service_process import runner
-from tests.support.tables import MOR, UNTENDED, create, versions
+from tests.support.tables import MOR, WITHOUT_SERVICES, create, versions
 from tests.support.validation import problems
 from tests.support.writer_process import writer
 
@@ -107,7 +107,7 @@ def test_a_process_that_is_killed_while_it_writes_twice_leaves_nothing_in_either
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_dead_write_that_is_left_for_a_clean_does_not_count_in_new_buckets_either(version: int) -> None:
     table, resizing, before = written_during_resizing(version)
-    storage, lazy = table.state.storage, {"hoodie.clean.failed.writes.policy": "LAZY", **UNTENDED}
+    storage, lazy = table.state.storage, {"hoodie.clean.failed.writes.policy": "LAZY", **WITHOUT_SERVICES}
     steps = 6
     while not table.timeline.pending_writes():
         with suppress(DrawstringError):

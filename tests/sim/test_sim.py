@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.sim.seeds import FIRST, SEEDS, STEPS
-from tests.support.simulation.cut_lives import CUT_LIFE, THOROUGH, live_through_cuts
 from tests.support.simulation.life import CHOSEN, KINDS, LIFE, live
 from tests.support.simulation.pauses import live_through_pauses
+from tests.support.simulation.power_cut_lives import CUT_LIFE, THOROUGH, live_through_cuts
 from tests.support.simulation.steps import random_steps
 from tests.support.simulation.world import Kind
 

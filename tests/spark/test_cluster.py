@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import drawstring
-from drawstring.timeline.store import TimelineStore
 from tests.spark.cluster import ROOT, cluster, environment
+from tests.support.tables import store_of
 
 pytestmark = pytest.mark.spark
 
@@ -73,5 +73,5 @@ def data_files(root: Path) -> set[str]:
 
 
 def files_in_commits(table: drawstring.Table) -> set[str]:
-    store = TimelineStore(table.state.storage, table.config, table.state.clock)
+    store = store_of(table)
     return {stat.path for instant in store.load().writes() for stat in store.commit_metadata(instant).stats}

@@ -11,6 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 import drawstring
 import drawstring.spark
 from drawstring.spark.engine import spark_engine as engine
+from tests.support.rows import arrow_rows
+from tests.support.tables import create
 
 pytestmark = pytest.mark.spark
 
@@ -20,7 +22,7 @@ CITIES = ("rome", "oslo")
 
 def rides(start: int, end: int, ts: int, moved: int = 0) -> pa.Table:
     rows = [(f"k{number:02}", CITIES[(number + moved) % 2], ts) for number in range(start, end)]
-    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
+    return arrow_rows(SCHEMA, *rows)
 
 
 @pytest.mark.parametrize(("index", "told_bytes_max"), [("GLOBAL_BLOOM", 1 << 20), ("BLOOM", 16)])
@@ -36,14 +38,7 @@ def test_more_keys_than_tasks_can_have_are_found_all_the_same(
         listed = [tuple(row.values()) for row in rows.to_pylist()]
         return spark.createDataFrame(listed, "id string, city string, ts long").repartition(5)
 
-    there = drawstring.create(
-        str(tmp_path),
-        SCHEMA,
-        record_key="id",
-        partition_by="city",
-        ordering="ts",
-        properties={"hoodie.index.type": index},
-    )
+    there = create(SCHEMA, str(tmp_path), properties={"hoodie.index.type": index})
     there.upsert(rides(0, 30, 1))
     table = drawstring.spark.table(spark, str(tmp_path))
     table.upsert(give(rides(20, 40, 2, moved)))

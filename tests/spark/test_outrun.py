@@ -12,6 +12,7 @@ import drawstring
 import drawstring.spark
 from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableError
 from drawstring.table import Table
+from tests.support.tables import create
 
 SCHEMA = pa.schema([("id", pa.int64()), ("city", pa.string()), ("ts", pa.int64())])
 LEAVE = {"hoodie.clean.automatic": "false", "hoodie.compact.inline": "false"}
@@ -33,9 +34,7 @@ def outdate(table: Table) -> None:
 
 
 def created(path: Path, table_type: str) -> Table:
-    table = drawstring.create(
-        path, SCHEMA, record_key="id", partition_by="city", ordering="ts", table_type=table_type
-    )
+    table = create(SCHEMA, path, table_type=table_type)
     write(table, 1)
     write(table, 2)
     return table

@@ -18,6 +18,7 @@ import drawstring
 import drawstring.spark
 from drawstring.query import narrowing
 from drawstring.spark.read import planning, relation
+from tests.support.tables import create
 
 pytestmark = pytest.mark.spark
 
@@ -63,12 +64,9 @@ def rides(numbers: range, ts: int) -> pa.Table:
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A table with logs in all slices: two buckets in two cities."""
     path = str(tmp_path_factory.mktemp("pushdown") / "rides")
-    table = drawstring.create(
-        path,
+    table = create(
         SCHEMA,
-        record_key="id",
-        partition_by="city",
-        ordering="ts",
+        path,
         table_type="MERGE_ON_READ",
         properties={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"},
     )

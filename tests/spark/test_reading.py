@@ -17,6 +17,7 @@ import drawstring.spark
 from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.spark.read import base_files
 from drawstring.spark.read.reading import fits
+from tests.support.tables import create
 
 NAMES = ["a b", "ä", "x=y", "p%20q", "[z]", "c:d", "{e}", "f*", "g?", "h'i", 'j"k', "l#m", "n&o"]
 
@@ -37,7 +38,7 @@ def rides(*numbers: int, ts: int = 1, cities: tuple[str, ...] = ("amsterdam", "b
 
 
 def created(path: Path, table: pa.Table, **more: str) -> drawstring.Table:
-    return drawstring.create(path, table.schema, record_key="id", partition_by="city", ordering="ts", **more)
+    return create(table.schema, path, **more)
 
 
 @pytest.mark.spark

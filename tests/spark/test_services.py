@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import drawstring.spark
 from drawstring.base.errors import InvalidError
 from tests.support.rows import held, rides
-from tests.support.tables import MOR
+from tests.support.tables import MOR, create, logs
 
 pytestmark = pytest.mark.spark
 
@@ -24,21 +24,10 @@ BACKGROUND = {
 
 @pytest.fixture
 def table(tmp_path: Path) -> drawstring.Table:
-    made = drawstring.create(
-        tmp_path / "rides",
-        rides().schema,
-        record_key="id",
-        partition_by="city",
-        ordering="ts",
-        table_type=MOR,
-    )
+    made = create(path=tmp_path / "rides", table_type=MOR)
     made.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)))
     made.upsert(rides(("a", "rome", 2, 2.0), ("b", "oslo", 2, 2.0)))
     return made
-
-
-def logs(table: drawstring.Table) -> int:
-    return sum(len(each.logs) for each in table.file_slices())
 
 
 def test_a_compaction_is_planned_and_run_by_spark(spark: SparkSession, table: drawstring.Table) -> None:

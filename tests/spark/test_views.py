@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 import drawstring
 import drawstring.spark
 from drawstring.base.errors import InvalidError
+from tests.support.tables import create
 
 pytestmark = pytest.mark.spark
 
@@ -42,14 +43,7 @@ def rows(*numbers: int, ts: int = 1) -> pa.Table:
 
 @pytest.fixture
 def table(tmp_path: Path) -> drawstring.Table:
-    table = drawstring.create(
-        tmp_path / "t",
-        SCHEMA,
-        record_key="id",
-        partition_by="city",
-        ordering="ts",
-        table_type="MERGE_ON_READ",
-    )
+    table = create(SCHEMA, tmp_path / "t", table_type="MERGE_ON_READ")
     table.insert(rows(1, 2))
     return table
 

@@ -12,6 +12,7 @@ import pytest
 
 from drawstring.base.errors import InvalidError
 from drawstring.storage import Storage, open_spec
+from tests.support.storages import paths
 
 AWKWARD_NAMES = [
     "a b",
@@ -27,10 +28,6 @@ AWKWARD_NAMES = [
     "a+b",
     "~",
 ]
-
-
-def paths_of(storage: Storage, folder: str = "") -> list[str]:
-    return [status.path for status in storage.list_tree(folder)]
 
 
 def write(storage: Storage, path: str, *parts: bytes) -> None:
@@ -101,8 +98,8 @@ def test_listings_show_one_level_or_all_below_in_order(storage: Storage) -> None
     assert storage.list_folders("") == [".hoodie", "b", "bb"]
     assert [status.path for status in storage.list_files("b")] == ["b/1", "b/2"]
     assert storage.list_folders("b") == ["b/c"]
-    assert paths_of(storage, "b") == ["b/1", "b/2", "b/c/3"]
-    assert paths_of(storage) == sorted(paths_of(storage)) and len(paths_of(storage)) == 7
+    assert paths(storage, "b") == ["b/1", "b/2", "b/c/3"]
+    assert paths(storage) == sorted(paths(storage)) and len(paths(storage)) == 7
     assert {status.path: status.size_bytes for status in storage.list_tree("b")}["b/c/3"] == 5
     assert all(status.modified_ms > 1_600_000_000_000 for status in storage.list_tree(""))
 
@@ -117,9 +114,9 @@ def test_a_long_folder_lists_complete(storage: Storage) -> None:
     for name in names:
         storage.put(name, b"")
     assert [status.path for status in storage.list_files("f")] == names
-    assert paths_of(storage) == names
+    assert paths(storage) == names
     storage.delete(names)
-    assert paths_of(storage) == []
+    assert paths(storage) == []
 
 
 @pytest.mark.parametrize("name", AWKWARD_NAMES)
@@ -129,7 +126,7 @@ def test_partition_values_with_special_characters_stay_what_they_are(storage: St
     assert [status.path for status in storage.list_files(name)] == [f"{name}/{name}.parquet"]
     assert storage.read(f"{name}/{name}.parquet") == b"data"
     storage.delete([f"{name}/{name}.parquet"])
-    assert paths_of(storage) == []
+    assert paths(storage) == []
 
 
 @pytest.mark.parametrize(
@@ -161,7 +158,7 @@ def test_put_if_absent_leaves_what_is_there(storage: Storage) -> None:
     assert not storage.put_if_absent("t/1.commit", b"second")
     assert not storage.put_if_absent("t/1.commit", b"first")
     assert storage.read("t/1.commit") == b"first"
-    assert paths_of(storage) == ["t/1.commit"]
+    assert paths(storage) == ["t/1.commit"]
 
 
 def test_put_if_absent_has_one_winner_among_threads(storage: Storage) -> None:
@@ -183,7 +180,7 @@ def test_put_if_match_replaces_the_version_that_was_read(storage: Storage) -> No
     assert storage.put_if_match("lock", b"two", found[1])
     assert not storage.put_if_match("lock", b"three", found[1])
     assert storage.read("lock") == b"two"
-    assert paths_of(storage) == ["lock"]
+    assert paths(storage) == ["lock"]
 
 
 def test_put_if_match_has_one_winner_among_threads(storage: Storage) -> None:
@@ -200,17 +197,17 @@ def test_deleting_what_is_not_there_is_fine(storage: Storage) -> None:
     storage.delete(["p/missing", "p/a", "nowhere/b", "p/a/b"])
     storage.delete([])
     storage.delete_tree("nowhere")
-    assert paths_of(storage) == []
+    assert paths(storage) == []
 
 
 def test_delete_tree_takes_the_folder_and_nothing_else(storage: Storage) -> None:
     for path in ("p/a", "p/q/b", "pp/c", "p.txt"):
         storage.put(path, b"")
     storage.delete_tree("p")
-    assert paths_of(storage) == ["p.txt", "pp/c"]
+    assert paths(storage) == ["p.txt", "pp/c"]
     assert storage.list_folders("") == ["pp"]
     storage.delete_tree("")
-    assert paths_of(storage) == []
+    assert paths(storage) == []
 
 
 def test_a_created_file_is_whole_once_closed(storage: Storage) -> None:
@@ -257,7 +254,7 @@ def test_files_at_work_are_not_listed(storage: Storage) -> None:
     storage.put("p/.f.123.tmp", b"")
     storage.put("p/.f.crc", b"")
     storage.put("p/.hoodie_partition_metadata", b"")
-    assert paths_of(storage) == ["p/.hoodie_partition_metadata"]
+    assert paths(storage) == ["p/.hoodie_partition_metadata"]
     assert [status.path for status in storage.list_files("p")] == ["p/.hoodie_partition_metadata"]
 
 

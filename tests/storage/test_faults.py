@@ -6,6 +6,7 @@ import pytest
 
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage, InjectedFault
+from tests.support.storages import paths
 
 
 def storage_that_dies_after(changes: int, name: str) -> FaultyStorage:
@@ -25,14 +26,14 @@ def test_changes_succeed_until_the_count_and_fail_ever_after() -> None:
             storage.put("a", b"new")
     assert storage.changes == 2
     assert storage.read("a") == b"old"
-    assert [status.path for status in storage.list_tree("")] == ["a", "b", "c", "d"]
+    assert paths(storage) == ["a", "b", "c", "d"]
 
 
 def test_it_dies_in_the_middle_of_deletions() -> None:
     storage = storage_that_dies_after(1, "middle")
     with pytest.raises(InjectedFault):
         storage.delete(["a", "b"])
-    assert [status.path for status in storage.list_tree("")] == ["b"]
+    assert paths(storage) == ["b"]
 
 
 def test_every_kind_of_change_counts() -> None:
@@ -47,4 +48,4 @@ def test_every_kind_of_change_counts() -> None:
     ):
         with pytest.raises(InjectedFault):
             change()
-    assert [status.path for status in storage.list_tree("")] == ["a", "b"]
+    assert paths(storage) == ["a", "b"]

@@ -13,6 +13,7 @@ import pytest
 from drawstring.base.errors import InvalidError, UnavailableError, UnsupportedError
 from drawstring.storage import open_storage
 from tests.support.races import content, rounds_won
+from tests.support.storages import paths
 
 
 def test_put_if_absent_has_one_winner_among_processes(tmp_path: Path) -> None:
@@ -49,7 +50,7 @@ def test_what_a_killed_writer_left_lies_where_its_marker_says(tmp_path: Path) ->
     file = storage.create("p/base.parquet")
     file.write(b"half")
     file.flush()
-    assert [status.path for status in storage.list_tree("")] == ["p/base.parquet"]
+    assert paths(storage) == ["p/base.parquet"]
     file.close()
 
 
@@ -97,7 +98,7 @@ def test_a_file_of_no_bytes_takes_the_place_of_another_but_never_of_one_that_mus
     assert storage.read("f") == b""
     assert storage.put_if_absent("a/b/g", b"")
     assert not storage.put_if_absent("a/b/g", b"")
-    assert [status.path for status in storage.list_tree("")] == ["a/b/g", "f"]
+    assert paths(storage) == ["a/b/g", "f"]
 
 
 def test_a_folder_without_permission_is_the_users_to_fix(

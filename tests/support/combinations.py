@@ -1,4 +1,4 @@
-"""All pairs: few combinations in which any two values of two dimensions come together."""
+"""Pairwise testing: few combinations in which any two values of two dimensions come together."""
 
 from __future__ import annotations
 

@@ -10,9 +10,8 @@ from drawstring.formats.metadata.commit import encode_compaction_plan
 from drawstring.model.instant import Action, Instant
 from drawstring.services.compaction.plan import plan_compaction
 from drawstring.table import Table
-from drawstring.timeline.store import TimelineStore
 from tests.support.rows import rides
-from tests.support.tables import MOR, create
+from tests.support.tables import MOR, create, store_of
 
 FIRST = [(key, city, 1, 1.0) for city in ("oslo", "rome") for key in "abc"]
 NEWER = [("a", "rome", 2, 2.0), ("b", "rome", 0, 0.0), ("a", "oslo", 1, 5.0)]
@@ -29,7 +28,7 @@ def logged(version: int = 9, **how: Any) -> Table:
 
 def schedule(table: Table) -> Instant:
     """Put a compaction on the timeline as another engine does, and leave it there."""
-    store = TimelineStore(table.state.storage, table.config, SystemClock())
+    store = store_of(table, SystemClock())
     plan = plan_compaction(table.file_slices())
     return store.request(Action.COMPACTION, store.new_time(store.load()), encode_compaction_plan(plan))
 

@@ -21,7 +21,7 @@ Change = tuple[str, bytes | None]
 _NO_FAULT = 1 << 60
 
 
-class Tale(Protocol):
+class TableChanges(Protocol):
     """A table, and what others do to it."""
 
     @property
@@ -139,11 +139,13 @@ class Raced(FaultyStorage):
         return super().read_versioned(path)
 
 
-def races(tale: Tale, pace: int, read: Callable[[Storage, Race], object], stride: int = 1) -> Iterator[Race]:
+def races(
+    table: TableChanges, pace: int, read: Callable[[Storage, Race], object], stride: int = 1
+) -> Iterator[Race]:
     """Let a reader run against the changes of others, which begin before every one of its storage calls.
 
     Args:
-        tale: the table, and what others do.
+        table: the table, and what others do.
         pace: how many changes come between two calls of the reader.
         read: reads from a storage; checks what it finds.
         stride: with 3 they begin before every third call.
@@ -152,7 +154,7 @@ def races(tale: Tale, pace: int, read: Callable[[Storage, Race], object], stride
         The races that were run.
     """
     for first in itertools.count(0, stride):
-        storage = Raced(stored(tale.files), tale.changes, Race(first, pace))
+        storage = Raced(stored(table.files), table.changes, Race(first, pace))
         read(storage, Race(first, pace))
         yield Race(first, pace)
         if storage.calls <= first:

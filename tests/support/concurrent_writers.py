@@ -12,16 +12,11 @@ from drawstring.query.scan import Scan
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from tests.support.concurrent_changes import Change, recorded
-from tests.support.rows import SCHEMA, rides
+from tests.support.rows import SCHEMA, rides, sorted_rows
 from tests.support.storages import Files, files_of
-from tests.support.tables import create
+from tests.support.tables import NEW_FILE_GROUPS, WITHOUT_SERVICES, create
 
-NEVER = {
-    "hoodie.clean.automatic": "false",
-    "hoodie.archive.automatic": "false",
-    "hoodie.compact.inline": "false",
-    "hoodie.parquet.small.file.limit": "0",
-}
+ONLY_THE_WRITE = {**WITHOUT_SERVICES, **NEW_FILE_GROUPS}
 KEEP_1 = {
     "hoodie.clean.commits.retained": "1",
     "hoodie.keep.min.commits": "2",
@@ -37,7 +32,7 @@ Rows = tuple[tuple[Any, ...], ...]
 
 
 @dataclass
-class Past:
+class ChangedTable:
     """A table, what others do to it next, and the rows after each of their commits and those before.
 
     Attributes:
@@ -58,10 +53,11 @@ class Past:
 
 
 def rows_of(scan: Scan) -> Rows:
-    return tuple(sorted(tuple(row.values()) for row in scan.to_arrow().to_pylist()))
+    """Return what a query finds, sorted."""
+    return tuple(sorted_rows(scan.to_arrow()))
 
 
-class Story:
+class WrittenRows:
     """Writes, with the rows after each."""
 
     def __init__(self, table: Table) -> None:
@@ -70,12 +66,12 @@ class Story:
         self.optimized: list[Rows] = []
 
     def then(self, table: Table, verb: str, *rows: tuple[Any, ...]) -> None:
-        getattr(table, verb)(rides(*rows), **NEVER)
+        getattr(table, verb)(rides(*rows), **ONLY_THE_WRITE)
         self.note()
 
     def compact(self, table: Table) -> None:
         if table.config.is_merge_on_read:
-            table.compact(**NEVER)
+            table.compact(**ONLY_THE_WRITE)
             self.note()
 
     def note(self) -> None:
@@ -83,29 +79,29 @@ class Story:
         self.optimized.append(rows_of(self.table.scan(SCHEMA.names, read_optimized=True)))
 
 
-def before(story: Story) -> None:
+def first_writes(written: WrittenRows) -> None:
     """Write to three partitions, and replace one."""
-    table = story.table
+    table = written.table
     keys = [("a", "rome"), ("b", "rome"), ("c", "rome"), ("d", "oslo"), ("e", "oslo"), ("f", "lima")]
-    story.then(table, "insert", *((key, city, 0, 0.0) for key, city in keys))
-    story.then(table, "insert_overwrite", ("g", "lima", 1, 1.0), ("i", "lima", 1, 1.0))
-    story.then(table, "upsert", ("a", "rome", 2, 2.0), ("d", "oslo", 2, 2.0))
-    story.compact(table)
-    story.then(table, "upsert", ("b", "rome", 3, 3.0), ("g", "lima", 3, 3.0))
-    story.then(table, "upsert", ("a", "rome", 4, 4.0))
-    story.then(table, "upsert", ("d", "oslo", 4, 4.0))
+    written.then(table, "insert", *((key, city, 0, 0.0) for key, city in keys))
+    written.then(table, "insert_overwrite", ("g", "lima", 1, 1.0), ("i", "lima", 1, 1.0))
+    written.then(table, "upsert", ("a", "rome", 2, 2.0), ("d", "oslo", 2, 2.0))
+    written.compact(table)
+    written.then(table, "upsert", ("b", "rome", 3, 3.0), ("g", "lima", 3, 3.0))
+    written.then(table, "upsert", ("a", "rome", 4, 4.0))
+    written.then(table, "upsert", ("d", "oslo", 4, 4.0))
 
 
-def meanwhile(story: Story, options: dict[str, str]) -> Callable[[Table], None]:
+def later_writes(written: WrittenRows, options: dict[str, str]) -> Callable[[Table], None]:
     """Write to all partitions, clean up to the newest commits and archive."""
 
     def act(table: Table) -> None:
         for number in (5, 6):
-            story.then(table, "upsert", *((key, "rome", number, 1.0 * number) for key in "ab"))
-            story.compact(table)
-            story.then(table, "insert_overwrite", ("d", "oslo", number, 1.0 * number))
-        story.then(table, "upsert", ("g", "lima", 7, 7.0), ("h", "rome", 7, 7.0))
-        story.compact(table)
+            written.then(table, "upsert", *((key, "rome", number, 1.0 * number) for key in "ab"))
+            written.compact(table)
+            written.then(table, "insert_overwrite", ("d", "oslo", number, 1.0 * number))
+        written.then(table, "upsert", ("g", "lima", 7, 7.0), ("h", "rome", 7, 7.0))
+        written.compact(table)
         assert table.clean(**options) is not None
         assert table.archive(**options) is not None
 
@@ -113,18 +109,26 @@ def meanwhile(story: Story, options: dict[str, str]) -> Callable[[Table], None]:
 
 
 @cache
-def past(table_type: str, version: int, hold: bool = False, policy: str = "KEEP_LATEST_COMMITS") -> Past:
+def changed_table(
+    table_type: str, version: int, hold: bool = False, policy: str = "KEEP_LATEST_COMMITS"
+) -> ChangedTable:
     table = create(table_type=table_type, version=version)
-    story = Story(table)
-    before(story)
+    written = WrittenRows(table)
+    first_writes(written)
     writes = table.timeline.writes()
     if hold:
         table.hold("reader", time_of(writes[HELD]), hours=10_000)
-    first, length = files_of(table.state.storage), len(story.states)
-    options = {**NEVER, **KEEP_1, "hoodie.clean.policy": policy, "hoodie.clean.fileversions.retained": "1"}
-    changes = recorded(table.state.storage, table, meanwhile(story, options))
-    return Past(first, changes, story.states, story.optimized, writes, length - 1)
+    first, length = files_of(table.state.storage), len(written.states)
+    options = {
+        **ONLY_THE_WRITE,
+        **KEEP_1,
+        "hoodie.clean.policy": policy,
+        "hoodie.clean.fileversions.retained": "1",
+    }
+    changes = recorded(table.state.storage, table, later_writes(written, options))
+    return ChangedTable(first, changes, written.states, written.optimized, writes, length - 1)
 
 
 def table_on(storage: Storage) -> Table:
+    """Return a table of rides in a storage."""
     return Table(replace(create().state, storage=storage))

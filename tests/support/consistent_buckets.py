@@ -28,10 +28,12 @@ PISA, NEWER_PISA = ("p", "pisa", 1, 1.0), ("p", "pisa", 2, 2.0)
 
 
 def row(number: int, ts: int) -> Row:
+    """Return a ride by the number of its key."""
     return (f"k{number:03}", "rome", ts, float(ts))
 
 
 def rows_of(table: Table) -> Rows:
+    """Return the rows of a table by key, each of which is there once."""
     found = held(table)
     rows = {each[0]: each for each in found}
     assert len(found) == len(rows)
@@ -54,6 +56,7 @@ def written_during_resizing(version: int) -> tuple[Table, str, Rows]:
 
 
 def resizable_table(version: int = 9, **how: Any) -> Table:
+    """Create a table of one partition with two buckets and no log files."""
     table = create(table_type=MOR, version=version, properties=CONSISTENT, **how)
     table.upsert(rides(*ROWS))
     table.upsert(rides(("k003", "rome", 99, 99.0)))
@@ -62,6 +65,7 @@ def resizable_table(version: int = 9, **how: Any) -> Table:
 
 
 def ring_of(table: Table, partition: str = "rome") -> Ring:
+    """Return the ring of a partition as the timeline has it."""
     timeline = table.timeline
     ring = load_ring(table.state.storage, partition, timeline.has_completed)
     assert ring is not None
@@ -80,6 +84,7 @@ def check_places(table: Table) -> None:
 
 
 def table_with_two_rings(version: int) -> Table:
+    """Create a table of two partitions, rome and pisa."""
     table = create(table_type=MOR, version=version, properties=CONSISTENT)
     table.upsert(rides(*ROMANS, PISA))
     return table

@@ -21,7 +21,6 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.claims import CLAIM_FOLDER, Claim, ClaimState
 from drawstring.timeline.layout import parse_instant
-from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
 from tests.support.rows import held, rides
 from tests.support.storages import data_files, files_of, stored
@@ -80,6 +79,7 @@ class Prepared:
 
 
 def prepared(table_type: str, version: int, operation: str) -> Prepared:
+    """Create a table, with the rows before and after an operation."""
     table = create(table_type=table_type, version=version)
     table.upsert(FIRST)
     table.upsert(rides(("c", "rome", 3, 3.0), ("d", "oslo", 3, 3.0)))
@@ -89,10 +89,12 @@ def prepared(table_type: str, version: int, operation: str) -> Prepared:
 
 
 def opened(storage: Storage, start_ms: int) -> Table:
+    """Open a table whose clock begins at a time."""
     return Table(TableContext(storage, clock=SteppingClock(start_ms)))
 
 
 def committed_files(table: Table) -> set[str]:
+    """Return the paths of all files that the timeline\'s writes name."""
     store = store_of(table)
     return {stat.path for each in table.timeline.writes() for stat in store.commit_metadata(each).stats}
 
@@ -116,6 +118,7 @@ def orphans(table: Table) -> list[str]:
 
 
 def blocks(storage: Storage, path: str) -> list[Any]:
+    """Return the blocks of a log file; none of a base file."""
     if not LogFile.parse(FileStatus(path, 0)):
         return []
     with storage.open(path) as file:
@@ -149,7 +152,7 @@ def settled_rows(storage: Storage, start: Prepared, seen: Any) -> Any:
 
 def dead_write(table: Table) -> Instant:
     """A write whose writer died after it had written a file."""
-    store = TimelineStore(table.state.storage, table.config, SystemClock())
+    store = store_of(table, SystemClock())
     action = Action.DELTA_COMMIT if table.config.is_merge_on_read else Action.COMMIT
     instant = store.start(store.request(action, store.new_time(store.load())))
     path = f"rome/f9-0_0-1-0_{instant.requested}.parquet"
@@ -165,7 +168,7 @@ def states(table: Table, write: Instant) -> dict[str, Instant]:
     return {path: each for path, each in found.items() if each and each.requested == write.requested}
 
 
-def lose(table: Table, write: Instant, *, all_states: bool = False) -> dict[str, bytes]:
+def lose_completion(table: Table, write: Instant, *, all_states: bool = False) -> dict[str, bytes]:
     """Lose the file that says that a write completed; return what was in it."""
     storage = table.state.storage
     paths = [path for path, each in states(table, write).items() if all_states or each.is_completed]

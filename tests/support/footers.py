@@ -8,6 +8,7 @@ from drawstring.formats.bloom.key_summary import KeySummary
 
 
 def footer_of(*parts: pa.Array) -> dict[str, str]:
+    """Return the footer entries that sum up keys, which come in parts."""
     summary = KeySummary()
     for part in parts:
         summary.add(part)

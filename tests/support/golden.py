@@ -154,10 +154,11 @@ def cases_of(table: str) -> list[Case]:
 
 
 def golden_table(name: str, folder: Path) -> drawstring.Table:
+    """Unpack a table that real Hudi wrote and open it."""
     return drawstring.open(unpack(name, folder))
 
 
 def golden_storage(name: str, folder: Path) -> tuple[LocalStorage, TableConfig]:
-    """Unpack a table that real Hudi wrote."""
+    """Unpack a table that real Hudi wrote; return its storage and configuration."""
     storage = LocalStorage(str(unpack(name, folder)))
     return storage, load_config(storage)

@@ -7,6 +7,10 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
+from drawstring.formats.hfile import HFileReader
+
 TRAILER_BYTES = 4096
 GZ, NONE = 1, 2
 
@@ -110,3 +114,8 @@ def hfile(pairs: Sequence[tuple[str, bytes]], form: Form | None = None) -> bytes
     )
     whole = b'TRABLK"$' + varint(len(trailer)) + trailer
     return bytes(file) + whole.ljust(TRAILER_BYTES - 4, b"\0") + b"\x03\x00\x00\x03"
+
+
+def reader(data: bytes) -> HFileReader:
+    """Return a reader of an HFile held in memory."""
+    return HFileReader(pa.BufferReader(data), len(data))

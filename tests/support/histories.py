@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 import drawstring
-from tests.support.tables import UNCOMPACTED
+from tests.support.tables import WITHOUT_COMPACTION
 
 Row = dict[str, Any]
 
@@ -121,12 +121,12 @@ class History:
     after: list[list[Row]] = field(default_factory=list)
 
     def upsert(self, rows: list[Row]) -> None:
-        self.table.upsert(table_of(rows), **self.case.write_options, **UNCOMPACTED)
+        self.table.upsert(table_of(rows), **self.case.write_options, **WITHOUT_COMPACTION)
         self.model.upsert(rows)
         self.after.append(self.model.sorted())
 
     def delete(self, rows: list[Row]) -> None:
-        self.table.delete(table_of(rows), **self.case.write_options, **UNCOMPACTED)
+        self.table.delete(table_of(rows), **self.case.write_options, **WITHOUT_COMPACTION)
         self.model.delete(rows)
         self.after.append(self.model.sorted())
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 import drawstring
+from tests.support.rows import arrow_rows, sorted_rows
 
 SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("ts", pa.int64()), ("fare", pa.int64())])
 CITIES = ("berlin", "lima", "rome")
@@ -16,7 +17,7 @@ Row = tuple[str, str, int, int]
 
 
 def table_of(rows: list[Row]) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
+    return arrow_rows(SCHEMA, *rows)
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,7 @@ def content(table: drawstring.Table) -> list[tuple[str, str, int, int]]:
 
 
 def rows_of(found: pa.Table) -> list[tuple[str, str, int, int]]:
-    rows = found.select(["id", "_hoodie_partition_path", "ts", "fare"]).to_pylist()
-    return sorted(tuple(row.values()) for row in rows)
+    return sorted_rows(found.select(["id", "_hoodie_partition_path", "ts", "fare"]))
 
 
 def history(seed: int, steps: int) -> list[tuple[str, list[Row]]]:

@@ -1,4 +1,4 @@
-"""Steps of tests in which drawstring and real Apache Hudi write to one table."""
+"""Tables that drawstring and real Apache Hudi both write to: their kinds, their options, single steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SPLIT = {
     "hoodie.bucket.index.max.num.buckets": "8",
 }
 _HUDI = "org.apache.hudi.client.clustering."
-THEIRS = {
+HUDI_STRATEGIES = {
     "hoodie.clustering.plan.strategy.class": (
         f"{_HUDI}plan.strategy.SparkConsistentBucketClusteringPlanStrategy"
     ),
@@ -66,8 +66,8 @@ def hudi_writes(referee: Referee, history: History, operation: str, rows: list[R
     getattr(history.model, operation)(rows)
 
 
-def ringed(path: str, case: Case) -> History:
-    """Write a table with two buckets a partition, without log files."""
+def consistent_table(path: str, case: Case) -> History:
+    """Write a table with consistent hashing: two buckets a partition, no log files."""
     history = create(path, case, properties=CONSISTENT)
     history.upsert([row(number, 100) for number in range(60)])
     history.table.compact()

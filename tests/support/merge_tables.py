@@ -36,6 +36,7 @@ class Kind:
 
 
 def by_payload(version: int, name: str) -> dict[str, str]:
+    """Return the properties of a table that merges by a payload class of Hudi\'s."""
     mode = {} if version == 6 else {"hoodie.record.merge.mode": "CUSTOM"}
     strategy = {"hoodie.record.merge.strategy.id": "00000000-0000-0000-0000-000000000000"}
     return {"hoodie.compaction.payload.class": PAYLOADS + name, **mode, **strategy}
@@ -65,6 +66,7 @@ KINDS = {
 
 
 def set_properties(root: Path, properties: dict[str, str]) -> Table:
+    """Change the properties of a table behind its back and open it."""
     path = root / ".hoodie/hoodie.properties"
     kept = [line for line in path.read_text().splitlines() if line.partition("=")[0] not in properties]
     path.write_text("\n".join([*kept, *(f"{key}={value}" for key, value in properties.items())]) + "\n")
@@ -73,6 +75,7 @@ def set_properties(root: Path, properties: dict[str, str]) -> Table:
 
 @contextmanager
 def table_of(kind: Kind, table_type: str) -> Iterator[Table]:
+    """Create an empty table of a kind."""
     with tempfile.TemporaryDirectory() as folder:
         drawstring.create(
             folder,
@@ -88,9 +91,11 @@ def table_of(kind: Kind, table_type: str) -> Iterator[Table]:
 
 
 def timed(*rows: tuple[str, int | None, str | None]) -> pa.Table:
+    """Return rows by key, time and name."""
     return pa.Table.from_pylist([{"key": key, "ts": ts, "name": name} for key, ts, name in rows], COLUMNS)
 
 
 def names(table: Table) -> dict[str, str]:
+    """Return the names in a table by key."""
     rows = table.scan(columns=["key", "name"]).to_arrow().to_pylist()
     return {row["key"]: row["name"] for row in rows}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import pyarrow as pa
 
 import drawstring
 from drawstring.table import Table
-from tests.support.tables import BUCKETS
+from tests.support.rows import arrow_rows
+from tests.support.tables import BUCKETS, new_address
 
 PARTIAL = {"drawstring.write.partial_update": "true"}
 SCHEMA = pa.schema(
@@ -25,8 +25,9 @@ SCHEMA = pa.schema(
 
 
 def filled(table_type: str, version: int = 9, index: str = "SIMPLE", ordered: bool = True) -> Table:
+    """Create a table with three rows of all columns."""
     table = drawstring.create(
-        f"memory://{uuid.uuid4()}",
+        new_address(),
         SCHEMA,
         record_key="id",
         partition_by="city",
@@ -40,10 +41,11 @@ def filled(table_type: str, version: int = 9, index: str = "SIMPLE", ordered: bo
         ("b", "rome", 5, 2.0, "n2", []),
         ("c", "pisa", 5, 3.0, "n3", None),
     ]
-    table.upsert(pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA))
+    table.upsert(arrow_rows(SCHEMA, *rows))
     return table
 
 
-def some(names: str, *rows: tuple[Any, ...]) -> pa.Table:
+def rows_with(names: str, *rows: tuple[Any, ...]) -> pa.Table:
+    """Return rows that have some of the columns; `names` are divided by spaces."""
     schema = pa.schema([SCHEMA.field(name) for name in names.split()])
-    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+    return arrow_rows(schema, *rows)

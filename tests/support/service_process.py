@@ -9,7 +9,7 @@ import sys
 from contextlib import AbstractContextManager
 
 from drawstring.table import Table
-from tests.support.writer_process import Writer, running, work
+from tests.support.processes import Writer, running, work
 
 
 def runner(table: str, instant: str, step: int, service: str = "compact") -> AbstractContextManager[Writer]:

@@ -15,6 +15,7 @@ DATA = Path(__file__).parents[1] / "config/data"
 
 
 def new_table(**changes: Any) -> dict[str, str]:
+    """Return the properties of a new table, described by keywords of `new_table_properties`."""
     return new_table_properties(
         **{
             "name": "t",
@@ -31,4 +32,5 @@ def new_table(**changes: Any) -> dict[str, str]:
 
 
 def properties_of(name: str) -> dict[str, str]:
+    """Return the properties in a file that Hudi wrote."""
     return decode_properties((DATA / f"{name}.properties").read_bytes())

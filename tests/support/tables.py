@@ -10,23 +10,29 @@ import pyarrow as pa
 import pytest
 
 import drawstring
+from drawstring.base.clock import Clock
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from tests.support.rows import SCHEMA, rides
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
-APART = {"hoodie.parquet.small.file.limit": "0"}
+NEW_FILE_GROUPS = {"hoodie.parquet.small.file.limit": "0"}
 AVRO_LOGS = {"hoodie.logfile.data.block.format": "avro"}
 table_types = pytest.mark.parametrize("table_type", [COW, MOR])
-UNCOMPACTED = {"hoodie.compact.inline": "false"}
+WITHOUT_COMPACTION = {"hoodie.compact.inline": "false"}
 """Options of writes after which log files stay, however many there are."""
 
-UNTENDED = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false", **UNCOMPACTED}
+WITHOUT_SERVICES = {
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+    **WITHOUT_COMPACTION,
+}
 """Options of writes after which old files and instants stay."""
 
 VERSIONS = (6, 8, 9)
 versions = pytest.mark.parametrize("version", VERSIONS)
+A, B, C = ("a", "rome", 1, 1.0), ("b", "rome", 1, 2.0), ("c", "pisa", 1, 3.0)
 OLD = [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)]
 
 
@@ -47,6 +53,13 @@ def new_address() -> str:
     return f"memory://{uuid.uuid4()}"
 
 
+def filled(**how: Any) -> Table:
+    """Create a table that holds the rows A, B and C."""
+    table = create(**how)
+    table.upsert(rides(A, B, C))
+    return table
+
+
 def table_at(path: Path, table_type: str = MOR, version: int = 9, **how: Any) -> Table:
     """Create a table on disk that holds the rows `OLD` after two writes."""
     table = create(path=path, table_type=table_type, version=version, **how)
@@ -65,6 +78,6 @@ def logs(table: Table) -> int:
     return sum(len(each.logs) for each in table.file_slices())
 
 
-def store_of(table: Table) -> TimelineStore:
-    """Return what writes the timeline of a table."""
-    return TimelineStore(table.state.storage, table.config, table.state.clock)
+def store_of(table: Table, clock: Clock | None = None) -> TimelineStore:
+    """Return what writes the timeline of a table, by the table's clock or another one."""
+    return TimelineStore(table.state.storage, table.config, clock or table.state.clock)

@@ -1,4 +1,4 @@
-"""Small tables without rows, for the rooms that never look at any."""
+"""Timelines of tables without rows, active and archived."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ ARCHIVED_INSTANT = pa.schema(
 
 
 def properties(version: int, table_type: str = "MERGE_ON_READ") -> dict[str, str]:
+    """Return the properties of an empty table of a version."""
     newer = {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING", "hoodie.timeline.path": "timeline"}
     return {
         "hoodie.table.name": "rides",
@@ -45,16 +46,19 @@ def properties(version: int, table_type: str = "MERGE_ON_READ") -> dict[str, str
 
 
 def new_table(version: int, storage: Storage | None = None) -> tuple[Storage, TableConfig]:
+    """Create an empty table."""
     storage = storage or memory()
     return storage, create_table(storage, properties(version), SteppingClock())
 
 
 def new_store(version: int) -> tuple[Storage, TimelineStore]:
+    """Create an empty table; return what writes its timeline."""
     storage, config = new_table(version)
     return storage, TimelineStore(storage, config, SteppingClock())
 
 
 def begin(store: TimelineStore, action: Action = Action.DELTA_COMMIT) -> Instant:
+    """Request and start an instant."""
     return store.start(store.request(action, store.new_time(store.load())))
 
 

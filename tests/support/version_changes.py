@@ -7,7 +7,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.layout import parse_instant
 from tests.support.rows import rides
-from tests.support.tables import BUCKETS, MOR, UNTENDED, create
+from tests.support.tables import BUCKETS, MOR, WITHOUT_SERVICES, create
 
 SHORT_HISTORY = {
     "hoodie.clean.commits.retained": "1",
@@ -17,7 +17,7 @@ SHORT_HISTORY = {
 }
 
 
-def lived(table_type: str, version: int, writes: int = 10) -> Table:
+def table_with_history(table_type: str, version: int, writes: int = 10) -> Table:
     """Make a table with archived instants, a savepoint, cleans and replaced file groups."""
     table = create(table_type=table_type, version=version, properties=BUCKETS)
     for number in range(6 - writes, 6):
@@ -25,13 +25,13 @@ def lived(table_type: str, version: int, writes: int = 10) -> Table:
         if table_type == MOR and number % 2 == 0:
             table.compact(**SHORT_HISTORY)
     table.savepoint(comments="before it changes")
-    table.insert_overwrite(rides(("c", "rome", 6, 6.0), ("d", "rome", 6, 6.0)), **UNTENDED)
-    table.delete(rides(("b", "oslo", 7, 7.0)), **UNTENDED)
-    table.upsert(rides(("c", "rome", 8, 8.0), ("e", "bern", 8, 8.0)), **UNTENDED)
+    table.insert_overwrite(rides(("c", "rome", 6, 6.0), ("d", "rome", 6, 6.0)), **WITHOUT_SERVICES)
+    table.delete(rides(("b", "oslo", 7, 7.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("c", "rome", 8, 8.0), ("e", "bern", 8, 8.0)), **WITHOUT_SERVICES)
     return table
 
 
-def leftovers(storage: Storage, layout: int) -> list[str]:
+def files_of_other_layout(storage: Storage, layout: int) -> list[str]:
     """Files of a timeline in a layout that does not count."""
     folders = (".hoodie", ".hoodie/archived") if layout == 1 else (".hoodie/timeline",)
     listed = [
@@ -45,6 +45,7 @@ def leftovers(storage: Storage, layout: int) -> list[str]:
     ]
 
 
-def change(table: Table, version: int) -> None:
+def change_version(table: Table, version: int) -> None:
+    """Upgrade or downgrade a table."""
     down = version < table.config.version or version == 6
     (table.downgrade if down else table.upgrade)(version)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import uuid
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +13,8 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.table import Table
-from tests.support.tables import COW, MOR
+from tests.support.rows import arrow_rows
+from tests.support.tables import COW, MOR, new_address
 
 NULLS = {"hoodie.write.set.null.for.missing.columns": "true"}
 OLD = pa.schema([pa.field("id", pa.string(), nullable=False), ("ts", pa.int64())])
@@ -39,14 +39,10 @@ WAYS = [(COW, "avro"), (MOR, "avro"), (MOR, "parquet")]
 
 
 def created(table_type: str, version: int) -> Table:
-    path = f"memory://{uuid.uuid4()}"
+    path = new_address()
     return drawstring.create(
         path, OLD, record_key="id", ordering="ts", table_type=table_type, version=version
     )
-
-
-def given(schema: pa.Schema, *rows: tuple[Any, ...]) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
 
 
 def held(table: Table) -> dict[str, Any]:
@@ -65,11 +61,11 @@ def test_rows_from_before_a_struct_are_rewritten_and_merged(
     new = OLD.append(pa.field("more", kind))
     options = {"hoodie.logfile.data.block.format": log_format}
     table = created(table_type, version)
-    table.upsert(given(OLD, ("a", 1), ("b", 1), ("c", 1)))
-    table.upsert(given(new, ("d", 1, more), ("a", 2, None)), **options)
+    table.upsert(arrow_rows(OLD, ("a", 1), ("b", 1), ("c", 1)))
+    table.upsert(arrow_rows(new, ("d", 1, more), ("a", 2, None)), **options)
     assert held(table) == {"a": None, "b": None, "c": None, "d": more}
-    table.upsert(given(OLD, ("c", 2)), **options, **NULLS)
-    table.upsert(given(new, ("b", 2, more)), **options)
+    table.upsert(arrow_rows(OLD, ("c", 2)), **options, **NULLS)
+    table.upsert(arrow_rows(new, ("b", 2, more)), **options)
     if table_type == MOR:
         table.compact()
     assert held(table) == {"a": None, "b": more, "c": None, "d": more}
@@ -82,12 +78,12 @@ def test_a_struct_below_a_null_one_may_grow(table_type: str) -> None:
         [pa.field("s", pa.struct([*PAIR.fields, ("c", PAIR)]), nullable=False), DEEP.field("t")]
     )
     table = created(table_type, 9)
-    table.upsert(given(OLD, ("a", 1)))
-    table.upsert(given(new, ("b", 1, {"s": A, "t": "t"})))
+    table.upsert(arrow_rows(OLD, ("a", 1)))
+    table.upsert(arrow_rows(new, ("b", 1, {"s": A, "t": "t"})))
     after = {"s": {**A, "c": A}, "t": "t"}
-    table.upsert(given(OLD.append(pa.field("more", grown)), ("c", 1, after), ("d", 1, None)))
+    table.upsert(arrow_rows(OLD.append(pa.field("more", grown)), ("c", 1, after), ("d", 1, None)))
     if table_type == MOR:
-        table.upsert(given(OLD, ("d", 2)), **NULLS)
+        table.upsert(arrow_rows(OLD, ("d", 2)), **NULLS)
         table.compact()
     before = {"s": {**A, "c": None}, "t": "t"}
     assert held(table) == {"a": None, "b": before, "c": after, "d": None}
@@ -96,8 +92,8 @@ def test_a_struct_below_a_null_one_may_grow(table_type: str) -> None:
 @pytest.mark.parametrize("kind", [PAIR, DEEP])
 def test_a_null_in_a_struct_that_is_there_is_refused(kind: pa.StructType) -> None:
     table = created(COW, 9)
-    table.upsert(given(OLD, ("a", 1)))
-    rows = given(OLD.append(pa.field("more", kind)), ("b", 1, {"b": "x", "s": {"b": "x"}, "t": "t"}))
+    table.upsert(arrow_rows(OLD, ("a", 1)))
+    rows = arrow_rows(OLD.append(pa.field("more", kind)), ("b", 1, {"b": "x", "s": {"b": "x"}, "t": "t"}))
     with pytest.raises(InvalidError, match="non-nullable"):
         table.upsert(rows)
     assert table.scan().to_arrow().num_rows == 1

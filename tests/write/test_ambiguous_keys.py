@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.table import Table
-from tests.support.tables import UNCOMPACTED
+from tests.support.tables import WITHOUT_COMPACTION, new_address
 
 SCHEMA = pa.schema([("k1", pa.string()), ("k2", pa.string()), ("k3", pa.string()), ("n", pa.int64())])
 AMBIGUOUS = ("a,k2:b", "c", "d")
@@ -21,7 +20,7 @@ TWIN = ("a", "b,k2:c", "d")
 
 def create(table_type: str = "MERGE_ON_READ", properties: dict[str, str] | None = None) -> Table:
     return drawstring.create(
-        f"memory://{uuid.uuid4()}",
+        new_address(),
         SCHEMA,
         name="pairs",
         table_type=table_type,
@@ -99,8 +98,8 @@ def test_a_table_that_has_such_keys_is_read_and_kept_in_shape(
     table = create(properties={"hoodie.populate.meta.fields": meta_fields})
     with monkeypatch.context() as patched:
         patched.setattr("drawstring.keygen.keys._check_told_apart", lambda *_: None)
-        table.upsert(rows_of(AMBIGUOUS), **UNCOMPACTED)
-        table.upsert(rows_of(AMBIGUOUS, n=2), **UNCOMPACTED)
+        table.upsert(rows_of(AMBIGUOUS), **WITHOUT_COMPACTION)
+        table.upsert(rows_of(AMBIGUOUS, n=2), **WITHOUT_COMPACTION)
 
     assert held(table) == [(*AMBIGUOUS, 2)]
     assert table.validate().is_sound

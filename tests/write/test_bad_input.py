@@ -23,7 +23,7 @@ from drawstring.table import Table
 from drawstring.timeline.properties_store import create_table
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.storages import files_below
-from tests.support.tables import COW, MOR, OLD, table_at
+from tests.support.tables import COW, MOR, OLD, create, table_at
 
 TYPES_TABLE = pa.schema(
     [("id", pa.string()), ("city", pa.string()), ("ts", pa.string()), ("fare", pa.float64())]
@@ -322,7 +322,5 @@ def test_a_creation_that_died_leaves_no_half_table(tmp_path: Path, version: int)
 
 
 def tmp_at(path: Path, version: int) -> Path:
-    drawstring.create(
-        path, SCHEMA, record_key="id", partition_by="city", ordering="ts", version=version, name="rides"
-    )
+    create(path=path, version=version)
     return path

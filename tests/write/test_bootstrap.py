@@ -20,9 +20,8 @@ from drawstring.filegroups.read.bootstrap_reader import side_by_side
 from drawstring.storage.local import LocalStorage
 from drawstring.txn import transaction
 from tests.support.combinations import pairwise
-from tests.support.tables import UNCOMPACTED
+from tests.support.tables import COW, MOR, WITHOUT_COMPACTION
 
-COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 KEYS = {"record_key": "id", "partition_by": "city", "ordering": "ts"}
 CITIES = ("new york", "oslo", None)
 Rows = dict[str, tuple[int, int, str | None]]
@@ -89,9 +88,9 @@ def test_a_bootstrapped_table_goes_on_like_any_other(
     table.upsert(rides(1, 2, 100, fare=-1, ts=2))
     model |= rows_of(rides(1, 2, 100, fare=-1, ts=2))
     table.upsert(rides(4, fare=-9, ts=0))  # older than what is there
-    table.delete(rides(3, 6), **UNCOMPACTED)
+    table.delete(rides(3, 6), **WITHOUT_COMPACTION)
     del model["r003"], model["r006"]
-    table.update("id = 'r007'", {"fare": "fare * 100"}, **UNCOMPACTED)
+    table.update("id = 'r007'", {"fare": "fare * 100"}, **WITHOUT_COMPACTION)
     model["r007"] = (700, 1, model["r007"][2])
     assert held(table) == model
     bootstraps = [write.requested for write in table.timeline.writes() if write.requested.startswith("0")]

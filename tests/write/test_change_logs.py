@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,9 @@ from drawstring.base.clock import SystemClock
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.table import Table
 from drawstring.timeline.properties_store import save_properties
-from tests.support.golden import unpack
+from tests.support.golden import golden_table
+from tests.support.tables import COW, MOR, new_address
+from tests.support.tables import create as create_table
 
 SCHEMA = pa.schema(
     [("id", pa.string()), ("city", pa.string()), ("ts", pa.int64()), ("fare", pa.float64()),
@@ -24,14 +25,12 @@ SCHEMA = pa.schema(
 ENABLED = "hoodie.table.cdc.enabled"
 MODE = "hoodie.table.cdc.supplemental.logging.mode"
 MODES = ("OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER")
-COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 
 
 def create(mode: str | None, version: int = 9, table_type: str = COW, **more: Any) -> Table:
     properties = {ENABLED: "true", **({MODE: mode} if mode else {})}
-    described = {"name": "rides", "record_key": "id", "partition_by": "city", "ordering": "ts"}
-    described |= {"version": version, "table_type": table_type, "properties": properties}
-    return drawstring.create(f"memory://{uuid.uuid4()}", SCHEMA, **described | more)
+    how = {"version": version, "table_type": table_type, "properties": properties}
+    return create_table(SCHEMA, **{**how, **more})
 
 
 def rows_of(*rows: tuple[Any, ...]) -> pa.Table:
@@ -77,7 +76,7 @@ def test_every_change_of_a_rewrite_is_logged(mode: str, version: int) -> None:
 def test_logs_say_what_comparing_the_slices_says() -> None:
     tables = [create(mode) for mode in MODES]
     plain = drawstring.create(
-        f"memory://{uuid.uuid4()}", SCHEMA, name="rides", record_key="id", partition_by="city", ordering="ts"
+        new_address(), SCHEMA, name="rides", record_key="id", partition_by="city", ordering="ts"
     )
     for table in (plain, *tables):
         table.insert(rows_of(*((f"k{n}", "rome", n % 3, float(n)) for n in range(20))))
@@ -171,7 +170,7 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_logs_go_on_in_tables_of_real_hudi(name: str, tmp_path: Path) -> None:
-    table = drawstring.open(unpack(name, tmp_path))
+    table = golden_table(name, tmp_path)
     before = (
         table.scan()
         .to_arrow()

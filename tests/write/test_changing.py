@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import pickle
-import uuid
 from dataclasses import replace
 from typing import Any
 
@@ -17,16 +16,7 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.engine.local import LocalEngine
 from drawstring.table import Table
 from tests.support.rows import held, rides
-from tests.support.tables import BUCKETS, COW, MOR, create
-
-A, B, C = ("a", "rome", 1, 1.0), ("b", "rome", 1, 2.0), ("c", "pisa", 1, 3.0)
-
-
-def filled(**how: Any) -> Table:
-    table = create(**how)
-    table.upsert(rides(A, B, C))
-    return table
-
+from tests.support.tables import BUCKETS, COW, MOR, A, B, C, create, filled, new_address
 
 RINGS = {**BUCKETS, "hoodie.index.bucket.engine": "CONSISTENT_HASHING"}
 
@@ -82,9 +72,7 @@ def test_an_update_counts_and_logs_the_rows_that_it_changed(
 
 def test_rows_that_delete_whatever_their_time_are_no_late_ones() -> None:
     columns = pa.schema([("id", pa.string()), ("ts", pa.int32()), ("_hoodie_is_deleted", pa.bool_())])
-    table = drawstring.create(
-        f"memory://{uuid.uuid4()}", columns, record_key="id", ordering="ts", table_type=MOR
-    )
+    table = drawstring.create(new_address(), columns, record_key="id", ordering="ts", table_type=MOR)
     table.upsert(pa.table([["a", "b", "c"], [5, 5, 5], [False] * 3], schema=columns))
     table.update("id = 'a'", {"_hoodie_is_deleted": True, "ts": "0"})
     table.update("id = 'b'", {"_hoodie_is_deleted": True, "ts": "1"})
@@ -133,7 +121,7 @@ def wide() -> Table:
         )
     )
     rows = rows.append_column("price", pa.array([1.25]).cast(pa.decimal128(10, 2)))
-    table = drawstring.create(f"memory://{uuid.uuid4()}", rows.schema, record_key="id")
+    table = drawstring.create(new_address(), rows.schema, record_key="id")
     table.upsert(rows)
     return table
 

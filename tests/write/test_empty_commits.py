@@ -11,7 +11,7 @@ from drawstring.model.result import CommitResult
 from drawstring.table import Table
 from tests.support.faults import leftovers, orphans
 from tests.support.rows import held, rides
-from tests.support.tables import BUCKETS, COW, MOR, UNTENDED, create
+from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_SERVICES, create
 
 NONE = {"hoodie.allow.empty.commit": "false"}
 ROW = ("a", "rome", 1, 1.0)
@@ -37,9 +37,9 @@ def test_a_write_that_changes_nothing_leaves_no_trace_where_that_is_not_allowed(
     table_type: str, write: Write
 ) -> None:
     table = create(table_type=table_type)
-    table.upsert(rides(ROW), **UNTENDED)
+    table.upsert(rides(ROW), **WITHOUT_SERVICES)
     before = table.timeline.instants
-    result = write(table, {**UNTENDED, **NONE})
+    result = write(table, {**WITHOUT_SERVICES, **NONE})
     assert (result.instant, result.completed, result.records_written, result.files) == ("", None, 0, 0)
     assert table.timeline.instants == before
     assert (orphans(table), leftovers(table), held(table)) == ([], [], [ROW])
@@ -48,8 +48,8 @@ def test_a_write_that_changes_nothing_leaves_no_trace_where_that_is_not_allowed(
 @each
 def test_it_is_a_commit_by_default(write: Write) -> None:
     table = create()
-    table.upsert(rides(ROW), **UNTENDED)
-    result = write(table, UNTENDED)
+    table.upsert(rides(ROW), **WITHOUT_SERVICES)
+    result = write(table, WITHOUT_SERVICES)
     assert table.timeline.writes()[-1].requested == result.instant
     assert held(table) == [ROW]
 
@@ -57,10 +57,10 @@ def test_it_is_a_commit_by_default(write: Write) -> None:
 @kinds
 def test_a_write_that_changes_something_is_committed(table_type: str) -> None:
     table = create(table_type=table_type, properties=BUCKETS)
-    table.upsert(rides(ROW), **UNTENDED, **NONE)
-    table.delete(rides(ROW), **UNTENDED, **NONE)
-    table.upsert(rides(ROW), **UNTENDED, **NONE)
-    table.delete_partition("rome", **UNTENDED, **NONE)
-    table.upsert(rides(ROW), **UNTENDED, **NONE)
-    table.insert_overwrite_table(rides(), **UNTENDED, **NONE)
+    table.upsert(rides(ROW), **WITHOUT_SERVICES, **NONE)
+    table.delete(rides(ROW), **WITHOUT_SERVICES, **NONE)
+    table.upsert(rides(ROW), **WITHOUT_SERVICES, **NONE)
+    table.delete_partition("rome", **WITHOUT_SERVICES, **NONE)
+    table.upsert(rides(ROW), **WITHOUT_SERVICES, **NONE)
+    table.insert_overwrite_table(rides(), **WITHOUT_SERVICES, **NONE)
     assert (len(table.timeline.writes()), held(table)) == (6, [])

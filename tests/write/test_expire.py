@@ -13,7 +13,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.rows import held, rides
-from tests.support.tables import COW, MOR, UNTENDED, create
+from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create
 
 DAY_MS = 86_400_000
 FIRST_DAY_MS = SystemClock().now_ms() - 8 * DAY_MS
@@ -35,9 +35,9 @@ def lived_in(table_type: str, version: int, **options: Any) -> Storage:
     storage = create(
         table_type=table_type, version=version, properties={"hoodie.index.type": "SIMPLE"}
     ).state.storage
-    on_day(storage, 0).upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **UNTENDED)
-    on_day(storage, 5).upsert(rides(("c", "bern", 1, 1.0)), **UNTENDED)
-    on_day(storage, 8).upsert(rides(("a", "rome", 2, 2.0)), **UNTENDED, **options)
+    on_day(storage, 0).upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **WITHOUT_SERVICES)
+    on_day(storage, 5).upsert(rides(("c", "bern", 1, 1.0)), **WITHOUT_SERVICES)
+    on_day(storage, 8).upsert(rides(("a", "rome", 2, 2.0)), **WITHOUT_SERVICES, **options)
     return storage
 
 

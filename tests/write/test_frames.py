@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import pandas as pd
@@ -13,7 +12,8 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.table import Table
-from tests.support.tables import table_types
+from tests.support.rows import scanned
+from tests.support.tables import new_address, table_types
 
 INTEGERS = pa.schema([("id", pa.int64()), ("month", pa.int64()), ("ts", pa.int64()), ("n", pa.int64())])
 
@@ -22,12 +22,11 @@ def created(schema: pa.Schema = INTEGERS, **how: Any) -> Table:
     defaults: dict[str, Any] = {"record_key": "id", "name": "t"}
     if schema is INTEGERS:
         defaults |= {"partition_by": "month", "ordering": "ts"}
-    return drawstring.create(f"memory://{uuid.uuid4()}", schema, **{**defaults, **how})
+    return drawstring.create(new_address(), schema, **{**defaults, **how})
 
 
 def rows(table: Table, *columns: str) -> list[tuple[Any, ...]]:
-    names = list(columns) or table.schema.names
-    return sorted(tuple(row.values()) for row in table.scan(names).to_arrow().to_pylist())
+    return scanned(table, columns or table.schema.names)
 
 
 @table_types

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +14,16 @@ from drawstring.base.errors import InvalidError
 from drawstring.engine.local import LocalEngine
 from drawstring.table import Table
 from tests.support.golden import unpack
+from tests.support.rows import arrow_rows, scanned
+from tests.support.tables import COW, MOR, new_address
 
 SCHEMA = pa.schema([("city", pa.string()), ("fare", pa.int64())])
-COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 KINDS = [(6, COW), (6, MOR), (8, MOR), (9, COW), (9, MOR)]
 
 
 def create(version: int = 9, table_type: str = COW, **more: Any) -> Table:
     described = {"name": "rides", "partition_by": "city", "version": version, "table_type": table_type}
-    return drawstring.create(f"memory://{uuid.uuid4()}", SCHEMA, **described | more)
-
-
-def rows_of(*rows: tuple[str, int]) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
-
-
-def held(table: Table) -> list[tuple[str, int]]:
-    found = table.scan(columns=SCHEMA.names).to_arrow().to_pylist()
-    return sorted((row["city"], row["fare"]) for row in found)
+    return drawstring.create(new_address(), SCHEMA, **described | more)
 
 
 def keys(table: Table) -> list[str]:
@@ -43,47 +34,49 @@ def keys(table: Table) -> list[str]:
 def test_equal_rows_are_different_records(version: int, table_type: str) -> None:
     table = create(version, table_type)
     assert "hoodie.table.recordkey.fields" not in table.config.properties
-    same = rows_of(("rome", 1), ("rome", 1), ("oslo", 1))
+    same = arrow_rows(SCHEMA, ("rome", 1), ("rome", 1), ("oslo", 1))
     first = table.insert(same)
     table.bulk_insert(same)
     assert table.upsert(same).operation == "upsert"
-    assert held(table) == [("oslo", 1)] * 3 + [("rome", 1)] * 6
+    assert scanned(table, SCHEMA.names) == [("oslo", 1)] * 3 + [("rome", 1)] * 6
     assert len(set(keys(table))) == 9
     assert all(key.split("_")[0] in {i.requested for i in table.timeline.writes()} for key in keys(table))
     assert {key for key in keys(table) if key.startswith(f"{first.instant}_0_")}
-    table.insert_overwrite(rows_of(("oslo", 5)))
-    assert held(table) == [("oslo", 5)] + [("rome", 1)] * 6
+    table.insert_overwrite(arrow_rows(SCHEMA, ("oslo", 5)))
+    assert scanned(table, SCHEMA.names) == [("oslo", 5)] + [("rome", 1)] * 6
 
 
 @pytest.mark.parametrize(("version", "table_type"), KINDS)
 def test_rows_of_a_scan_are_updated_and_deleted(version: int, table_type: str) -> None:
     table = create(version, table_type)
-    table.insert(rows_of(("rome", 1), ("rome", 1), ("rome", 2), ("oslo", 3)))
+    table.insert(arrow_rows(SCHEMA, ("rome", 1), ("rome", 1), ("rome", 2), ("oslo", 3)))
     twos = table.scan(where="fare = 2").to_arrow()
     raised = twos.set_column(twos.schema.get_field_index("fare"), "fare", pc.add(twos.column("fare"), 10))
     table.upsert(raised)
-    assert held(table) == [("oslo", 3), ("rome", 1), ("rome", 1), ("rome", 12)]
+    assert scanned(table, SCHEMA.names) == [("oslo", 3), ("rome", 1), ("rome", 1), ("rome", 12)]
     table.delete(table.scan(where="fare = 1").to_arrow().slice(0, 1))
-    assert held(table) == [("oslo", 3), ("rome", 1), ("rome", 12)]
+    assert scanned(table, SCHEMA.names) == [("oslo", 3), ("rome", 1), ("rome", 12)]
     if table_type == MOR:
         table.compact()
-        assert held(table) == [("oslo", 3), ("rome", 1), ("rome", 12)]
+        assert scanned(table, SCHEMA.names) == [("oslo", 3), ("rome", 1), ("rome", 12)]
 
 
 def test_rows_with_and_without_keys_may_come_together() -> None:
     table = create()
-    table.insert(rows_of(("rome", 1), ("rome", 2)))
+    table.insert(arrow_rows(SCHEMA, ("rome", 1), ("rome", 2)))
     old = table.scan(where="fare = 1").to_arrow().select([*SCHEMA.names, "_hoodie_record_key"])
-    table.upsert(pa.concat_tables([old, rows_of(("rome", 7), ("rome", 7))], promote_options="default"))
-    assert held(table) == [("rome", 1), ("rome", 2), ("rome", 7), ("rome", 7)]
+    table.upsert(
+        pa.concat_tables([old, arrow_rows(SCHEMA, ("rome", 7), ("rome", 7))], promote_options="default")
+    )
+    assert scanned(table, SCHEMA.names) == [("rome", 1), ("rome", 2), ("rome", 7), ("rome", 7)]
     assert len(set(keys(table))) == 4
 
 
 def test_inserted_rows_of_a_scan_get_new_keys() -> None:
     table = create()
-    table.insert(rows_of(("rome", 1)))
+    table.insert(arrow_rows(SCHEMA, ("rome", 1)))
     table.insert(table.scan().to_arrow())
-    assert held(table) == [("rome", 1)] * 2
+    assert scanned(table, SCHEMA.names) == [("rome", 1)] * 2
     assert len(set(keys(table))) == 2
 
 
@@ -96,13 +89,13 @@ def test_keys_are_unique_across_tasks_and_batches() -> None:
 
 def test_what_needs_key_columns_is_refused() -> None:
     table = create()
-    table.insert(rows_of(("rome", 1)))
+    table.insert(arrow_rows(SCHEMA, ("rome", 1)))
     with pytest.raises(InvalidError, match="hand over those of a scan"):
-        table.delete(rows_of(("rome", 1)))
+        table.delete(arrow_rows(SCHEMA, ("rome", 1)))
     with pytest.raises(InvalidError, match="bucket index needs key columns"):
-        table.upsert(rows_of(("rome", 1)), **{"hoodie.index.type": "BUCKET"})
+        table.upsert(arrow_rows(SCHEMA, ("rome", 1)), **{"hoodie.index.type": "BUCKET"})
     with pytest.raises(InvalidError, match="record key fare but the table has none"):
-        table.upsert(rows_of(("rome", 1)), **{"hoodie.datasource.write.recordkey.field": "fare"})
+        table.upsert(arrow_rows(SCHEMA, ("rome", 1)), **{"hoodie.datasource.write.recordkey.field": "fare"})
     assert len(table.timeline.writes()) == 1
 
 
@@ -114,7 +107,7 @@ def test_dates_make_the_paths_of_a_table_without_keys_too() -> None:
         "hoodie.keygen.timebased.output.dateformat": "yyyyMMdd",
     }
     table = create(partition_by="fare", properties=day)
-    table.insert(rows_of(("rome", 0), ("oslo", 31)), **day)
+    table.insert(arrow_rows(SCHEMA, ("rome", 0), ("oslo", 31)), **day)
     found = table.scan(columns=["_hoodie_partition_path", "city"], where="fare = '31'").to_arrow().to_pylist()
     assert found == [{"_hoodie_partition_path": "19700201", "city": "oslo"}]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,9 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table import key_generators
 from drawstring.table import Table
 from tests.support.golden import golden_table
+from tests.support.rows import arrow_rows, scanned
+from tests.support.tables import COW, MOR, new_address
+from tests.support.tables import create as create_table
 
 SCHEMA = pa.schema(
     [
@@ -35,7 +37,6 @@ HUDIS = "org.apache.hudi.keygen."
 CLASS = "hoodie.datasource.write.keygenerator.class"
 TYPE = "hoodie.datasource.write.keygenerator.type"
 SLASHED = "hoodie.datasource.write.slash.separated.date.partitioning"
-COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 
 GENERATORS: dict[str, tuple[Any, dict[str, str], str, str]] = {
     "timestamp": ("made", {CLASS: HUDIS + "TimestampBasedKeyGenerator", **TIMEBASED}, "a", "2023/11/14"),
@@ -65,26 +66,12 @@ def registered() -> Iterator[None]:
 
 
 def create(partition_by: Any, properties: dict[str, str], version: int = 9, table_type: str = COW) -> Table:
-    return drawstring.create(
-        f"memory://{uuid.uuid4()}",
-        SCHEMA,
-        name="rides",
-        table_type=table_type,
-        record_key="id",
-        partition_by=partition_by,
-        ordering="ts",
-        version=version,
-        properties=properties,
-    )
-
-
-def rows_of(*rows: tuple[Any, ...]) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
+    how = {"partition_by": partition_by, "version": version, "table_type": table_type}
+    return create_table(SCHEMA, properties=properties, **how)
 
 
 def held(table: Table, *columns: str) -> list[tuple[Any, ...]]:
-    found = table.scan(columns=list(columns or ("id", "fare"))).to_arrow().to_pylist()
-    return sorted(tuple(row.values()) for row in found)
+    return scanned(table, columns or ("id", "fare"))
 
 
 @pytest.mark.parametrize(("version", "table_type"), [(6, MOR), (8, COW), (9, COW), (9, MOR)])
@@ -93,9 +80,9 @@ def test_rows_get_their_keys_and_are_found_by_them(name: str, version: int, tabl
     partition_by, properties, key, path = GENERATORS[name]
     table = create(partition_by, properties, version, table_type)
     types = {"hoodie.datasource.write.partitionpath.field": partition_by} if "custom" in name else {}
-    table.insert(rows_of(("a", "rome", DAY, 1, 1.0), ("b", "oslo", DAY, 1, 2.0)), **types)
-    table.upsert(rows_of(("a", "rome", DAY, 2, 3.0), ("c", "rome", DAY, 2, 4.0)), **types)
-    table.delete(rows_of(("b", "oslo", DAY, 3, 0.0)), **types)
+    table.insert(arrow_rows(SCHEMA, ("a", "rome", DAY, 1, 1.0), ("b", "oslo", DAY, 1, 2.0)), **types)
+    table.upsert(arrow_rows(SCHEMA, ("a", "rome", DAY, 2, 3.0), ("c", "rome", DAY, 2, 4.0)), **types)
+    table.delete(arrow_rows(SCHEMA, ("b", "oslo", DAY, 3, 0.0)), **types)
     assert held(table) == [("a", 3.0), ("c", 4.0)]
     assert held(table, "_hoodie_record_key", "_hoodie_partition_path")[0] == (key, path)
     assert [row[0] for row in held(table, "id")] == ["a", "c"]
@@ -107,7 +94,7 @@ def test_the_settings_of_a_table_are_stored_and_may_not_change() -> None:
     table = create("made", {TYPE: "TIMESTAMP", **TIMEBASED})
     stored = table.config.properties
     assert stored["hoodie.keygen.timebased.output.dateformat"] == "yyyy/MM/dd"
-    row = rows_of(("a", "rome", DAY, 1, 1.0))
+    row = arrow_rows(SCHEMA, ("a", "rome", DAY, 1, 1.0))
     table.insert(row, **TIMEBASED)
     with pytest.raises(InvalidError, match=r"output\.dateformat yyyyMM but the table has yyyy/MM/dd"):
         table.insert(row, **{"hoodie.keygen.timebased.output.dateformat": "yyyyMM"})
@@ -144,7 +131,7 @@ def test_the_settings_of_a_table_are_stored_and_may_not_change() -> None:
 def test_contradictions_are_refused_before_there_is_a_table(
     partition_by: Any, properties: dict[str, str], kind: type[Exception], text: str
 ) -> None:
-    uri = f"memory://{uuid.uuid4()}"
+    uri = new_address()
     with pytest.raises(kind, match=text):
         drawstring.create(uri, SCHEMA, record_key="id", partition_by=partition_by, properties=properties)
     with pytest.raises(InvalidError):
@@ -165,17 +152,17 @@ def test_a_function_that_makes_no_keys_is_named(made: Any, text: str) -> None:
     drawstring.register_key_generator("com.example.Backwards", lambda rows: made)
     table = create(["city"], {CLASS: "com.example.Backwards"})
     with pytest.raises(InvalidError, match=text) as caught:
-        table.insert(rows_of(("a", "rome", DAY, 1, 1.0), ("b", "rome", DAY, 1, 1.0)))
+        table.insert(arrow_rows(SCHEMA, ("a", "rome", DAY, 1, 1.0), ("b", "rome", DAY, 1, 1.0)))
     assert "com.example.Backwards" in str(caught.value)
     assert table.timeline.writes() == ()
 
 
 def test_a_table_with_somebody_elses_generator_is_read_and_not_written() -> None:
     table = create(["city"], {CLASS: "com.example.Backwards"})
-    table.insert(rows_of(("a", "rome", DAY, 1, 1.0)))
+    table.insert(arrow_rows(SCHEMA, ("a", "rome", DAY, 1, 1.0)))
     key_generators._generators.clear()
     with pytest.raises(UnsupportedError, match=r"made by com\.example\.Backwards: register"):
-        table.insert(rows_of(("b", "rome", DAY, 1, 1.0)))
+        table.insert(arrow_rows(SCHEMA, ("b", "rome", DAY, 1, 1.0)))
     assert held(table) == [("a", 1.0)]
 
 
@@ -184,15 +171,17 @@ def test_a_table_with_somebody_elses_generator_is_read_and_not_written() -> None
 def test_an_old_table_keeps_to_the_spelling_of_its_complex_keys(version: int, is_bare: str) -> None:
     bare = "hoodie.write.complex.keygen.new.encoding"
     table = create("city", {TYPE: "COMPLEX", bare: is_bare}, version)
-    table.insert(rows_of(("a", "rome", DAY, 1, 1.0)))
+    table.insert(arrow_rows(SCHEMA, ("a", "rome", DAY, 1, 1.0)))
     key = "a" if is_bare == "true" else "id:a"
     properties = dict(table.config.properties)
     properties.pop(bare, None)
     forget(table, properties)
-    table.upsert(rows_of(("a", "rome", DAY, 2, 2.0)))
+    table.upsert(arrow_rows(SCHEMA, ("a", "rome", DAY, 2, 2.0)))
     assert held(table, "_hoodie_record_key", "fare") == [(key, 2.0)]
     with pytest.raises(InvalidError, match=f"record keys such as '{key}'"):
-        table.upsert(rows_of(("a", "rome", DAY, 3, 3.0)), **{bare: "false" if is_bare == "true" else "true"})
+        table.upsert(
+            arrow_rows(SCHEMA, ("a", "rome", DAY, 3, 3.0)), **{bare: "false" if is_bare == "true" else "true"}
+        )
 
 
 def forget(table: Table, properties: dict[str, str]) -> None:
@@ -237,12 +226,12 @@ def test_rows_are_changed_and_merged_where_they_are(name: str, table_type: str) 
     partition_by, properties, _, _ = GENERATORS[name]
     table = create(partition_by, properties, 9, table_type)
     types = {"hoodie.datasource.write.partitionpath.field": partition_by} if "custom" in name else {}
-    table.insert(rows_of(("a", "rome", DAY, 1, 1.0), ("b", "oslo", DAY, 1, 2.0)), **types)
+    table.insert(arrow_rows(SCHEMA, ("a", "rome", DAY, 1, 1.0), ("b", "oslo", DAY, 1, 2.0)), **types)
     table.update(f"made = {DAY} and city = 'rome'", {"fare": "fare + 10"}, **types)
-    source = rows_of(("a", "rome", DAY, 2, 0.5), ("c", "rome", DAY + 1, 1, 4.0))
+    source = arrow_rows(SCHEMA, ("a", "rome", DAY, 2, 0.5), ("c", "rome", DAY + 1, 1, 4.0))
     merge = table.merge(source, **types).when_matched_update({"fare": "source.fare + target.fare"})
     merge.when_not_matched_insert_all().execute()
     table.delete(where="id = 'b'", **types)
     assert held(table) == [("a", 11.5), ("c", 4.0)]
-    table.upsert(rows_of(("a", "rome", DAY, 3, 7.0), ("c", "rome", DAY + 1, 3, 8.0)), **types)
+    table.upsert(arrow_rows(SCHEMA, ("a", "rome", DAY, 3, 7.0), ("c", "rome", DAY + 1, 3, 8.0)), **types)
     assert held(table) == [("a", 7.0), ("c", 8.0)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -13,54 +12,49 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.table import Table
-from tests.support.golden import unpack
+from tests.support.golden import golden_table
+from tests.support.rows import arrow_rows, scanned
+from tests.support.tables import COW, MOR, create
 
 SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("ts", pa.int64()), ("fare", pa.float64())])
 META_FIELDS = "hoodie.populate.meta.fields"
 DROPPED = "hoodie.datasource.write.drop.partition.columns"
 SLASHED = "hoodie.datasource.write.slash.separated.date.partitioning"
 TYPE = "hoodie.datasource.write.keygenerator.type"
-COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
-
-
-def create(uri: str = "", **more: Any) -> Table:
-    described = {"name": "rides", "record_key": "id", "partition_by": "city", "ordering": "ts"}
-    return drawstring.create(uri or f"memory://{uuid.uuid4()}", SCHEMA, **described | more)
-
-
-def rows_of(*rows: tuple[Any, ...]) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
 
 
 def held(table: Table, **how: Any) -> list[tuple[Any, ...]]:
-    found = table.scan(columns=SCHEMA.names, **how).to_arrow().to_pylist()
-    return sorted(tuple(row.values()) for row in found)
+    return scanned(table, SCHEMA.names, **how)
 
 
 def go_through(table: Table, **options: str) -> None:
     """Write with every operation and compare after each."""
-    table.insert(rows_of(("a", "rome", 1, 1.0), ("b", "rome", 2, 2.0), ("c", "oslo", 1, 3.0)), **options)
-    table.bulk_insert(rows_of(("d", "oslo", 1, 4.0)), **options)
+    table.insert(
+        arrow_rows(SCHEMA, ("a", "rome", 1, 1.0), ("b", "rome", 2, 2.0), ("c", "oslo", 1, 3.0)), **options
+    )
+    table.bulk_insert(arrow_rows(SCHEMA, ("d", "oslo", 1, 4.0)), **options)
     assert held(table) == [
         ("a", "rome", 1, 1.0),
         ("b", "rome", 2, 2.0),
         ("c", "oslo", 1, 3.0),
         ("d", "oslo", 1, 4.0),
     ]
-    table.upsert(rows_of(("a", "rome", 2, 1.5), ("b", "rome", 1, 9.0), ("e", "rome", 1, 5.0)), **options)
+    table.upsert(
+        arrow_rows(SCHEMA, ("a", "rome", 2, 1.5), ("b", "rome", 1, 9.0), ("e", "rome", 1, 5.0)), **options
+    )
     assert held(table, where="city = 'rome'") == [
         ("a", "rome", 2, 1.5),
         ("b", "rome", 2, 2.0),
         ("e", "rome", 1, 5.0),
     ]
-    table.delete(rows_of(("c", "oslo", 9, 0.0), ("a", "rome", 9, 0.0)), **options)
+    table.delete(arrow_rows(SCHEMA, ("c", "oslo", 9, 0.0), ("a", "rome", 9, 0.0)), **options)
     expected = [("b", "rome", 2, 2.0), ("d", "oslo", 1, 4.0), ("e", "rome", 1, 5.0)]
     assert held(table) == expected
     if table.config.is_merge_on_read:
         table.compact()
         assert held(table) == expected
-    table.upsert(rows_of(("d", "oslo", 2, 4.5)), **options)
-    table.insert_overwrite(rows_of(("z", "rome", 1, 7.0)), **options)
+    table.upsert(arrow_rows(SCHEMA, ("d", "oslo", 2, 4.5)), **options)
+    table.insert_overwrite(arrow_rows(SCHEMA, ("z", "rome", 1, 7.0)), **options)
     assert held(table) == [("d", "oslo", 2, 4.5), ("z", "rome", 1, 7.0)]
 
 
@@ -68,7 +62,9 @@ def go_through(table: Table, **options: str) -> None:
 @pytest.mark.parametrize("kind", ["cow", "parquet", "avro"])
 def test_a_table_without_meta_columns_knows_rows_by_their_key_columns(version: int, kind: str) -> None:
     logs = {} if kind == "cow" else {"hoodie.logfile.data.block.format": kind}
-    table = create(version=version, table_type=MOR if logs else COW, properties={META_FIELDS: "false"})
+    table = create(
+        SCHEMA, version=version, table_type=MOR if logs else COW, properties={META_FIELDS: "false"}
+    )
     go_through(table, **logs)
     assert table.scan().schema.names == SCHEMA.names
 
@@ -78,16 +74,16 @@ def test_a_table_without_meta_columns_knows_rows_by_their_key_columns(version: i
 )
 def test_other_keys_without_meta_columns(more: dict[str, Any]) -> None:
     properties = {META_FIELDS: "false"} | more.pop("properties", {})
-    table = create(**more, version=8, properties=properties)
-    table.insert(rows_of(("a", "rome", 1, 1.0), ("b", "rome", 1, 2.0)))
-    table.upsert(rows_of(("a", "rome", 2, 1.0), ("c", "rome", 1, 3.0)))
+    table = create(SCHEMA, **more, version=8, properties=properties)
+    table.insert(arrow_rows(SCHEMA, ("a", "rome", 1, 1.0), ("b", "rome", 1, 2.0)))
+    table.upsert(arrow_rows(SCHEMA, ("a", "rome", 2, 1.0), ("c", "rome", 1, 3.0)))
     assert held(table) == [("a", "rome", 2, 1.0), ("b", "rome", 1, 2.0), ("c", "rome", 1, 3.0)]
 
 
 def test_files_have_the_meta_columns_empty(tmp_path: Path) -> None:
-    table = create(str(tmp_path / "t"), properties={META_FIELDS: "false"})
-    table.insert(rows_of(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)))
-    table.upsert(rows_of(("a", "rome", 2, 2.0)))
+    table = create(SCHEMA, str(tmp_path / "t"), properties={META_FIELDS: "false"})
+    table.insert(arrow_rows(SCHEMA, ("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)))
+    table.upsert(arrow_rows(SCHEMA, ("a", "rome", 2, 2.0)))
     for file in (tmp_path / "t/rome").glob("*.parquet"):
         rows = pq.ParquetFile(file)
         assert rows.schema_arrow.names[:5] == [f"_hoodie_{name}" for name in META]
@@ -104,7 +100,7 @@ def test_dropped_partition_columns_come_back_from_the_paths(
     version: int, partition_by: Any, tmp_path: Path
 ) -> None:
     if partition_by == "city":
-        table = create(str(tmp_path / "t"), version=version, properties={DROPPED: "true"})
+        table = create(SCHEMA, str(tmp_path / "t"), version=version, properties={DROPPED: "true"})
         go_through(table)
         files = list((tmp_path / "t/rome").glob("*.parquet"))
         assert all("city" not in pq.ParquetFile(file).schema_arrow.names for file in files)
@@ -114,7 +110,7 @@ def test_dropped_partition_columns_come_back_from_the_paths(
         str(tmp_path / "t"), schema, record_key="id", partition_by=partition_by, version=version,
         properties={DROPPED: "true", "hoodie.datasource.write.hive_style_partitioning": "true"},
     )  # fmt: skip
-    table.insert(rows_of(("a", "rome", 1, 1.0)).append_column("fare_class", pa.array(["x"])))
+    table.insert(arrow_rows(SCHEMA, ("a", "rome", 1, 1.0)).append_column("fare_class", pa.array(["x"])))
     found = table.scan(columns=["id", *partition_by], where="fare_class = 'x'").to_arrow().to_pylist()
     assert found == [{"id": "a", "city": "rome", "fare_class": "x"}]
 
@@ -136,23 +132,23 @@ def test_contradictions_are_refused(
     properties: dict[str, str], more: dict[str, Any], kind: type[Exception], text: str
 ) -> None:
     with pytest.raises(kind, match=text):
-        create(**more, properties=properties)
+        create(SCHEMA, **more, properties=properties)
 
 
 def test_a_global_index_is_refused_and_a_bloom_index_taken_as_simple() -> None:
-    table = create(properties={META_FIELDS: "false"})
-    row = rows_of(("a", "rome", 1, 1.0))
+    table = create(SCHEMA, properties={META_FIELDS: "false"})
+    row = arrow_rows(SCHEMA, ("a", "rome", 1, 1.0))
     table.upsert(row, **{"hoodie.index.type": "BLOOM"})
     table.upsert(row, **{"hoodie.index.type": "BLOOM"})
     assert held(table) == [("a", "rome", 1, 1.0)]
-    for leaner in (table, create(properties={DROPPED: "true"})):
+    for leaner in (table, create(SCHEMA, properties={DROPPED: "true"})):
         with pytest.raises(UnsupportedError, match="GLOBAL_SIMPLE is not available yet"):
             leaner.upsert(row, **{"hoodie.index.type": "GLOBAL_SIMPLE"})
 
 
 def test_a_table_keeps_what_its_files_hold() -> None:
-    table = create(properties={META_FIELDS: "false"})
-    row = rows_of(("a", "rome", 1, 1.0))
+    table = create(SCHEMA, properties={META_FIELDS: "false"})
+    row = arrow_rows(SCHEMA, ("a", "rome", 1, 1.0))
     table.insert(row, **{META_FIELDS: "false"})
     with pytest.raises(InvalidError, match="meta columns True but the table has False"):
         table.insert(row, **{META_FIELDS: "true"})
@@ -170,7 +166,7 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_tables_of_real_hudi_go_on(name: str, tmp_path: Path) -> None:
-    table = drawstring.open(unpack(name, tmp_path))
+    table = golden_table(name, tmp_path)
     columns = [name for name in table.scan().schema.names if not name.startswith("_hoodie_")]
     before = table.scan(columns=columns).to_arrow().sort_by("id")
     price = before.schema.get_field_index("price")

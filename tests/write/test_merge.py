@@ -14,11 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.table import Table
 from drawstring.write.merge.builder import MergeBuilder
 from tests.support.combinations import pairwise
 from tests.support.rows import held, rides
-from tests.support.tables import BUCKETS, COW, MOR, create
+from tests.support.tables import BUCKETS, COW, MOR, A, B, C, create, filled
 
 Row = dict[str, Any]
 State = dict[str, Row]
@@ -166,15 +165,6 @@ def merge(state: State, source: list[Row], cases: list[Case], ordered: bool) -> 
         elif not ordered or made["ts"] >= t["ts"]:
             state[key] = made
     return counts
-
-
-A, B, C = ("a", "rome", 1, 1.0), ("b", "rome", 1, 2.0), ("c", "pisa", 1, 3.0)
-
-
-def filled(**how: Any) -> Table:
-    table = create(**how)
-    table.upsert(rides(A, B, C))
-    return table
 
 
 def test_columns_match_by_names_of_their_own_under_aliases() -> None:

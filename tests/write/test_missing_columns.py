@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +9,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError
-from tests.support.tables import COW, MOR
+from tests.support.tables import COW, MOR, new_address
 
 PLACE = pa.struct([("name", pa.string()), ("zip", pa.int32())])
 SCHEMA = pa.schema(
@@ -30,7 +29,7 @@ NULLS = "hoodie.write.set.null.for.missing.columns"
 
 def created(table_type: str = COW, version: int = 9, schema: pa.Schema = SCHEMA) -> drawstring.Table:
     table = drawstring.create(
-        f"memory://{uuid.uuid4()}",
+        new_address(),
         schema,
         record_key="id",
         ordering="ts",

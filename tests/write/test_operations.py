@@ -13,7 +13,7 @@ import pytest
 from drawstring.base.errors import InvalidError
 from drawstring.schema.meta import META_COLUMNS
 from tests.support.rows import A1, A2, B1, SCHEMA, changed_since, held, rides
-from tests.support.tables import APART, AVRO_LOGS, BUCKETS, COW, MOR, create, table_types
+from tests.support.tables import AVRO_LOGS, BUCKETS, COW, MOR, NEW_FILE_GROUPS, create, table_types
 
 
 @table_types
@@ -36,7 +36,7 @@ def test_insert_keeps_the_newest_duplicate_when_told_to_combine(table_type: str)
 def test_upsert_and_delete_reach_every_copy_of_a_key(table_type: str) -> None:
     table = create(table_type=table_type)
     table.insert(rides(A1, B1))
-    table.insert(rides(A1, B1), **APART)
+    table.insert(rides(A1, B1), **NEW_FILE_GROUPS)
     newer = ("a", "rome", 3, 3.0)
     table.upsert(rides(newer))
     assert held(table) == [newer, newer, B1, B1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import uuid
 from typing import Any
 
 import pyarrow as pa
@@ -15,8 +14,9 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.formats.log_inline import scan_blocks
 from drawstring.table import Table
 from tests.support.combinations import pairwise
-from tests.support.partial_rows import PARTIAL, SCHEMA, filled, some
-from tests.support.tables import BUCKETS, COW, MOR
+from tests.support.partial_rows import PARTIAL, SCHEMA, filled, rows_with
+from tests.support.rows import scanned
+from tests.support.tables import BUCKETS, COW, MOR, create, new_address
 
 KINDS = pairwise(
     list(itertools.product((COW, MOR), (6, 8, 9), ("SIMPLE", "BUCKET"), (True, False), ("parquet", "avro")))
@@ -24,7 +24,7 @@ KINDS = pairwise(
 
 
 def held(table: Table) -> list[tuple[Any, ...]]:
-    return sorted(tuple(row.values()) for row in table.scan(SCHEMA.names).to_arrow().to_pylist())
+    return scanned(table, SCHEMA.names)
 
 
 @pytest.mark.parametrize(("table_type", "version", "index", "ordered", "log_format"), KINDS)
@@ -33,18 +33,20 @@ def test_columns_that_rows_lack_stay_as_they_are(
 ) -> None:
     table = filled(table_type, version, index, ordered)
     options = {**PARTIAL, "hoodie.logfile.data.block.format": log_format}
-    table.upsert(some("id city ts fare", ("a", "rome", 6, 10.0), ("c", "pisa", 6, None)), **options)
+    table.upsert(rows_with("id city ts fare", ("a", "rome", 6, 10.0), ("c", "pisa", 6, None)), **options)
     assert held(table) == [
         ("a", "rome", 6, 10.0, "n1", ["x"]),
         ("b", "rome", 5, 2.0, "n2", []),
         ("c", "pisa", 6, None, "n3", None),
     ]
-    late = some("note id ts city", ("m1", "a", 7, "rome"), ("m2", "b", 4, "rome"), ("m0", "a", 6, "rome"))
+    late = rows_with(
+        "note id ts city", ("m1", "a", 7, "rome"), ("m2", "b", 4, "rome"), ("m0", "a", 6, "rome")
+    )
     table.upsert(late, **options)
     first = ("a", "rome", 7, 10.0, "m1", ["x"]) if ordered else ("a", "rome", 6, 10.0, "m0", ["x"])
     second = ("b", "rome", 5, 2.0, "n2", []) if ordered else ("b", "rome", 4, 2.0, "m2", [])
     assert held(table)[:2] == [first, second]
-    table.upsert(some("id city ts stops", ("n", "rome", 8, ["y"]), ("a", "rome", 9, ["z"])), **options)
+    table.upsert(rows_with("id city ts stops", ("n", "rome", 8, ["y"]), ("a", "rome", 9, ["z"])), **options)
     expected = [
         (*("a", "rome", 9), *first[3:5], ["z"]),
         second,
@@ -62,30 +64,21 @@ def test_columns_that_rows_lack_stay_as_they_are(
 @pytest.mark.parametrize("index", [BUCKETS, {"hoodie.index.log.enable": "true"}], ids=["bucket", "log"])
 @pytest.mark.parametrize("version", [8, 9])
 def test_a_new_record_in_a_log_file_says_who_it_is(index: dict[str, str], version: int) -> None:
-    table = drawstring.create(
-        f"memory://{uuid.uuid4()}",
-        SCHEMA,
-        record_key="id",
-        partition_by="city",
-        ordering="ts",
-        table_type=MOR,
-        version=version,
-        properties=index,
-    )
+    table = create(SCHEMA, table_type=MOR, version=version, properties=index)
     whole = {"city": "rome", "ts": 1, "fare": None, "note": "whole", "stops": None}
     for letter in "on":
         table.upsert(pa.Table.from_pylist([{"id": f"{letter}{n}", **whole} for n in range(9)], SCHEMA))
     assert any(each.logs for each in table.file_slices())
     new = [(f"n{n}", "rome", 6, 10.0) for n in range(9)]
-    table.delete(some("id city", *(each[:2] for each in new)))
+    table.delete(rows_with("id city", *(each[:2] for each in new)))
     new += [(f"p{n}", "rome", 6, 10.0) for n in range(9)]
-    table.upsert(some("id city ts fare", *new), **PARTIAL)
+    table.upsert(rows_with("id city ts fare", *new), **PARTIAL)
     assert [each for each in held(table) if each[0][0] != "o"] == [(*each, None, None) for each in new]
 
 
 def test_logs_hold_the_columns_given_and_no_others() -> None:
     table = filled(MOR)
-    table.upsert(some("id city ts fare", ("a", "rome", 6, 10.0)), **PARTIAL)
+    table.upsert(rows_with("id city ts fare", ("a", "rome", 6, 10.0)), **PARTIAL)
     (log,) = [log for each in table.file_slices() for log in each.logs]
     with table.state.storage.open(log.status.path) as file:
         (block,) = scan_blocks(file, file.size())
@@ -98,7 +91,7 @@ def test_logs_hold_the_columns_given_and_no_others() -> None:
 
 def test_a_table_that_goes_by_commit_time_logs_whole_rows() -> None:
     table = filled(MOR, ordered=False)
-    table.upsert(some("id city ts fare", ("a", "rome", 6, 10.0)), **PARTIAL)
+    table.upsert(rows_with("id city ts fare", ("a", "rome", 6, 10.0)), **PARTIAL)
     table.update("id = 'a'", {"note": "'new'"}, **{"hoodie.spark.sql.merge.into.partial.updates": "true"})
     blocks = []
     for log in [log for each in table.file_slices() for log in each.logs]:
@@ -112,25 +105,25 @@ def test_wrong_partial_updates_are_refused_and_leave_no_trace() -> None:
     for table_type in (COW, MOR):
         table = filled(table_type)
         for rows, text in (
-            (some("id city", ("a", "rome")), "nothing to update"),
-            (some("id city fare", ("a", "rome", 1.0)), "lack ts"),
+            (rows_with("id city", ("a", "rome")), "nothing to update"),
+            (rows_with("id city fare", ("a", "rome", 1.0)), "lack ts"),
             (
-                some("id city ts", ("a", "rome", 1)).append_column("fere", [["x"]]),
+                rows_with("id city ts", ("a", "rome", 1)).append_column("fere", [["x"]]),
                 "no column fere: did you mean",
             ),
-            (some("id city ts", ("a", "rome", 1)).append_column("fare", [["x"]]), "fare.*is.*double"),
+            (rows_with("id city ts", ("a", "rome", 1)).append_column("fare", [["x"]]), "fare.*is.*double"),
         ):
             with pytest.raises(InvalidError, match=text):
                 table.upsert(rows, **PARTIAL)
         with pytest.raises(InvalidError, match="goes with operation upsert"):
-            table.insert(some("id city ts", ("a", "rome", 1)), **PARTIAL)
+            table.insert(rows_with("id city ts", ("a", "rome", 1)), **PARTIAL)
         assert len(table.timeline.instants) == 1
 
 
 def test_an_empty_table_takes_partial_rows_whole() -> None:
     table = filled(COW)
     table.delete(where="true")
-    table.upsert(some("id city ts note", ("a", "rome", 6, "m")), **PARTIAL)
+    table.upsert(rows_with("id city ts note", ("a", "rome", 6, "m")), **PARTIAL)
     assert held(table) == [("a", "rome", 6, None, "m", None)]
 
 
@@ -162,7 +155,9 @@ def test_merges_log_the_columns_that_updates_set_and_new_rows_whole(
             "hoodie.logfile.data.block.format": log_format,
             "hoodie.spark.sql.merge.into.partial.updates": partial,
         }
-        rows = some("id city ts fare", ("a", "rome", 6, 10.0), ("c", "pisa", 1, 9.0), ("n", "rome", 1, 8.0))
+        rows = rows_with(
+            "id city ts fare", ("a", "rome", 6, 10.0), ("c", "pisa", 1, 9.0), ("n", "rome", 1, 8.0)
+        )
         (
             table.merge(rows, "target.id = source.id", **options)
             .when_matched_delete("target.id = 'c'")
@@ -184,7 +179,7 @@ def test_merges_log_the_columns_that_updates_set_and_new_rows_whole(
 
 def test_tables_with_a_column_for_deletes_get_whole_rows_which_hudi_can_read() -> None:
     table = drawstring.create(
-        f"memory://{uuid.uuid4()}",
+        new_address(),
         pa.schema([*SCHEMA, ("_hoodie_is_deleted", pa.bool_())]),
         record_key="id",
         partition_by="city",
@@ -192,7 +187,7 @@ def test_tables_with_a_column_for_deletes_get_whole_rows_which_hudi_can_read() -
     )
     row = {"id": "a", "city": "rome", "ts": 5, "fare": 1.0, "note": "n", "stops": None}
     table.upsert(pa.Table.from_pylist([row], table.schema))
-    table.upsert(some("id city fare", ("a", "rome", 2.0)), **{"drawstring.write.partial_update": "true"})
+    table.upsert(rows_with("id city fare", ("a", "rome", 2.0)), **{"drawstring.write.partial_update": "true"})
     table.update("id = 'a'", {"ts": 6}, **{"hoodie.spark.sql.merge.into.partial.updates": "true"})
     assert not any(is_partial for is_partial, _ in blocks(table))
     assert held(table) == [("a", "rome", 6, 2.0, "n", None)]
@@ -217,9 +212,7 @@ def test_an_update_of_all_columns_writes_whole_rows() -> None:
 def test_an_update_leaves_structs_with_required_fields_alone(log_format: str) -> None:
     inner = pa.struct([pa.field("at", pa.int64(), nullable=False), ("by", pa.string())])
     schema = pa.schema([*SCHEMA, ("last", inner)])
-    table = drawstring.create(
-        f"memory://{uuid.uuid4()}", schema, record_key="id", partition_by="city", table_type=MOR
-    )
+    table = drawstring.create(new_address(), schema, record_key="id", partition_by="city", table_type=MOR)
     row = {"id": "a", "city": "rome", "ts": 5, "fare": 1.0, "note": "n", "stops": None}
     last = {"at": 1, "by": None}
     table.upsert(pa.Table.from_pylist([{**row, "last": last}, {**row, "id": "b", "last": None}], schema))
@@ -240,5 +233,5 @@ def test_a_global_index_takes_no_partial_update(table_type: str, ordered: bool) 
     table = filled(table_type, ordered=ordered)
     options = {**PARTIAL, "hoodie.index.type": "GLOBAL_SIMPLE"}
     with pytest.raises(UnsupportedError, match="a partial update needs an index within partitions"):
-        table.upsert(some("id city ts fare", ("a", "rome", 6, 9.0)), **options)
+        table.upsert(rows_with("id city ts fare", ("a", "rome", 6, 9.0)), **options)
     assert len(table.timeline.instants) == 1

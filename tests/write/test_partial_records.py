@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -11,7 +10,8 @@ import pytest
 import drawstring
 from drawstring.table import Table
 from tests.support.partial_rows import PARTIAL
-from tests.support.tables import COW, MOR
+from tests.support.rows import scanned
+from tests.support.tables import COW, MOR, new_address
 
 COLUMNS = {"id": pa.string(), "line": pa.string(), "made": pa.int64(), "ts": pa.int64(), "note": pa.string()}
 DAYS = {
@@ -24,7 +24,7 @@ written_whole = pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (M
 
 def create(table_type: str, version: int, key: Sequence[str], path: str, more: dict[str, str]) -> Table:
     return drawstring.create(
-        f"memory://{uuid.uuid4()}",
+        new_address(),
         pa.schema(COLUMNS),
         record_key=key,
         partition_by=path,
@@ -41,7 +41,7 @@ def upsert(table: Table, *rows: dict[str, object], **options: str) -> None:
 
 
 def notes(table: Table) -> list[tuple[str, int, str]]:
-    return sorted(tuple(row.values()) for row in table.scan(["id", "ts", "note"]).to_arrow().to_pylist())
+    return scanned(table, ["id", "ts", "note"])
 
 
 @written_whole

@@ -19,7 +19,7 @@ from drawstring.write.placement.shares import LocateNew, Share, key_places
 from drawstring.write.placement.sizing import divide, record_bytes
 from tests.support.compaction import schedule
 from tests.support.rows import WIDE, held, rides, wide
-from tests.support.tables import APART, BUCKETS, MOR, create, table_types
+from tests.support.tables import BUCKETS, MOR, NEW_FILE_GROUPS, create, table_types
 
 versions = pytest.mark.parametrize("version", (6, 8, 9))
 LOG_INDEX = {"hoodie.index.log.enable": "true"}
@@ -65,7 +65,7 @@ def test_new_records_go_to_the_small_file_that_is_there(table_type: str, version
 def test_without_a_limit_new_records_make_new_file_groups(table_type: str, verb: str) -> None:
     table = create(table_type=table_type)
     table.upsert(rides(("a", "rome", 1, 1.0)))
-    getattr(table, verb)(rides(("b", "rome", 1, 1.0)), **APART)
+    getattr(table, verb)(rides(("b", "rome", 1, 1.0)), **NEW_FILE_GROUPS)
     assert len(groups(table)) == 2
     assert [row[0] for row in held(table)] == ["a", "b"]
 
@@ -175,7 +175,7 @@ def test_log_files_count_for_the_size_of_a_file_group() -> None:
 def test_a_merge_on_read_table_fills_as_many_file_groups_as_it_may(candidates: str, grown: int) -> None:
     table = create(WIDE, table_type=MOR)
     table.bulk_insert(wide(0, 400), **SMALL)
-    table.insert(wide(400, 300), **{**SMALL, **APART})
+    table.insert(wide(400, 300), **{**SMALL, **NEW_FILE_GROUPS})
     before = {file_id: size for file_id, _, size in groups(table)}
     limit = {"hoodie.merge.small.file.group.candidates.limit": candidates}
     table.upsert(wide(1000, 900), **SMALL, **limit)
@@ -211,7 +211,7 @@ def test_a_hot_partition_is_divided_among_several_file_groups() -> None:
 def test_only_new_records_count_when_there_is_little_room() -> None:
     table = create(WIDE)
     table.upsert(wide(0, 3000), **SMALL)
-    table.insert(wide(5000, 100), **{**SMALL, **APART})
+    table.insert(wide(5000, 100), **{**SMALL, **NEW_FILE_GROUPS})
     before = {file_id for file_id, _, _ in groups(table)}
     changed = pa.concat_tables([wide(0, 3000, ts=2), wide(6000, 50, ts=2)])
     result = table.upsert(changed, **SMALL)

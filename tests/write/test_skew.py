@@ -9,11 +9,10 @@ import pyarrow as pa
 import pytest
 
 from drawstring.filegroups.write.changes import Changes
-from drawstring.table import Table
 from drawstring.write.placement import place
 from drawstring.write.placement.pieces import in_pieces
-from tests.support.rows import WIDE, wide
-from tests.support.tables import MOR, create, table_types
+from tests.support.rows import WIDE, scanned, wide
+from tests.support.tables import MOR, create, logs, table_types
 
 ONE_BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
 PIECE_BYTES = 100_000
@@ -43,24 +42,19 @@ def stream(*tables: pa.Table) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(WIDE, batches)
 
 
-def held(table: Table) -> list[tuple[str, int]]:
-    rows = table.scan(columns=["id", "ts"]).to_arrow().to_pylist()
-    return sorted((row["id"], row["ts"]) for row in rows)
-
-
 @table_types
 def test_a_hot_bucket_is_written_in_pieces(table_type: str, most_rows: list[int]) -> None:
     table = create(WIDE, table_type=table_type, properties=ONE_BUCKET)
     table.upsert(stream(wide(0, 5000, ts=2), wide(0, 5000, ts=1), wide(9000, 200, "oslo")))
     expected = {f"k{number:06}": 2 for number in range(5000)} | {f"k{n:06}": 1 for n in range(9000, 9200)}
-    assert held(table) == sorted(expected.items())
+    assert scanned(table, ["id", "ts"]) == sorted(expected.items())
     table.upsert(stream(wide(0, 5000, ts=3), wide(4000, 1500, ts=1), wide(0, 100, ts=4)))
     expected |= {f"k{number:06}": 3 for number in range(100, 5000)} | {f"k{n:06}": 4 for n in range(100)}
     expected |= {f"k{number:06}": 1 for number in range(5000, 5500)}
-    assert held(table) == sorted(expected.items())
+    assert scanned(table, ["id", "ts"]) == sorted(expected.items())
     table.delete(stream(wide(1000, 4500)))
     expected = {key: ts for key, ts in expected.items() if not "k001000" <= key < "k005500"}
-    assert held(table) == sorted(expected.items())
+    assert scanned(table, ["id", "ts"]) == sorted(expected.items())
     assert max(most_rows) < 1500
     assert len({each.file_id for each in table.file_slices() if each.partition == "rome"}) == 1
 
@@ -70,10 +64,10 @@ def test_a_log_file_of_many_pieces_has_a_block_each(most_rows: list[int]) -> Non
     table.upsert(wide(0, 10))
     result = table.upsert(stream(wide(0, 5000, ts=2)))
     assert (result.files, result.updates) == (1, 5000)
-    assert sum(len(each.logs) for each in table.file_slices()) == 1
-    assert held(table) == [(f"k{number:06}", 2) for number in range(5000)]
+    assert logs(table) == 1
+    assert scanned(table, ["id", "ts"]) == [(f"k{number:06}", 2) for number in range(5000)]
     assert table.compact()
-    assert held(table) == [(f"k{number:06}", 2) for number in range(5000)]
+    assert scanned(table, ["id", "ts"]) == [(f"k{number:06}", 2) for number in range(5000)]
     assert max(most_rows) < 1500
 
 
@@ -81,7 +75,7 @@ def test_many_versions_of_few_records_are_combined(most_rows: list[int]) -> None
     table = create(WIDE)
     table.upsert(wide(0, 50))
     table.upsert(stream(*(wide(0, 50, ts=number) for number in range(2, 102))))
-    assert held(table) == [(f"k{number:06}", 101) for number in range(50)]
+    assert scanned(table, ["id", "ts"]) == [(f"k{number:06}", 101) for number in range(50)]
     assert max(most_rows) <= 500
 
 

@@ -9,14 +9,14 @@ import time
 
 import pytest
 
-from drawstring.model.validation import Severity
 from drawstring.table import Table
 from drawstring.timeline.archive.reader import open_archive
+from tests.support.processes import running
 from tests.support.rows import held, rides
 from tests.support.s3_server import S3Server
 from tests.support.s3_tables import table_on_s3
 from tests.support.tables import COW, MOR
-from tests.support.writer_process import running
+from tests.support.validation import errors
 from tests.write.stopped_process import KEEP_FEW, LEASE_MS
 
 WAIT = {"hoodie.write.lock.wait_time_ms": "30000", **KEEP_FEW}
@@ -75,4 +75,4 @@ def test_a_process_that_was_stopped_cannot_undo_or_double_what_others_did(s3: S3
     expected = sorted([*(row for row in expected if row[0] not in ("b", "d")), *latest])
     assert held(table) == expected, end
     assert before < known_writes(table)
-    assert [each for each in table.validate().findings if each.severity is Severity.ERROR] == []
+    assert errors(table) == []

@@ -18,6 +18,7 @@ from drawstring.keygen.texts import sql_text
 from drawstring.table import Table
 from drawstring.write import keys
 from drawstring.write.timestamp_folders import _spread
+from tests.support.rows import scanned
 from tests.support.tables import BUCKETS, COW, MOR, create
 
 SCHEMA = pa.schema(
@@ -35,7 +36,7 @@ def rows(*values: tuple[Any, ...]) -> pa.Table:
 
 
 def held(table: Table) -> list[tuple[int, str]]:
-    return sorted((row["id"], row["v"]) for row in table.scan(columns=["id", "v"]).to_arrow().to_pylist())
+    return scanned(table, ["id", "v"])
 
 
 def folders(table: Table) -> list[str]:

@@ -13,10 +13,11 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.table import Table
+from tests.support.consistent_buckets import CONSISTENT
 from tests.support.rows import SCHEMA, rides
 from tests.support.spark import spark_session
 from tests.support.storages import files_below
-from tests.support.tables import COW, MOR
+from tests.support.tables import COW, MOR, create
 
 Give = Callable[[pa.Table], Any]
 Call = Callable[[Table, Give], Any]
@@ -25,7 +26,6 @@ OLD = [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0), ("c", "oslo", 1, 1.0)]
 NEW = rides(("n", "rome", 2, 2.0), ("o", "oslo", 2, 2.0))
 SIMPLE: dict[str, str] = {}
 BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
-CONSISTENT = {**BUCKET, "hoodie.index.bucket.engine": "CONSISTENT_HASHING"}
 INDEX, FAIL = "hoodie.index.type", {"hoodie.datasource.insert.dup.policy": "fail"}
 
 
@@ -134,10 +134,9 @@ def _kinds(properties: dict[str, str]) -> list[tuple[str, int]]:
 def refused(path: Path, name: str, kind: tuple[str, int], opened: Callable[[str], Table], give: Give) -> None:
     """Make a table, carry a wrong call out, and compare the table's files with those before it."""
     properties, call, says = CALLS[name]
-    table = drawstring.create(
-        str(path), SCHEMA, record_key="id", partition_by="city", ordering="ts", table_type=kind[0],
-        version=kind[1], properties={INDEX: "SIMPLE", **properties},
-    )  # fmt: skip
+    table = create(
+        path=str(path), table_type=kind[0], version=kind[1], properties={INDEX: "SIMPLE", **properties}
+    )
     table.insert(rides(*OLD))
     table.upsert(rides(OLD[0]))
     before = files_below(str(path))

@@ -24,8 +24,8 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.claims import CLAIM_FOLDER, Claim
 from drawstring.timeline.layout import parse_instant
-from drawstring.timeline.store import TimelineStore
 from tests.support.simulation.world import CITIES, Step, World, place
+from tests.support.tables import store_of
 
 HOUR_MS = 3_600_000
 CHANGES_MAX = 400
@@ -55,7 +55,7 @@ def take(world: World, step: Step, storage: Storage | None = None) -> None:
 def _keeps_writers_away(table: Table) -> bool:
     """Tell whether a clustering is pending that somebody asked for."""
     pending = table.timeline.pending_of(Action.CLUSTERING, Action.REPLACE_COMMIT)
-    store = TimelineStore(table.state.storage, table.config, table.state.clock)
+    store = store_of(table)
     return any(
         each.action is Action.REPLACE_COMMIT
         or not gives_way(decode_clustering_plan(store.read_requested(each)))
