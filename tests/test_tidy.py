@@ -40,6 +40,7 @@ PUBLIC_NAMES = [
     "register_key_generator",
     "register_merger",
     "remove_listener",
+    "use_allocator",
 ]
 
 ONLY_IN = {

@@ -79,6 +79,7 @@ class Peer:
 
 
 if __name__ == "__main__":
+    drawstring.use_allocator()
     work = Workload(sys.argv[1], sys.argv[2])
     work.fresh()
     run(Peer(work, sys.argv[3]), work)

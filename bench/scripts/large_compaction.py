@@ -91,4 +91,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    drawstring.use_allocator()
     main()

@@ -93,4 +93,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    drawstring.use_allocator()
     main()

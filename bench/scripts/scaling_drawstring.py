@@ -38,4 +38,5 @@ class Peer:
 
 
 if __name__ == "__main__":
+    drawstring.use_allocator()
     run(Peer(*sys.argv[3:5]))

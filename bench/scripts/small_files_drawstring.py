@@ -26,4 +26,5 @@ class Peer:
 
 
 if __name__ == "__main__":
+    drawstring.use_allocator()
     run(Peer(fresh()))

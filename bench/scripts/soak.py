@@ -120,4 +120,5 @@ def main(path: str, index: str) -> None:
 
 
 if __name__ == "__main__":
+    drawstring.use_allocator()
     main(sys.argv[2], sys.argv[3])

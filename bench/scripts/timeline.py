@@ -125,4 +125,5 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
+    drawstring.use_allocator()
     main(sys.argv[2])

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from drawstring.base.allocator import use_allocator
     from drawstring.base.errors import (
         ConflictError,
         CorruptTableError,
@@ -53,6 +54,7 @@ __all__ = [
     "register_key_generator",
     "register_merger",
     "remove_listener",
+    "use_allocator",
 ]
 
 _ROOMS = {
@@ -75,6 +77,7 @@ _ROOMS = {
     "register_key_generator": "config.table.key_generators",
     "register_merger": "config.table.mergers",
     "remove_listener": "txn.events",
+    "use_allocator": "base.allocator",
 }
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from cyclopts import App, CycloptsError
 from rich.console import Console
 
+from drawstring.base.allocator import use_allocator
 from drawstring.base.errors import DrawstringError
 from drawstring.cli import output
 from drawstring.cli.commands.archive import archive
@@ -80,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: the words after the program's name; None for those it was started with.
     """
+    use_allocator()
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
 
 

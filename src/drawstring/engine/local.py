@@ -17,7 +17,6 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from drawstring.base.allocator import choose_allocator
 from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
 from drawstring.base.threads import at_once
 from drawstring.engine.counting import Tally
@@ -45,7 +44,6 @@ class LocalEngine:
     """
 
     def __init__(self, threads: int | None = None, memory_bytes: int = EXCHANGE_BYTES_MAX) -> None:
-        choose_allocator()
         self.threads = threads or worker_threads()
         self.memory_bytes = memory_bytes
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from heapq import heapify, heapreplace
 from typing import Final
 
-from drawstring.base.allocator import choose_allocator
+from drawstring.base.allocator import use_allocator
 from drawstring.spark.engine.failures import carried
 
 OPEN_COST_BYTES: Final = 4 << 20
@@ -27,12 +28,18 @@ _settled = False
 @contextmanager
 def work() -> Iterator[None]:
     """Frame a task: errors get ready to travel to the driver, and the worker for its next task."""
-    choose_allocator()
+    _choose_allocator()
     try:
         with carried():
             yield
     finally:
         settle()
+
+
+@cache
+def _choose_allocator() -> None:
+    """Choose the allocator of this process once; a pool that somebody sets later stays."""
+    use_allocator()
 
 
 def settle() -> None:
