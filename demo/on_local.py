@@ -29,10 +29,10 @@ class LocalBackend:
         self._create(spec).bulk_insert(_stream(file))
 
     def upsert(self, spec: TableSpec, file: Path) -> None:
-        self._open(spec).upsert(_stream(file), **BY_HAND)
+        self._open(spec).upsert(_stream(file), options=BY_HAND)
 
     def delete(self, spec: TableSpec, file: Path) -> None:
-        self._open(spec).delete(_stream(file), **BY_HAND)
+        self._open(spec).delete(_stream(file), options=BY_HAND)
 
     def changed_groups(self, since: str) -> pa.Table:
         changed = self._open(FLIGHTS).incremental(since, columns=KEYS).to_arrow()

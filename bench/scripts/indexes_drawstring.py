@@ -31,7 +31,7 @@ class Embedded(Keys):
         create(work.table, schema, name="rides", table_type=KINDS[kind], properties=INDEXES[index], **keys)
 
     def write(self, operation: str, file: str) -> None:
-        getattr(drawstring.open(self._table), operation)(stream(file), **UNCOMPACTED)
+        getattr(drawstring.open(self._table), operation)(stream(file), options=UNCOMPACTED)
 
 
 class OnSpark(Keys):

@@ -57,9 +57,9 @@ def write(path: str) -> None:
         ordering=["ts"],
         properties={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"},
     )
-    table.bulk_insert(rows(0), **UNTENDED)
+    table.bulk_insert(rows(0), options=UNTENDED)
     for number in range(UPSERTS):
-        table.upsert(rows(number + 1, number, UPSERTS), **UNTENDED)
+        table.upsert(rows(number + 1, number, UPSERTS), options=UNTENDED)
 
 
 def part(what: str, path: str) -> None:
@@ -67,8 +67,8 @@ def part(what: str, path: str) -> None:
     if what == "write":
         write(path)
     else:
-        done = drawstring.open(path).compact(**UNTENDED)
-        assert done is not None
+        done = drawstring.open(path).compact(options=UNTENDED)
+        assert done
         assert done.records_written == ROWS, f"{done} instead of {ROWS:,} rows"
 
 

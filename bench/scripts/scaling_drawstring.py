@@ -31,7 +31,7 @@ class Peer:
         made.bulk_insert(pq.read_table(file))
 
     def upsert(self, file: str, table: str) -> None:
-        drawstring.open(table).upsert(pq.read_table(file), **UNCOMPACTED)
+        drawstring.open(table).upsert(pq.read_table(file), options=UNCOMPACTED)
 
     def count(self, table: str) -> int:
         return drawstring.open(table).scan(columns=[KEY]).to_arrow().num_rows

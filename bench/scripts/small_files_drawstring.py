@@ -14,11 +14,11 @@ class Peer:
         drawstring.create(path, SCHEMA, name="files", record_key=["id"], ordering=["ts"])
 
     def append(self, rows: pa.Table) -> None:
-        drawstring.open(self._path).append(rows, **{"drawstring.append.merge": False})
+        drawstring.open(self._path).append(rows, options={"drawstring.append.merge": False})
 
     def compact(self) -> int:
         table = drawstring.open(self._path)
-        table.compact_base_files(**{"hoodie.parquet.max.file.size": str(TARGET_BYTES)})
+        table.compact_base_files(options={"hoodie.parquet.max.file.size": str(TARGET_BYTES)})
         return len(table.file_slices())
 
     def rows(self) -> int:

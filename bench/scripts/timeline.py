@@ -49,7 +49,7 @@ class LongTimeline:
 
     def upsert(self, **options: str) -> None:
         self._written += 1
-        self.table().upsert(batch(self._written), **(self._options | options))
+        self.table().upsert(batch(self._written), options=self._options | options)
 
     def table(self) -> drawstring.Table:
         return drawstring.open(self._path)

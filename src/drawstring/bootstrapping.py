@@ -10,12 +10,14 @@ from typing import Any, Final
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.keys.bootstrap import BASE_PATH, BootstrapMode, bootstrap_properties
 from drawstring.config.keys.index import EXPRESSIONS
+from drawstring.config.keywords import with_keywords
 from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions, check_call, table_scope
 from drawstring.config.table.config import TableType
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
 from drawstring.entry import TableShape, described, make_table
 from drawstring.model.result import CommitResult
+from drawstring.model.table_version import NEWEST_VERSION
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config
@@ -39,10 +41,10 @@ def bootstrap(
     table_type: str = TableType.COPY_ON_WRITE,
     partition_by: str | Sequence[str] = (),
     ordering: str | Sequence[str] = (),
-    version: int = 9,
+    version: int = NEWEST_VERSION,
+    options: Mapping[str, Any] | None = None,
     storage_options: Mapping[str, str] | None = None,
     engine: Engine | None = None,
-    **options: Any,
 ) -> CommitResult:
     """Make a table of a folder of Parquet files, which stays as it is.
 
@@ -51,7 +53,8 @@ def bootstrap(
     Keys are taken as they are: rows of the source that have one key in common stay so.
 
     Args:
-        uri: path or address of the new table's root, as for `open`.
+        uri: path or address of the new table's root: `/path`, `file://`, `s3://` (or `s3a://`), and
+            `memory://`, which ends with the process.
         source: path of the folder. Folders in it are partitions, named `column=value` or by values alone.
         record_key: column or columns that tell a record from all others in its partition.
         mode: `metadata` or `full`.
@@ -61,20 +64,36 @@ def bootstrap(
         partition_by: partition columns, in the order of the folders.
         ordering: columns whose greater value wins when a key comes twice.
         version: table version: 9, 8 or 6.
-        storage_options: options of the object store, for both places, as for `open`.
+        options: further write options by Hudi's keys, those that a table stores among them, as in
+            `{"hoodie.datasource.write.hive_style_partitioning": True}`.
+        storage_options: options of the object store, for both places, as in `{"region": "eu-central-1"}`.
         engine: runs the tasks; the embedded one by default.
-        **options: Hudi's write options, those that a table stores among them.
 
     Returns:
-        What was committed.
+        What was committed: its instant, and numbers of rows, files and bytes.
 
     Raises:
         InvalidError: there is a table already, the source has no Parquet files, or others than described.
         UnsupportedError: this release does not write such tables.
         CorruptTableError: a file of the source is damaged. Whatever is raised, there is no new table then.
+
+    Example:
+        >>> import os, tempfile, pyarrow.parquet as pq
+        >>> folder = tempfile.mkdtemp()
+        >>> os.makedirs(f"{folder}/source/city=lima")
+        >>> rows = pa.table({"id": [1, 2], "fare": [10.0, 20.0]})
+        >>> pq.write_table(rows, f"{folder}/source/city=lima/a.parquet")
+        >>> drawstring.bootstrap(
+        ...     f"{folder}/table", f"{folder}/source", record_key="id", partition_by="city"
+        ... ).records_written
+        2
     """
     shape = TableShape(table_type, version, _names(record_key), _names(partition_by), _names(ordering))
-    given = {**_mode_options(mode, matching), **options, BASE_PATH: os.fspath(source)}
+    given = {
+        **_mode_options(mode, matching),
+        **with_keywords("bootstrap", options),
+        BASE_PATH: os.fspath(source),
+    }
     place = Place(os.fspath(uri), storage_options or {}, engine or LocalEngine())
     check_call(given, "bootstrap")
     return bootstrapped(place, name, shape, given)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.keys.index import EXPRESSIONS
+from drawstring.config.keywords import with_keywords
 from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, table_scope
 from drawstring.config.table.config import KeyGeneratorType, TableType, table_config
 from drawstring.config.table.creation import new_table_properties
@@ -24,6 +25,7 @@ from drawstring.engine.protocol import Engine
 from drawstring.index.bucket.counts import BucketCounts, encode_counts
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.texts import java_text
+from drawstring.model.table_version import NEWEST_VERSION
 from drawstring.schema.avro import arrow_to_avro
 from drawstring.schema.evolve import evolve
 from drawstring.schema.meta import without_meta
@@ -50,8 +52,8 @@ class TableShape:
 
 def open(
     uri: str | os.PathLike[str],
-    storage_options: Mapping[str, str] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     engine: Engine | None = None,
 ) -> Table:
     """Open a Hudi table.
@@ -71,6 +73,11 @@ def open(
         UnsupportedError: the table has a version, or the address a scheme, that this release does not know.
         UnavailableError: the storage does not answer.
         CorruptTableError: the properties are damaged beyond their backup.
+
+    Example:
+        >>> table = drawstring.open("memory://rides")
+        >>> table.scan(columns=["id"], where="fare > 15").to_arrow().num_rows
+        2
     """
     storage = open_storage(uri, storage_options)
     try:
@@ -88,7 +95,12 @@ def create(
     table_type: str = TableType.COPY_ON_WRITE,
     partition_by: str | Sequence[str] = (),
     ordering: str | Sequence[str] = (),
-    version: int = 9,
+    index: str | None = None,
+    bucket_count: int | None = None,
+    merge_mode: str | None = None,
+    hive_style: bool | None = None,
+    cdc: bool | None = None,
+    version: int = NEWEST_VERSION,
     properties: Mapping[str, Any] | None = None,
     storage_options: Mapping[str, str] | None = None,
     engine: Engine | None = None,
@@ -96,7 +108,8 @@ def create(
     """Create an empty Hudi table.
 
     Args:
-        uri: path or address of the root, as for `open`.
+        uri: path or address of the root: `/path`, `file://`, `s3://` (or `s3a://`), and `memory://`, which
+            ends with the process.
         schema: its columns: a pyarrow schema, or anything that exports one (`__arrow_c_schema__`).
         record_key: column or columns that tell a record from all others in its partition; without them
             every row gets a key of its own, and rows of a scan bring it when they are updated.
@@ -104,16 +117,38 @@ def create(
         table_type: `COPY_ON_WRITE` or `MERGE_ON_READ`.
         partition_by: columns that lay the table out in folders; with a CUSTOM key generator `"city:SIMPLE"`.
         ordering: columns whose greater value wins when a key comes twice; by default the later write.
+        index: how records find their file group: `SIMPLE`, `BLOOM`, `GLOBAL_SIMPLE`, `GLOBAL_BLOOM` or
+            `BUCKET` (`hoodie.index.type`). By default the table names none, and writers take `SIMPLE`.
+        bucket_count: buckets of a partition, with index `BUCKET` (`hoodie.bucket.index.num.buckets`).
+        merge_mode: which version of a record wins: `EVENT_TIME_ORDERING` or `COMMIT_TIME_ORDERING`
+            (`hoodie.record.merge.mode`). By event time when there are ordering columns, else by commit time.
+        hive_style: whether partition folders are named `column=value`
+            (`hoodie.datasource.write.hive_style_partitioning`). False by default.
+        cdc: whether writes log changes for `Table.changes` (`hoodie.table.cdc.enabled`). False by default.
         version: table version: 9, 8 or 6.
-        properties: further table properties under Hudi's keys, the index among them
-            (`hoodie.index.type`, `hoodie.bucket.index.num.buckets`).
-        storage_options: options of the object store, as for `open`.
+        properties: further table properties by Hudi's keys, as in
+            `{"hoodie.datasource.write.keygenerator.type": "COMPLEX"}`.
+        storage_options: options of the object store, as in `{"region": "eu-central-1"}`.
         engine: runs the table's tasks; the embedded one by default.
+
+    Returns:
+        The table, open.
 
     Raises:
         InvalidError: there is a table already, or the description contradicts itself.
         UnsupportedError: this release does not write such tables (version, index, file format, merging).
+
+    Example:
+        >>> schema = pa.schema([("id", pa.int64()), ("city", pa.string()), ("ts", pa.int64())])
+        >>> table = drawstring.create(
+        ...     "memory://trips", schema, record_key="id", partition_by="city", ordering="ts",
+        ...     index="BUCKET", bucket_count=4, properties={"hoodie.table.timeline.timezone": "UTC"},
+        ... )
+        >>> table.config.index_type
+        'BUCKET'
     """
+    said = {"index": index, "bucket_count": bucket_count, "merge_mode": merge_mode}
+    given = with_keywords("create", properties, {**said, "hive_style": hive_style, "cdc": cdc})
     storage = open_storage(uri, storage_options)
     root = os.fspath(uri).rstrip("/")
     try:
@@ -121,7 +156,7 @@ def create(
             name or root.rpartition("/")[2],
             _columns_of(schema),
             TableShape(table_type, version, _names(record_key), _names(partition_by), _names(ordering)),
-            table_scope(properties or {}, strict=True),
+            table_scope(given, strict=True),
         )
         make_table(storage, stored)
         return Table(TableContext(storage, engine or LocalEngine()))

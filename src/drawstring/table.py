@@ -1,154 +1,483 @@
-"""The facade: an open table, to write to and read from.
+"""The facade: an open table, to write to, to read from, and to look after.
 
-table = drawstring.open("/lake/flights")
+table = drawstring.open("/lake/rides")
 table.upsert(batch)
-table.scan(columns=["carrier", "delay"], where="month = 7").to_pandas()
+table.scan(columns=["city", "fare"], where="fare > 20").to_pandas()
+
+`Table` is the table of contents of the package: each method says what it does in full and hands the work to
+the module that does it. So this file is longer than others may be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias, TypeVar
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.errors import InvalidError
-from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions, check_call
-from drawstring.engine.local import LocalEngine
+from drawstring.base.clock import Clock
+from drawstring.base.errors import DrawstringError
+from drawstring.config.keywords import with_keywords
+from drawstring.config.options.write_options import WriteOptions, check_call
+from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Rows
-from drawstring.model.result import CommitResult
-from drawstring.services.clustering.run import cluster, run_clustering, schedule_clustering
-from drawstring.services.compaction.run import (
-    compact,
-    log_compact,
-    run_compaction,
-    schedule_compaction,
-    schedule_log_compaction,
+from drawstring.model.clean import CleanPlan
+from drawstring.model.files import FileSlice
+from drawstring.model.hold import Hold
+from drawstring.model.instant import Instant
+from drawstring.model.result import (
+    ArchiveResult,
+    CleanResult,
+    CommitResult,
+    PlannedRollback,
+    RestoreResult,
+    RollbackResult,
+    VersionPlan,
+    VersionResult,
 )
-from drawstring.services.maintenance_tasks import after_commit
+from drawstring.model.savepoint import RestorePlan
+from drawstring.model.table_version import NEWEST_VERSION
+from drawstring.model.validation import Finding, Validation
+from drawstring.query.facts import TableFacts, load_facts
+from drawstring.query.following import Following, follow_table
+from drawstring.query.incremental import holds as holding
+from drawstring.query.incremental.batch_ends import Limits
+from drawstring.query.incremental.cdc_query import changes_scan
+from drawstring.query.incremental.commit_ranges import Holes, RangeSpec
+from drawstring.query.incremental.follow import Batch, FollowSpec, OnCleaned
+from drawstring.query.incremental.holds import HOLD_HOURS
+from drawstring.query.incremental.incremental_query import incremental_scan
+from drawstring.query.latest_slices import latest_slices
+from drawstring.query.policies import policy_of
+from drawstring.query.scan import Scan
+from drawstring.query.snapshot import snapshot_scan
+from drawstring.query.support import with_shown_columns
+from drawstring.services import manual_rollback
+from drawstring.services import partition_ttl as expire
+from drawstring.services.archiving import run as archive
+from drawstring.services.background import wait_for_background
+from drawstring.services.cleaning import run as clean
+from drawstring.services.clustering import base_file_compaction
+from drawstring.services.clustering import run as clustering
+from drawstring.services.compaction import run as compaction
+from drawstring.services.maintenance_tasks import TaskOutcome, after_commit, run_tasks
 from drawstring.services.progress import Progress
-from drawstring.table_services import TableServices
+from drawstring.services.savepoints import savepoint
+from drawstring.services.service_options import check_direction, service_options
+from drawstring.services.validation import repair
+from drawstring.services.validation import run as validate
+from drawstring.services.versions import run as change_version
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.holds import Holds
 from drawstring.txn.table_context import TableContext
-from drawstring.write.delete_partition import DELETE_PARTITION, delete_partitions
+from drawstring.write import table_writes
 from drawstring.write.merge.builder import MergeBuilder
 from drawstring.write.merge.clauses import AskedClause
-from drawstring.write.merge.matched_rows import MatchedRows
-from drawstring.write.merge.merge_rows import MergeRows
-from drawstring.write.run import write, write_feed
-from drawstring.write.source import batches_of
-from drawstring.write.verbs import MERGE, UPDATE, VERBS, Verb
-from drawstring.write.write_source import WriteSource
+from drawstring.write.table_writes import MergeSource
+
+Options: TypeAlias = Mapping[str, Any] | None
+"""Options by Hudi's keys, with texts or Python values."""
+
+Columns: TypeAlias = str | Sequence[str] | None
+Condition: TypeAlias = str | pc.Expression | None
+_Watch: TypeAlias = Progress | None
+_AtOnce: TypeAlias = Callable[[TableContext, WriteOptions, _Watch], CommitResult | None]
+_Planned: TypeAlias = Callable[[TableContext, str, WriteOptions, _Watch], CommitResult | None]
+_T = TypeVar("_T")
 
 
-class Table(TableServices):
+class Table:
     """An open Hudi table.
 
-    Made by `drawstring.open` and `drawstring.create`. Every call looks at the table as it is then;
-    a `Scan` is fixed at the moment it is made.
+    Made by `drawstring.open` and `drawstring.create`. Every call looks at the table as it is then; a `Scan`
+    is fixed at the moment it is made.
+
+    A call that may change the table returns a result. The result is false when there was nothing to do, and
+    its counts are 0 then. A call that only plans returns the plan, or None when there is nothing to plan.
+
+    The methods' examples begin with a new table of three rides, of which 1 and 2 are in Lima:
+
+        >>> import drawstring, pyarrow as pa
+        >>> rides = pa.table({
+        ...     "id": [1, 2, 3],
+        ...     "city": ["lima", "lima", "oslo"],
+        ...     "fare": [10.0, 20.0, 30.0],
+        ...     "ts": [1, 1, 1],
+        ... })
+        >>> table = drawstring.create(
+        ...     "memory://rides", rides.schema, record_key="id", partition_by="city", ordering="ts",
+        ...     table_type="MERGE_ON_READ",
+        ... )
+        >>> table.insert(rides).inserts
+        3
 
     Args:
-        state: where the table is and who runs its tasks.
+        context: where the table is, who runs its tasks, and where time comes from.
     """
+
+    def __init__(self, context: TableContext) -> None:
+        self._context = context
+        load_config(context.storage)
 
     def __repr__(self) -> str:
         config = self.config
         return f"<Table {config.name} {config.table_type} version {config.version} at {self.uri}>"
 
-    def insert(self, data: Any, **options: Any) -> CommitResult:
-        """Add rows without looking for their keys, except where a bucket index has them together.
+    # -------------------- what it is
 
-        A bucket that exists already is merged with the new rows like an upsert.
+    @property
+    def uri(self) -> str:
+        """The address of the table's root.
 
-        Args:
-            data: anything with the Arrow C stream interface, a pandas or polars DataFrame.
-            **options: Hudi's write options, as in `**{"hoodie.index.type": "BUCKET"}`.
+        Example:
+            >>> table.uri
+            'memory://rides'
+        """
+        return self._context.storage.spec.uri
 
-        Returns:
-            What was committed: its instant, and how many rows, files and bytes.
+    @property
+    def config(self) -> TableConfig:
+        """The table's properties, read afresh.
 
         Raises:
-            ConflictError: another writer was there first.
-            InvalidError: the rows or options do not fit; nothing was written.
-            UnsupportedError: the table or an option asks for what this release cannot write.
-            CorruptTableError: a file of the table that the write needs is damaged or missing.
+            CorruptTableError: the properties are damaged beyond their backup.
+
+        Example:
+            >>> table.config.record_key_fields
+            ('id',)
         """
-        return self._write("insert", data, options)
+        with self._errors():
+            return load_config(self._context.storage)
 
-    def upsert(self, data: Any, **options: Any) -> CommitResult:
-        """Add rows, and update those whose key is there already; see `insert` for arguments."""
-        return self._write("upsert", data, options)
+    @property
+    def timeline(self) -> Timeline:
+        """The active timeline, read afresh.
 
-    def delete(
-        self, data: Any = None, *, where: str | pc.Expression | None = None, **options: Any
+        Raises:
+            CorruptTableError: a file of the timeline has a name that makes no sense.
+
+        Example:
+            >>> len(table.timeline.writes())
+            1
+        """
+        with self._errors():
+            return TimelineStore(self._context.storage, self.config, self._context.clock).load()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's columns as queries show them, without the meta columns.
+
+        A column that a timestamp-based key generator formats is text here, as in Hudi's queries; rows to
+        write have it as it was declared.
+
+        Raises:
+            CorruptTableError: the table's properties or timeline are damaged.
+
+        Example:
+            >>> table.schema.names
+            ['id', 'city', 'fare', 'ts']
+        """
+        with self._errors():
+            facts = self._facts()
+            return with_shown_columns(facts.schema, facts.config)
+
+    # -------------------- writes
+
+    def insert(
+        self,
+        data: Any,
+        *,
+        duplicates: str | None = None,
+        null_for_missing: bool | None = None,
+        options: Options = None,
     ) -> CommitResult:
-        """Delete rows: those with the keys of `data`, or those that fulfil a condition.
+        """Add rows without looking up their keys.
 
-        A delete has no ordering value. If a late row follows it in a MERGE_ON_READ table, one ordered before
-        the record that was deleted, that record shows again, to Hudi too, unless `compact` ran in between.
+        With a bucket index, and where small files are filled, rows go into file groups that exist already.
+        A bucket is then merged with the new rows as by an upsert.
+
+        Args:
+            data: the rows: a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame,
+                or anything else with the Arrow C stream interface. They have the table's columns by name;
+                further columns are added to the table.
+            duplicates: what to do with a row whose key is in the table already: `none` keeps both, `drop`
+                drops the new row, `fail` writes nothing (`hoodie.datasource.insert.dup.policy`). `none` by
+                default.
+            null_for_missing: whether columns of the table that the rows lack become null; otherwise such
+                rows are refused (`hoodie.write.set.null.for.missing.columns`). False by default.
+            options: further write options by Hudi's keys, as in `{"hoodie.parquet.max.file.size": 1 << 27}`.
+
+        Returns:
+            What was committed: its instant, and numbers of rows, files and bytes.
+
+        Raises:
+            ConflictError: another writer committed or holds the table; nothing was written.
+            InvalidError: the rows or the options do not fit the table; nothing was written.
+            UnsupportedError: the table or an option asks for something that this release cannot write.
+            CorruptTableError: a file of the table that the write needs is damaged or missing.
+
+        Example:
+            >>> more = pa.table({"id": [3, 4], "city": ["oslo", "oslo"], "fare": [31.0, 40.0], "ts": [2, 2]})
+            >>> table.insert(more, duplicates="drop").inserts
+            1
+        """
+        return self._write("insert", data, options, duplicates=duplicates, null_for_missing=null_for_missing)
+
+    def upsert(
+        self,
+        data: Any,
+        *,
+        partial_update: bool | None = None,
+        null_for_missing: bool | None = None,
+        options: Options = None,
+    ) -> CommitResult:
+        """Add rows, and update the rows of the table that have the same key.
+
+        Which version of a row wins is decided by the table's ordering columns (the greater value), or by the
+        order of commits when it has none. Of several rows of one key in `data` one is kept by the same rule.
+
+        Args:
+            data: the rows: a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame,
+                or anything else with the Arrow C stream interface. They have the table's columns by name;
+                further columns are added to the table.
+            partial_update: whether only the columns that the rows have are set, and all others of a row stay
+                as they are (`drawstring.write.partial_update`). False by default.
+            null_for_missing: whether columns of the table that the rows lack become null; otherwise such
+                rows are refused (`hoodie.write.set.null.for.missing.columns`). False by default.
+            options: further write options by Hudi's keys, as in `{"hoodie.index.type": "BLOOM"}`.
+
+        Returns:
+            What was committed: its instant, and numbers of rows, files and bytes.
+
+        Raises:
+            ConflictError: another writer committed or holds the table; nothing was written.
+            InvalidError: the rows or the options do not fit the table; nothing was written.
+            UnsupportedError: the table or an option asks for something that this release cannot write.
+            CorruptTableError: a file of the table that the write needs is damaged or missing.
+
+        Example:
+            >>> changed = pa.table({"id": [1], "city": ["lima"], "fare": [12.5], "ts": [2]})
+            >>> result = table.upsert(changed)
+            >>> result.updates
+            1
+            >>> table.scan(columns=["id", "fare"], where="id = 1").to_arrow().to_pylist()
+            [{'id': 1, 'fare': 12.5}]
+        """
+        return self._write(
+            "upsert", data, options, partial_update=partial_update, null_for_missing=null_for_missing
+        )
+
+    def bulk_insert(
+        self,
+        data: Any,
+        *,
+        sort_by: Columns = None,
+        null_for_missing: bool | None = None,
+        options: Options = None,
+    ) -> CommitResult:
+        """Add many rows as new files, without looking up keys or filling small files; for a first load.
+
+        Args:
+            data: the rows: a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame,
+                or anything else with the Arrow C stream interface. They have the table's columns by name;
+                further columns are added to the table.
+            sort_by: columns to sort all rows by, after the partition path
+                (`hoodie.bulkinsert.user.defined.partitioner.sort.columns`). In the order of `data` by
+                default.
+            null_for_missing: whether columns of the table that the rows lack become null; otherwise such
+                rows are refused (`hoodie.write.set.null.for.missing.columns`). False by default.
+            options: further write options by Hudi's keys, as in
+                `{"hoodie.bulkinsert.sort.mode": "GLOBAL_SORT"}`.
+
+        Returns:
+            What was committed: its instant, and numbers of rows, files and bytes.
+
+        Raises:
+            ConflictError: another writer committed or holds the table; nothing was written.
+            InvalidError: the rows or the options do not fit the table; nothing was written.
+            UnsupportedError: the table or an option asks for something that this release cannot write.
+
+        Example:
+            >>> load = pa.table({"id": [5, 4], "city": ["lima", "oslo"], "fare": [50.0, 40.0], "ts": [1, 1]})
+            >>> table.bulk_insert(load, sort_by=["fare"]).inserts
+            2
+        """
+        return self._write("bulk_insert", data, options, sort_by=sort_by, null_for_missing=null_for_missing)
+
+    def append(
+        self,
+        data: Any,
+        *,
+        merge_small_files: bool | None = None,
+        null_for_missing: bool | None = None,
+        options: Options = None,
+    ) -> CommitResult:
+        """Add rows as new base files at once, whatever is in the table.
+
+        No key is looked up and no small file filled, so a batch takes as long as writing its files does. For
+        logs and events: rows that come once and never change.
+
+        Args:
+            data: the rows: a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame,
+                or anything else with the Arrow C stream interface. They have the table's columns by name;
+                further columns are added to the table.
+            merge_small_files: whether small files of the partitions that were written to are put together
+                after the commit, once there are enough of them (`drawstring.append.merge`). True by default.
+            null_for_missing: whether columns of the table that the rows lack become null; otherwise such
+                rows are refused (`hoodie.write.set.null.for.missing.columns`). False by default.
+            options: further write options by Hudi's keys, as in
+                `{"hoodie.parquet.compression.codec": "snappy"}`.
+
+        Returns:
+            What was committed: its instant, and numbers of rows, files and bytes.
+
+        Raises:
+            ConflictError: another writer committed or holds the table; nothing was written.
+            InvalidError: the rows or the options do not fit the table; nothing was written.
+            UnsupportedError: the table or an option asks for something that this release cannot write, as
+                appending to a table with a bucket index.
+
+        Example:
+            >>> event = pa.table({"id": [9], "city": ["oslo"], "fare": [5.0], "ts": [3]})
+            >>> table.append(event, merge_small_files=False).files
+            1
+        """
+        return self._write(
+            "append", data, options, merge_small_files=merge_small_files, null_for_missing=null_for_missing
+        )
+
+    def insert_overwrite(
+        self, data: Any, *, null_for_missing: bool | None = None, options: Options = None
+    ) -> CommitResult:
+        """Replace the rows of the partitions that `data` falls into by the rows of `data`.
+
+        Args:
+            data: the rows: a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame,
+                or anything else with the Arrow C stream interface. Partitions that none of them falls into
+                stay as they are.
+            null_for_missing: whether columns of the table that the rows lack become null; otherwise such
+                rows are refused (`hoodie.write.set.null.for.missing.columns`). False by default.
+            options: further write options by Hudi's keys.
+
+        Returns:
+            What was committed: its instant, and numbers of rows, files and bytes.
+
+        Raises:
+            ConflictError: another writer committed or holds the table; nothing was written.
+            InvalidError: the rows or the options do not fit the table; nothing was written.
+            UnsupportedError: the table or an option asks for something that this release cannot write.
+
+        Example:
+            >>> lima = pa.table({"id": [7], "city": ["lima"], "fare": [70.0], "ts": [2]})
+            >>> result = table.insert_overwrite(lima)
+            >>> sorted(table.scan(columns="id").to_arrow()["id"].to_pylist())
+            [3, 7]
+        """
+        return self._write("insert_overwrite", data, options, null_for_missing=null_for_missing)
+
+    def insert_overwrite_table(
+        self, data: Any, *, null_for_missing: bool | None = None, options: Options = None
+    ) -> CommitResult:
+        """Replace all rows of the table by the rows of `data`.
+
+        Args:
+            data: the rows: a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame,
+                or anything else with the Arrow C stream interface.
+            null_for_missing: whether columns of the table that the rows lack become null; otherwise such
+                rows are refused (`hoodie.write.set.null.for.missing.columns`). False by default.
+            options: further write options by Hudi's keys.
+
+        Returns:
+            What was committed: its instant, and numbers of rows, files and bytes.
+
+        Raises:
+            ConflictError: another writer committed or holds the table; nothing was written.
+            InvalidError: the rows or the options do not fit the table; nothing was written.
+            UnsupportedError: the table or an option asks for something that this release cannot write.
+
+        Example:
+            >>> only = pa.table({"id": [7], "city": ["lima"], "fare": [70.0], "ts": [2]})
+            >>> result = table.insert_overwrite_table(only)
+            >>> table.scan(columns="id").to_arrow()["id"].to_pylist()
+            [7]
+        """
+        return self._write("insert_overwrite_table", data, options, null_for_missing=null_for_missing)
+
+    def delete(self, data: Any = None, *, where: Condition = None, options: Options = None) -> CommitResult:
+        """Delete rows: those that have the keys of `data`, or those that fulfil a condition.
+
+        A delete has no ordering value. If a row arrives late in a MERGE_ON_READ table, ordered before the
+        record that was deleted, that record is visible again, in Hudi too, unless `compact` ran in between.
         Where late rows are to be expected, upsert the records with `_hoodie_is_deleted` set instead.
 
         Args:
-            data: rows that need key and partition columns only.
-            where: a SQL predicate, or a pyarrow expression, as in `scan`; instead of `data`.
-            **options: Hudi's write options.
+            data: rows with the key and partition columns at least: a pyarrow Table, RecordBatch or
+                RecordBatchReader, a pandas or polars DataFrame, or anything else with the Arrow C stream
+                interface.
+            where: instead of `data`: a SQL predicate in Spark's dialect, as in `"fare > 60"`, or a pyarrow
+                expression.
+            options: further write options by Hudi's keys.
+
+        Returns:
+            What was committed; `deletes` says how many rows were deleted.
 
         Raises:
-            ConflictError, UnsupportedError, CorruptTableError: as for `insert`.
-            InvalidError: the rows, the condition or the options do not fit; nothing was written.
-        """
-        if (data is None) == (where is None):
-            raise InvalidError("delete needs rows or a condition (where=), and not both", table=self.uri)
-        if where is None:
-            return self._write("delete", data, options)
-        return self._change(MatchedRows(where), VERBS["delete"], options)
+            ConflictError: another writer committed or holds the table; nothing was written.
+            InvalidError: the rows, the condition or the options do not fit the table; nothing was written.
+            UnsupportedError: the table or an option asks for something that this release cannot write.
+            CorruptTableError: a file of the table that the write needs is damaged or missing.
 
-    def update(
-        self, where: str | pc.Expression | None, set: Mapping[str, Any], **options: Any
-    ) -> CommitResult:
+        Example:
+            >>> table.delete(where="city = 'lima' and fare < 15").deletes
+            1
+            >>> table.delete(pa.table({"id": [3], "city": ["oslo"]})).deletes
+            1
+        """
+        with self._errors():
+            table_writes.check_delete(data, where)
+            if where is not None:
+                return after_commit(
+                    table_writes.delete_where(self._context, where, with_keywords("delete", options))
+                )
+        return self._write("delete", data, options)
+
+    def update(self, where: Condition, set: Mapping[str, Any], *, options: Options = None) -> CommitResult:
         """Set columns of the rows that fulfil a condition.
 
         A row whose ordering column is set to less than it was stays as it was, as in Hudi's UPDATE, and is
         not counted.
 
         Args:
-            where: a SQL predicate, or a pyarrow expression, as in `scan`; None for all rows.
+            where: a SQL predicate in Spark's dialect, as in `"fare > 60"`, or a pyarrow expression; None for
+                all rows.
             set: by column, what it is set to: SQL over the row's columns (a text in quotes of its own, as in
                 `"'late'"`), a pyarrow expression, or any other value as it is. Key and partition columns
                 cannot be set.
-            **options: Hudi's write options.
+            options: further write options by Hudi's keys.
+
+        Returns:
+            What was committed; `updates` says how many rows were changed.
 
         Raises:
-            ConflictError, UnsupportedError, CorruptTableError: as for `insert`.
+            ConflictError: another writer committed or holds the table; nothing was written.
             InvalidError: the condition, a column or a type does not fit; nothing was written.
+            UnsupportedError: the table or an option asks for something that this release cannot write.
+            CorruptTableError: a file of the table that the write needs is damaged or missing.
+
+        Example:
+            >>> table.update("city = 'lima'", {"fare": "fare * 2"}).updates
+            2
+            >>> sorted(table.scan(columns="fare").to_arrow()["fare"].to_pylist())
+            [20.0, 30.0, 40.0]
         """
-        if not isinstance(set, Mapping):
-            raise InvalidError(
-                f"update sets values by column, and {type(set).__name__} has none: hand over"
-                ' a dictionary such as {"fare": "fare * 2"}',
-                table=self.uri,
+        with self._errors():
+            return after_commit(
+                table_writes.update_where(self._context, where, set, with_keywords("update", options))
             )
-        return self._change(MatchedRows(where, dict(set)), UPDATE, options)
-
-    def bulk_insert(self, data: Any, **options: Any) -> CommitResult:
-        """Add many rows as they come, for a first load; see `insert` for arguments."""
-        return self._write("bulk_insert", data, options)
-
-    def append(self, data: Any, **options: Any) -> CommitResult:
-        """Add rows as new base files at once, whatever is there; see `insert` for arguments.
-
-        No key is looked up and no small file filled, so a batch takes as long as writing its files does. For
-        logs and events: rows that come once and never change.
-        """
-        return self._write("append", data, options)
-
-    def insert_overwrite(self, data: Any, **options: Any) -> CommitResult:
-        """Replace the partitions that `data` falls into by its rows; see `insert` for arguments."""
-        return self._write("insert_overwrite", data, options)
-
-    def insert_overwrite_table(self, data: Any, **options: Any) -> CommitResult:
-        """Replace all rows of the table by those of `data`; see `insert` for arguments."""
-        return self._write("insert_overwrite_table", data, options)
 
     def merge(
         self,
@@ -157,224 +486,1240 @@ class Table(TableServices):
         *,
         source_alias: str = "source",
         target_alias: str = "target",
-        **options: Any,
+        options: Options = None,
     ) -> MergeBuilder:
-        """Merge rows into the table: update and delete what they match, insert what they do not.
-
-        table.merge(changes, "target.id = source.id")
-            .when_matched_delete("source.gone")
-            .when_matched_update({"fare": "source.fare + target.fare"})
-            .when_not_matched_insert_all()
-            .execute()
+        """Merge rows into the table: update and delete what they match, insert what they do not match.
 
         Args:
-            source: the rows, as for `insert`; they are read by `execute`.
+            source: the rows, read by `execute`: a pyarrow Table, RecordBatch or RecordBatchReader, a pandas
+                or polars DataFrame, or anything else with the Arrow C stream interface.
             on: columns that match: names that both have, source columns by target column, or equalities
-                joined by `and`; the record key by default.
-            source_alias, target_alias: what conditions and values call the two.
-            **options: Hudi's write options.
+                joined by `and`, as in `"target.id = source.id"`. The record key by default.
+            source_alias: what conditions and values call the source.
+            target_alias: what conditions and values call the table.
+            options: further write options by Hudi's keys.
 
         Returns:
-            A builder, which clauses are added to; `execute` carries the merge out.
+            A builder, which clauses are added to; its `execute` carries the merge out as one commit.
 
         Raises:
             InvalidError: the source has no rows to read, or the options make no sense.
+
+        Example:
+            >>> changes = pa.table({"id": [1, 4], "city": ["lima", "oslo"], "fare": [2.5, 8.0], "ts": [2, 2]})
+            >>> result = (
+            ...     table.merge(changes, "target.id = source.id")
+            ...     .when_matched_update({"fare": "target.fare + source.fare"})
+            ...     .when_not_matched_insert_all()
+            ...     .execute()
+            ... )
+            >>> result.updates, result.inserts
+            (1, 1)
         """
-        with self._about():
-            check_call(options, MERGE.operation.lower())
-            table, rows = self._taken_in(source)
+        with self._errors():
+            given = with_keywords("merge", options)
+            table_writes.check_merge(given)
+            context, rows = self._rows_of(source)
+            merging = MergeSource(rows, on, (source_alias, target_alias))
+        return MergeBuilder(lambda clauses: self._naming(_merged, context, merging, clauses, given))
 
-        def run(clauses: tuple[AskedClause, ...]) -> CommitResult:
-            merging = MergeRows(rows, on, (source_alias, target_alias), clauses)
-            return table._change(merging, MERGE, options)
-
-        return MergeBuilder(run)
-
-    def delete_partition(self, *partitions: str, **options: Any) -> CommitResult:
+    def delete_partition(self, *partitions: str, options: Options = None) -> CommitResult:
         """Drop whole partitions, at once and whatever their size.
 
         Args:
-            *partitions: partition paths, as in `"lima"`, `"city=lima"` or `"2024/01"`; `*` stands for any
-                text. A path that is not there is passed over, with a warning.
-            **options: Hudi's write options.
+            partitions: partition paths, as in `"lima"`, `"city=lima"` or `"2024/01"`, each an argument of its
+                own; `*` stands for any text. A path that is not there is passed over, with a warning.
+            options: further write options by Hudi's keys.
+
+        Returns:
+            What was committed: its instant, `partitions_dropped` and `groups_dropped` (file groups).
 
         Raises:
-            ConflictError: another writer was there first.
+            ConflictError: another writer committed or holds the table; nothing was dropped.
             InvalidError: no partition is named, or the table has none.
-        """
-        with self._about():
-            for each in partitions:
-                if not isinstance(each, str):
-                    raise InvalidError(
-                        f"a partition is a path, not {type(each).__name__}: hand over each as an argument of"
-                        " its own, a list as delete_partition(*paths)"
-                    )
-            check_call(options, DELETE_PARTITION)
-            parsed = WriteOptions.parse({**options, OPERATION_KEY: DELETE_PARTITION})
-            named = replace(parsed, partitions_to_delete=(*partitions, *parsed.partitions_to_delete))
-            return after_commit(delete_partitions(self._state, None, named))
 
-    def write(
+        Example:
+            >>> table.delete_partition("lima").partitions_dropped
+            1
+        """
+        with self._errors():
+            given = with_keywords("delete_partition", options)
+            return after_commit(table_writes.drop_partitions(self._context, partitions, given))
+
+    # -------------------- queries
+
+    def scan(
+        self,
+        columns: Columns = None,
+        *,
+        where: Condition = None,
+        as_of: Any = None,
+        read_optimized: bool = False,
+    ) -> Scan:
+        """Return the table's rows as a lazy scan.
+
+        Args:
+            columns: columns to read, or one column; all by default, meta columns included.
+            where: a SQL predicate in Spark's dialect, as in `"month = 7 and delay > 60"` (columns plain
+                or in backticks, texts in quotes), or a pyarrow expression.
+            as_of: an instant or a date-time: the table as it was then. The newest state by default.
+            read_optimized: whether to read base files only; changes that are not compacted yet do not show.
+
+        Returns:
+            The rows, which are read when they are asked for (`to_arrow`, `to_pandas`, `to_batches`).
+
+        Raises:
+            InvalidError: a column that is not there, a condition that does not fit the columns, or a
+                time that makes no sense or whose files were cleaned away. The condition may also fail on a
+                row, when the scan is read; a time whose files a clean by file versions took, or that were
+                cleaned away since, fails then as well.
+            CorruptTableError: a file of the table is damaged or missing; data files are looked at
+                when the scan is read.
+            UnavailableError: when the scan is read: files of it were cleaned away while it was read, after
+                rows had been handed out. Scan again, within `held()` perhaps.
+            UnsupportedError: the table has a feature that this release cannot read.
+
+        Example:
+            >>> table.scan(columns=["id", "fare"], where="city = 'oslo'").to_arrow().to_pylist()
+            [{'id': 3, 'fare': 30.0}]
+        """
+        with self._errors():
+            return snapshot_scan(
+                self._facts(), columns=columns, where=where, as_of=as_of, read_optimized=read_optimized
+            )
+
+    def incremental(
+        self,
+        start: Any = None,
+        end: Any = None,
+        *,
+        columns: Columns = None,
+        where: Condition = None,
+        include_start: bool = False,
+        holes: str = Holes.FAIL,
+        full_scan: bool = True,
+    ) -> Scan:
+        """Return the rows that commits after `start`, up to and including `end`, left behind.
+
+        Args:
+            start: exclusive; a completion time (a requested time in table version 6), a date-time, or
+                `"earliest"`. None for the newest commit up to `end` alone.
+            end: inclusive, as `start`; the newest commit by default.
+            columns: columns to read, or one column; all by default, meta columns included.
+            where: a SQL predicate in Spark's dialect, as in `"fare > 60"`, or a pyarrow expression.
+            include_start: whether commits of the very start are included.
+            holes: in table version 6, what to do about a pending write before completed ones: `FAIL`,
+                `BLOCK` (stop before it) or `USE_TRANSITION_TIME` (ranges in modification times).
+            full_scan: whether the whole table may be read, by commit times, when commits of the range were
+                archived or their files cleaned away; later commits hide earlier ones then.
+
+        Returns:
+            The rows, which are read when they are asked for.
+
+        Raises:
+            InvalidError: a column or time that is not there, a condition that does not fit the columns, an
+                end before the start, or files that are gone without `full_scan`.
+            CorruptTableError: a file of the table is damaged or missing; data files are looked at
+                when the scan is read.
+            UnavailableError: a pending write would be missed.
+            UnsupportedError: the table keeps no commit times, or has a feature that this release cannot
+                read.
+
+        Example:
+            >>> since = table.timeline.latest_write().completed
+            >>> result = table.upsert(pa.table({"id": [3], "city": ["oslo"], "fare": [33.0], "ts": [2]}))
+            >>> table.incremental(since, columns=["id", "fare"]).to_arrow().to_pylist()
+            [{'id': 3, 'fare': 33.0}]
+        """
+        with self._errors():
+            asked = RangeSpec(start, end, include_start, policy_of(Holes, holes), full_scan)
+            return incremental_scan(self._facts(), asked, columns=columns, where=where)
+
+    def changes(
+        self, start: Any = None, end: Any = None, *, include_start: bool = False, holes: str = Holes.FAIL
+    ) -> Scan:
+        """Return every change of the commits after `start`, up to and including `end`.
+
+        The columns are `op` (`i`, `u` or `d`), `ts_ms` (the requested time of the commit), and the record
+        `before` and `after` the change as JSON. They come commit by commit, and of a commit the deletes
+        first: a record that moved to another partition is deleted there before it is inserted here. On
+        Spark the rows of a DataFrame have no order; sort them by `ts_ms`, deletes first.
+
+        Args:
+            start: exclusive; a completion time (a requested time in table version 6), a date-time,
+                `"earliest"`, or the commit time of a row (`_hoodie_commit_time`), which leaves that commit
+                out. None for the newest commit up to `end` alone.
+            end: inclusive, as `start`; the commit time of a row includes that commit, as in Hudi's change
+                queries. The newest commit by default.
+            include_start: whether commits of the very start are included.
+            holes: in table version 6, what to do about a pending write before completed ones: `FAIL`,
+                `BLOCK` (stop before it) or `USE_TRANSITION_TIME` (ranges in modification times).
+
+        Returns:
+            The changes, which are read when they are asked for.
+
+        Raises:
+            InvalidError: a time that makes no sense, or commits whose files were cleaned away.
+            CorruptTableError: a file of the table is damaged or missing.
+            UnavailableError: a pending write would be missed.
+            UnsupportedError: the table has a feature that this release cannot read.
+
+        Example:
+            >>> result = table.delete(where="id = 3")
+            >>> table.changes().to_arrow()["op"].to_pylist()
+            ['d']
+        """
+        with self._errors():
+            asked = RangeSpec(start, end, include_start, policy_of(Holes, holes))
+            return changes_scan(self._facts(), asked)
+
+    def follow(
+        self,
+        start: Any = None,
+        *,
+        columns: Columns = None,
+        where: Condition = None,
+        changes: bool = False,
+        poll_seconds: float | None = 10.0,
+        max_commits: int | None = None,
+        max_bytes: int | None = None,
+        on_cleaned: str = OnCleaned.FAIL,
+        clock: Clock | None = None,
+        hold: str | None = None,
+        hold_hours: float = HOLD_HOURS,
+    ) -> Iterator[Batch]:
+        """Yield batch after batch of what commits write, waiting for more.
+
+        A `Batch` has `rows`, a lazy scan, and `position`, a text to store with what was made of the rows:
+        a loop that starts at a stored position sees every commit exactly once.
+
+        Args:
+            start: a stored position, a time (exclusive), `"latest"`, or `"earliest"` (as None): all that
+                the table holds, then what is new.
+            columns: columns to read, or one column; all by default, meta columns included.
+            where: a SQL predicate in Spark's dialect, as in `"fare > 60"`, or a pyarrow expression.
+            changes: whether to return every change with its images, as `changes` does, rather than rows.
+            poll_seconds: seconds between looks when nothing is new; None to end then.
+            max_commits: most commits in a batch; no bound by default.
+            max_bytes: most bytes that the commits of a batch wrote; one commit is in a batch in any case. No
+                bound by default.
+            on_cleaned: when commits after the position were archived or their files cleaned away:
+                `fail`, go on with the whole table (`snapshot`), or with the earliest commit that can be
+                read (`earliest`), leaving out what is gone.
+            clock: what sleeps between looks; the table's by default, another one in tests.
+            hold: name of a hold that moves on with this reader, and stays where it ended, so that
+                drawstring's cleaning and archiving keep what it has not seen; None for none.
+            hold_hours: hours after which the hold ends if nobody comes back.
+
+        Returns:
+            An iterator over batches; it does not end unless `poll_seconds` is None.
+
+        Raises:
+            InvalidError: a position, column, condition or bound that makes no sense, or commits that are
+                gone.
+            CorruptTableError: a file of the table is damaged or missing; data files are looked at when the
+                rows of a batch are read.
+            UnsupportedError: the table keeps no commit times, or has a feature that this release cannot
+                read.
+
+        Example:
+            >>> for batch in table.follow("earliest", poll_seconds=None):
+            ...     count, position = batch.rows.to_arrow().num_rows, batch.position
+            >>> count
+            3
+        """
+        with self._errors():
+            policy = policy_of(OnCleaned, on_cleaned)
+            spec = FollowSpec(columns, where, changes, Limits(max_commits, max_bytes), policy)
+            asked = Following(spec, start, poll_seconds, clock, hold, hold_hours)
+            batches = follow_table(self._context, asked)
+        return self._each(batches)
+
+    def file_slices(self) -> list[FileSlice]:
+        """Return the latest file slice of every file group: what a scan reads.
+
+        Returns:
+            Slices with their partition, file id, base file and log files, sizes in bytes.
+
+        Raises:
+            CorruptTableError: a file is gone that has to be there.
+
+        Example:
+            >>> sorted(part.partition for part in table.file_slices())
+            ['lima', 'oslo']
+        """
+        with self._errors():
+            return latest_slices(self._facts())
+
+    # -------------------- holds
+
+    def hold(self, name: str, position: Any = None, *, hours: float = HOLD_HOURS) -> Hold:
+        """Keep what was written after a position, and the table as it was then, for a reader.
+
+        drawstring's cleaning and archiving keep it until it is released or its time is over. Apache Hudi's
+        know nothing of it.
+
+        Args:
+            name: of the reader; the hold of that name moves on, also backwards.
+            position: what a batch of `follow` said, a completion time (a requested time in table version 6),
+                a date-time, or `"earliest"`; None for now.
+            hours: hours after which it ends by itself.
+
+        Returns:
+            The hold: its name, its position, and when it ends.
+
+        Raises:
+            InvalidError: a name, position or time that makes no sense, or what is to be kept is gone already.
+
+        Example:
+            >>> table.hold("reports", hours=48).name
+            'reports'
+        """
+        with self._errors():
+            return holding.hold(self._context, name, position, hours)
+
+    def release(self, name: str) -> bool:
+        """Give up the hold of a name.
+
+        Args:
+            name: of the reader.
+
+        Returns:
+            Whether there was a hold of that name.
+
+        Example:
+            >>> table.release("reports")
+            False
+        """
+        with self._errors():
+            return self._holds.release(name)
+
+    def holds(self) -> list[Hold]:
+        """Return the holds that last.
+
+        Returns:
+            The holds, the one that keeps most first.
+
+        Example:
+            >>> table.holds()
+            []
+        """
+        with self._errors():
+            return self._holds.active()
+
+    @contextmanager
+    def held(self, *, hours: float = HOLD_HOURS) -> Iterator[Hold]:
+        """Keep the table as it is now for a block of code that scans it for longer than cleaning waits.
+
+        Args:
+            hours: hours after which the hold ends in any case.
+
+        Returns:
+            A context manager with the hold, which is released at the end of the block.
+
+        Raises:
+            InvalidError: no number of hours greater than 0.
+
+        Example:
+            >>> with table.held(hours=2):
+            ...     count = table.scan().to_arrow().num_rows
+            >>> count
+            3
+        """
+        with self._errors():
+            hold = holding.hold_for_scan(self._context, hours)
+        try:
+            yield hold
+        finally:
+            self.release(hold.name)
+
+    # -------------------- compaction, clustering
+
+    def compact(
+        self,
+        instant: str | None = None,
+        *,
+        strategy: Columns = None,
+        hybrid: bool | None = None,
+        progress: Progress | None = None,
+        options: Options = None,
+    ) -> CommitResult:
+        """Fold the log files of a MERGE_ON_READ table into new base files; writers go on meanwhile.
+
+        Args:
+            instant: run the compaction that was scheduled under this requested time, and nothing else; by
+                default all that are pending and free, and then what is left to compact.
+            strategy: which file groups are compacted, and which first: the name of a strategy of Hudi's, as
+                in `"LogFileNumBased"`, or several that narrow each other's choice
+                (`hoodie.compaction.strategy`). All with log files by default, the largest first.
+            hybrid: whether each file group gets a new base file, or one log file in place of many, or stays
+                as it is, whichever costs least (`drawstring.compaction.hybrid`). False by default.
+            progress: called with the number of file groups that are done, and of all.
+            options: further options by Hudi's keys, as in `{"hoodie.compaction.target.io": 1024}` (MiB).
+
+        Returns:
+            What was committed; false when there was nothing to compact.
+
+        Raises:
+            InvalidError: the table is COPY_ON_WRITE, there is no such compaction, or an option is wrong.
+            ConflictError: another process runs the compaction, or another writer holds the table.
+
+        Example:
+            >>> result = table.update("id = 1", {"fare": "11.0"})
+            >>> table.compact().operation
+            'compact'
+            >>> bool(table.compact())
+            False
+        """
+        with self._errors():
+            told = self._options("compact", options, strategy=strategy, hybrid=hybrid)
+            done = self._run(compaction.compact, compaction.run_compaction, instant, told, progress)
+            return done or CommitResult.nothing("compact")
+
+    def schedule_compaction(
+        self, *, strategy: Columns = None, hybrid: bool | None = None, options: Options = None
+    ) -> str | None:
+        """Plan a compaction and leave it on the timeline, for `compact` here or elsewhere to run.
+
+        Args:
+            strategy: which file groups are compacted, and which first: the name of a strategy of Hudi's, as
+                in `"LogFileNumBased"`, or several that narrow each other's choice
+                (`hoodie.compaction.strategy`). All with log files by default, the largest first.
+            hybrid: whether each file group gets a new base file, or one log file in place of many, or stays
+                as it is, whichever costs least (`drawstring.compaction.hybrid`). False by default.
+            options: further options by Hudi's keys, as in `{"hoodie.compaction.target.io": 1024}` (MiB).
+
+        Returns:
+            The requested time of the plan; None when there is nothing to compact.
+
+        Raises:
+            InvalidError: the table is COPY_ON_WRITE, or the strategy does not fit its partitions.
+            ConflictError: another writer holds the table.
+
+        Example:
+            >>> result = table.update("id = 1", {"fare": "11.0"})
+            >>> plan = table.schedule_compaction()
+            >>> table.compact(plan).instant == plan
+            True
+        """
+        with self._errors():
+            told = self._options("compact", options, strategy=strategy, hybrid=hybrid)
+            return compaction.schedule_compaction(self._context, told)
+
+    def log_compact(
+        self,
+        instant: str | None = None,
+        *,
+        min_blocks: int | None = None,
+        progress: Progress | None = None,
+        options: Options = None,
+    ) -> CommitResult:
+        """Make one log file of many, so that queries read less until the next compaction.
+
+        Base files of the MERGE_ON_READ table stay as they are; writers go on meanwhile.
+
+        Args:
+            instant: run the log compaction that was scheduled under this requested time, and nothing else; by
+                default all that are pending and free, and then what is left to do.
+            min_blocks: log blocks of a file group from which its log files are compacted, 2 or more
+                (`hoodie.log.compaction.blocks.threshold`). 5 by default.
+            progress: called with the number of file groups that are done, and of all.
+            options: further options by Hudi's keys.
+
+        Returns:
+            What was committed; false when no file group has enough log blocks.
+
+        Raises:
+            InvalidError: the table is COPY_ON_WRITE, or there is no such log compaction.
+            UnsupportedError: the table merges column by column or by code.
+            ConflictError: another process runs it, or another writer holds the table.
+
+        Example:
+            >>> for fare in ("11.0", "12.0"):
+            ...     result = table.update("id = 1", {"fare": fare})
+            >>> table.log_compact(min_blocks=2).operation
+            'log_compact'
+        """
+        with self._errors():
+            told = self._options("log_compact", options, min_blocks=min_blocks)
+            done = self._run(compaction.log_compact, compaction.run_compaction, instant, told, progress)
+            return done or CommitResult.nothing("log_compact")
+
+    def schedule_log_compaction(
+        self, *, min_blocks: int | None = None, options: Options = None
+    ) -> str | None:
+        """Plan a log compaction and leave it on the timeline, for `log_compact` here or elsewhere to run.
+
+        Args:
+            min_blocks: log blocks of a file group from which its log files are compacted, 2 or more
+                (`hoodie.log.compaction.blocks.threshold`). 5 by default.
+            options: further options by Hudi's keys.
+
+        Returns:
+            The requested time of the plan; None when no file group has enough log blocks.
+
+        Raises:
+            InvalidError: the table is COPY_ON_WRITE.
+            UnsupportedError: the table merges column by column or by code.
+            ConflictError: another writer holds the table.
+
+        Example:
+            >>> table.schedule_log_compaction(min_blocks=2) is None
+            True
+        """
+        with self._errors():
+            told = self._options("log_compact", options, min_blocks=min_blocks)
+            return compaction.schedule_log_compaction(self._context, told)
+
+    def compact_base_files(
+        self,
+        instant: str | None = None,
+        *,
+        small_file_bytes: int | None = None,
+        target_file_bytes: int | None = None,
+        progress: Progress | None = None,
+        options: Options = None,
+    ) -> CommitResult:
+        """Put small base files of a partition together into files of the target size.
+
+        Their rows are copied as they are, without decoding them where files are alike: for tables that many
+        small batches were appended to, of either type.
+
+        Args:
+            instant: run the base-file compaction that was scheduled under this requested time, and nothing
+                else; by default one is planned and run.
+            small_file_bytes: size below which a base file is put together with others, bytes
+                (`hoodie.parquet.small.file.limit`). 100 MiB by default.
+            target_file_bytes: size that new base files aim at, bytes (`hoodie.parquet.max.file.size`).
+                120 MiB by default.
+            progress: called with the number of new files that are done, and of all.
+            options: further options by Hudi's keys.
+
+        Returns:
+            What was committed; false when there was nothing to do, or the file groups were written to since.
+
+        Raises:
+            ConflictError: another writer holds the table, or wrote to a file group meanwhile.
+            InvalidError: there is no such base-file compaction.
+            UnsupportedError: the table has an index whose file groups cannot be brought together.
+
+        Example:
+            >>> for id in (7, 8):
+            ...     ride = pa.table({"id": [id], "city": ["lima"], "fare": [1.0], "ts": [1]})
+            ...     result = table.append(ride)
+            >>> table.compact_base_files().files
+            1
+        """
+        with self._errors():
+            sizes = {"small_file_bytes": small_file_bytes, "target_file_bytes": target_file_bytes}
+            told = self._options("compact_base_files", options, **sizes)
+            at_once = base_file_compaction.compact_base_files
+            planned = base_file_compaction.run_base_file_compaction
+            done = self._run(at_once, planned, instant, told, progress)
+            return done or CommitResult.nothing("compact_base_files")
+
+    def schedule_base_file_compaction(
+        self,
+        *,
+        small_file_bytes: int | None = None,
+        target_file_bytes: int | None = None,
+        options: Options = None,
+    ) -> str | None:
+        """Plan to put small base files together, for `compact_base_files` or `cluster` to run.
+
+        Args:
+            small_file_bytes: size below which a base file is put together with others, bytes
+                (`hoodie.parquet.small.file.limit`). 100 MiB by default.
+            target_file_bytes: size that new base files aim at, bytes (`hoodie.parquet.max.file.size`).
+                120 MiB by default.
+            options: further options by Hudi's keys.
+
+        Returns:
+            The requested time of the plan; None when there is nothing to do.
+
+        Raises:
+            ConflictError: another writer holds the table.
+            UnsupportedError: the table has an index whose file groups cannot be brought together.
+
+        Example:
+            >>> table.schedule_base_file_compaction(small_file_bytes=1 << 20) is None
+            True
+        """
+        with self._errors():
+            sizes = {"small_file_bytes": small_file_bytes, "target_file_bytes": target_file_bytes}
+            told = self._options("compact_base_files", options, **sizes)
+            return base_file_compaction.schedule_base_file_compaction(self._context, told)
+
+    def cluster(
+        self,
+        instant: str | None = None,
+        *,
+        sort_by: Columns = None,
+        layout: str | None = None,
+        partitions: Columns = None,
+        small_file_bytes: int | None = None,
+        target_file_bytes: int | None = None,
+        progress: Progress | None = None,
+        options: Options = None,
+    ) -> CommitResult:
+        """Bring small file groups together, and sort their rows; writers go on meanwhile.
+
+        Args:
+            instant: run the clustering that was scheduled under this requested time, and nothing else; by
+                default all that are pending and free, and then what is left to cluster.
+            sort_by: columns to sort the rows of a group by (`hoodie.clustering.plan.strategy.sort.columns`).
+            layout: how the columns of `sort_by` order rows: `LINEAR`, one column after the other, or along a
+                curve through all of them, `ZORDER` or `HILBERT` (`hoodie.layout.optimize.strategy`).
+                `LINEAR` by default.
+            partitions: paths of the partitions to cluster
+                (`hoodie.clustering.plan.strategy.partition.selected`). All by default.
+            small_file_bytes: size below which the base file of a file group is clustered, bytes
+                (`hoodie.clustering.plan.strategy.small.file.limit`). 300 MiB by default.
+            target_file_bytes: size that new base files aim at, bytes
+                (`hoodie.clustering.plan.strategy.target.file.max.bytes`). 1 GiB by default.
+            progress: called with the number of groups that are done, and of all.
+            options: further options by Hudi's keys, as in
+                `{"hoodie.clustering.plan.strategy.max.num.groups": 10}`.
+
+        Returns:
+            What was committed; false when there was nothing to do, or the file groups were written to since.
+
+        Raises:
+            ConflictError: another writer holds the table, or wrote to a file group that was being clustered.
+            InvalidError: a sort column is not there, or there is no such clustering; nothing was written.
+            UnsupportedError: the table has an index whose file groups cannot be clustered.
+
+        Example:
+            >>> result = table.cluster(sort_by=["fare"], layout="LINEAR")
+            >>> result.operation, result.records_written
+            ('cluster', 3)
+        """
+        with self._errors():
+            sizes = {"small_file_bytes": small_file_bytes, "target_file_bytes": target_file_bytes}
+            said = {"sort_by": sort_by, "layout": layout, "partitions": partitions, **sizes}
+            told = self._options("cluster", options, **said)
+            done = self._run(clustering.cluster, clustering.run_clustering, instant, told, progress)
+            return done or CommitResult.nothing("cluster")
+
+    def schedule_clustering(
+        self,
+        *,
+        sort_by: Columns = None,
+        layout: str | None = None,
+        partitions: Columns = None,
+        small_file_bytes: int | None = None,
+        target_file_bytes: int | None = None,
+        options: Options = None,
+    ) -> str | None:
+        """Plan a clustering and leave it on the timeline, for `cluster` here or elsewhere to run.
+
+        Args:
+            sort_by: columns to sort the rows of a group by (`hoodie.clustering.plan.strategy.sort.columns`).
+            layout: how the columns of `sort_by` order rows: `LINEAR`, one column after the other, or along a
+                curve through all of them, `ZORDER` or `HILBERT` (`hoodie.layout.optimize.strategy`).
+                `LINEAR` by default.
+            partitions: paths of the partitions to cluster
+                (`hoodie.clustering.plan.strategy.partition.selected`). All by default.
+            small_file_bytes: size below which the base file of a file group is clustered, bytes
+                (`hoodie.clustering.plan.strategy.small.file.limit`). 300 MiB by default.
+            target_file_bytes: size that new base files aim at, bytes
+                (`hoodie.clustering.plan.strategy.target.file.max.bytes`). 1 GiB by default.
+            options: further options by Hudi's keys, as in
+                `{"hoodie.clustering.plan.strategy.max.num.groups": 10}`.
+
+        Returns:
+            The requested time of the plan; None when there is nothing to cluster.
+
+        Raises:
+            ConflictError: another writer holds the table.
+            InvalidError: a sort column is not there.
+            UnsupportedError: the table has an index whose file groups cannot be clustered.
+
+        Example:
+            >>> plan = table.schedule_clustering(sort_by="fare", partitions=["lima"])
+            >>> table.cluster(plan).records_written
+            2
+        """
+        with self._errors():
+            sizes = {"small_file_bytes": small_file_bytes, "target_file_bytes": target_file_bytes}
+            said = {"sort_by": sort_by, "layout": layout, "partitions": partitions, **sizes}
+            return clustering.schedule_clustering(self._context, self._options("cluster", options, **said))
+
+    # -------------------- cleaning, archiving, expiry
+
+    def clean(
+        self,
+        *,
+        retain_commits: int | None = None,
+        retain_versions: int | None = None,
+        retain_hours: int | None = None,
+        options: Options = None,
+    ) -> CleanResult:
+        """Delete versions of files that no reader of the retained time needs.
+
+        Every write does this by default, see `hoodie.clean.automatic`. At most one of the three bounds may be
+        given.
+
+        Args:
+            retain_commits: newest commits whose files stay (`hoodie.clean.commits.retained`). 10 by default.
+            retain_versions: newest versions of each file group that stay, instead
+                (`hoodie.clean.fileversions.retained`).
+            retain_hours: hours for which files stay, instead (`hoodie.clean.hours.retained`).
+            options: further options by Hudi's keys.
+
+        Returns:
+            What was deleted; false when there was nothing to delete.
+
+        Raises:
+            ConflictError: another writer holds the table.
+            InvalidError: more than one bound is given, or an option makes no sense.
+
+        Example:
+            >>> for fare in ("11.0", "12.0"):
+            ...     result = table.update("id = 1", {"fare": fare})
+            ...     result = table.compact()
+            >>> table.clean(retain_commits=1).files
+            2
+        """
+        with self._errors():
+            bounds = {"retain_versions": retain_versions, "retain_hours": retain_hours}
+            told = self._options("clean", options, retain_commits=retain_commits, **bounds)
+            return clean.clean(self._context, told) or CleanResult()
+
+    def plan_clean(
+        self,
+        *,
+        retain_commits: int | None = None,
+        retain_versions: int | None = None,
+        retain_hours: int | None = None,
+        options: Options = None,
+    ) -> CleanPlan | None:
+        """Return what `clean` would delete now; the table stays as it is.
+
+        Args:
+            retain_commits: newest commits whose files stay (`hoodie.clean.commits.retained`). 10 by default.
+            retain_versions: newest versions of each file group that stay, instead
+                (`hoodie.clean.fileversions.retained`).
+            retain_hours: hours for which files stay, instead (`hoodie.clean.hours.retained`).
+            options: further options by Hudi's keys.
+
+        Returns:
+            The files that would go, by partition; None when there is nothing to delete.
+
+        Raises:
+            InvalidError: more than one bound is given, or an option makes no sense.
+
+        Example:
+            >>> table.plan_clean(retain_versions=1) is None
+            True
+        """
+        with self._errors():
+            bounds = {"retain_versions": retain_versions, "retain_hours": retain_hours}
+            told = self._options("clean", options, retain_commits=retain_commits, **bounds)
+            return clean.plan_clean(self._context, told)
+
+    def expire_partitions(
+        self, *, retain_days: int | None = None, partitions: Columns = None, options: Options = None
+    ) -> CommitResult:
+        """Drop the partitions whose time is over, at once and as one commit.
+
+        Args:
+            retain_days: days that a partition lives after the last write to it
+                (`hoodie.partition.ttl.strategy.days.retain`). It has to be given, here or in `options`.
+            partitions: paths of the partitions that may be dropped
+                (`hoodie.partition.ttl.strategy.partition.selected`). All by default.
+            options: further options by Hudi's keys, as in
+                `{"hoodie.partition.ttl.management.strategy.type": "KEEP_BY_CREATION_TIME"}`.
+
+        Returns:
+            What was committed; false when the time of no partition was over.
+
+        Raises:
+            InvalidError: nothing says how long partitions live.
+            ConflictError: another writer holds the table.
+
+        Example:
+            >>> bool(table.expire_partitions(retain_days=30))
+            False
+        """
+        with self._errors():
+            said = {"retain_days": retain_days, "partitions": partitions}
+            told = self._options("expire_partitions", options, **said)
+            dropped = expire.expire_partitions(self._context, told)
+            return after_commit(dropped) if dropped else CommitResult.nothing("delete_partition")
+
+    def plan_expiry(
+        self, *, retain_days: int | None = None, partitions: Columns = None, options: Options = None
+    ) -> list[str]:
+        """Return the partitions that `expire_partitions` would drop now; the table stays as it is.
+
+        Args:
+            retain_days: days that a partition lives after the last write to it
+                (`hoodie.partition.ttl.strategy.days.retain`). It has to be given, here or in `options`.
+            partitions: paths of the partitions that may be dropped
+                (`hoodie.partition.ttl.strategy.partition.selected`). All by default.
+            options: further options by Hudi's keys.
+
+        Returns:
+            Partition paths, none when the time of none is over.
+
+        Raises:
+            InvalidError: nothing says how long partitions live.
+
+        Example:
+            >>> table.plan_expiry(retain_days=30)
+            []
+        """
+        with self._errors():
+            said = {"retain_days": retain_days, "partitions": partitions}
+            return expire.planned_expiry(self._context, self._options("expire_partitions", options, **said))
+
+    def archive(
+        self, *, min_commits: int | None = None, max_commits: int | None = None, options: Options = None
+    ) -> ArchiveResult:
+        """Move old instants from the active timeline into the archived one.
+
+        Every write does this by default, see `hoodie.archive.automatic`.
+
+        Args:
+            min_commits: newest writes that stay when older ones are archived (`hoodie.keep.min.commits`); as
+                many as a clean retains and two more, if that is more. 20 by default.
+            max_commits: writes on the active timeline before some are archived
+                (`hoodie.keep.max.commits`), more than `min_commits`. 30 by default.
+            options: further options by Hudi's keys.
+
+        Returns:
+            What was moved; false when there was nothing to archive.
+
+        Raises:
+            ConflictError: another writer holds the table.
+            InvalidError: `max_commits` is not greater than `min_commits`.
+
+        Example:
+            >>> table.archive(min_commits=5, max_commits=6).instants
+            0
+        """
+        with self._errors():
+            told = self._options("archive", options, min_commits=min_commits, max_commits=max_commits)
+            return archive.archive(self._context, told) or ArchiveResult()
+
+    def plan_archive(
+        self, *, min_commits: int | None = None, max_commits: int | None = None, options: Options = None
+    ) -> list[Instant]:
+        """Return the instants that `archive` would move now; the table stays as it is.
+
+        Args:
+            min_commits: newest writes that stay when older ones are archived (`hoodie.keep.min.commits`); as
+                many as a clean retains and two more, if that is more. 20 by default.
+            max_commits: writes on the active timeline before some are archived
+                (`hoodie.keep.max.commits`), more than `min_commits`. 30 by default.
+            options: further options by Hudi's keys.
+
+        Returns:
+            The instants, oldest first.
+
+        Raises:
+            InvalidError: `max_commits` is not greater than `min_commits`.
+
+        Example:
+            >>> table.plan_archive(min_commits=5, max_commits=6)
+            []
+        """
+        with self._errors():
+            told = self._options("archive", options, min_commits=min_commits, max_commits=max_commits)
+            return archive.planned_instants(self._context, told)
+
+    # -------------------- services as they fall due
+
+    def run_services(
+        self, *, progress: Callable[[str], Progress] | None = None, options: Options = None
+    ) -> Iterator[TaskOutcome]:
+        """Do what is due, and run what others planned: compact, cluster, drop old partitions, clean, archive.
+
+        Partitions expire where `hoodie.partition.ttl.inline` is given. The options say when a service is due.
+
+        Args:
+            progress: called with the name of a service, returns what is called with its progress (pieces of
+                work that are done, and all).
+            options: options by Hudi's keys, as in `{"hoodie.compact.inline.max.delta.commits": 3}`.
+
+        Returns:
+            An iterator over the services that did something or failed, each once it is over.
+
+        Raises:
+            InvalidError: an option makes no sense. What a service raises is the `error` of its entry.
+
+        Example:
+            >>> result = table.update("id = 1", {"fare": "11.0"})
+            >>> given = {"hoodie.compact.inline.max.delta.commits": 1}
+            >>> [done.duty for done in table.run_services(options=given)]
+            ['compaction']
+        """
+        with self._errors():
+            told = self._options("run_services", options)
+        return self._each(run_tasks(self._context, told, progress))
+
+    def wait_for_services(self, timeout: float | None = None) -> bool:
+        """Wait for the services that run in threads of this process.
+
+        `hoodie.datasource.compaction.async.enable` and `hoodie.clustering.async.enabled` start them.
+
+        Args:
+            timeout: seconds to wait at most; None for no bound.
+
+        Returns:
+            Whether nothing runs any more.
+
+        Example:
+            >>> table.wait_for_services(timeout=60)
+            True
+        """
+        return wait_for_background(self._context.storage.spec.uri, timeout)
+
+    # -------------------- validate and repair
+
+    def validate(
+        self, *, quick: bool = False, global_keys: bool = False, progress: Progress | None = None
+    ) -> Validation:
+        """Check the invariants of the table: files and sizes, timeline, orphans, keys, buckets.
+
+        Args:
+            quick: whether to compare names and sizes alone, without reading the keys of all records.
+            global_keys: whether a key may be in one partition only, also where the table does not say that
+                it has a global index: tables of Apache Hudi do not.
+            progress: called with the number of file groups that were read, and of all.
+
+        Returns:
+            What was found, the worst first; damage raises nothing.
+
+        Example:
+            >>> table.validate().is_sound
+            True
+        """
+        with self._errors():
+            return validate.validate(
+                self._context, contents=not quick, global_keys=global_keys, progress=progress
+            )
+
+    def repair(
+        self, *, only: Columns = None, apply: bool = False, options: Options = None
+    ) -> tuple[Finding, ...]:
+        """Put right what can be put right without anybody's decision, or say what that is.
+
+        Args:
+            only: one or more of `orphan`, `partition-metadata`, `properties`, `rollback`, `temporary`; all by
+                default.
+            apply: whether to do it; otherwise the table stays as it is.
+            options: further options by Hudi's keys.
+
+        Returns:
+            The findings that were, or would be, put right.
+
+        Raises:
+            ConflictError: another writer holds the table, or shows signs of life.
+            InvalidError: there is no such remedy.
+            CorruptTableError: the properties and their backup are gone, or the timeline makes no sense.
+
+        Example:
+            >>> table.repair(only=["orphan", "temporary"], apply=True)
+            ()
+        """
+        with self._errors():
+            given = with_keywords("repair", options)
+            check_call(given)
+            names = (only,) if isinstance(only, str) else tuple(only or ())
+            told, remedies = WriteOptions.parse(given), repair.remedies_of(names)
+            return repair.repair(self._context, told, apply=apply, remedies=remedies)
+
+    # -------------------- savepoint, restore, rollback
+
+    def savepoint(self, instant: str | None = None, *, comments: str = "", options: Options = None) -> str:
+        """Keep the table as it was after a write, whatever cleaning and archiving do.
+
+        Args:
+            instant: requested time of a completed write; None for the newest.
+            comments: why, for those who find the savepoint.
+            options: further options by Hudi's keys.
+
+        Returns:
+            The requested time of the write.
+
+        Raises:
+            InvalidError: there is no such write, or files of it were cleaned away.
+            ConflictError: another writer holds the table.
+
+        Example:
+            >>> table.savepoint(comments="before the migration") == table.timeline.latest_write().requested
+            True
+        """
+        with self._errors():
+            told = self._options("savepoint", options)
+            return savepoint.savepoint(self._context, told, instant, comments)
+
+    def delete_savepoint(self, instant: str, *, options: Options = None) -> None:
+        """Let cleaning and archiving pass a write again.
+
+        Args:
+            instant: requested time of the write, which `savepoint` returned.
+            options: further options by Hudi's keys.
+
+        Raises:
+            InvalidError: there is no savepoint of that write.
+            ConflictError: another writer holds the table.
+
+        Example:
+            >>> saved = table.savepoint()
+            >>> table.delete_savepoint(saved)
+        """
+        with self._errors():
+            savepoint.delete_savepoint(self._context, self._options("delete_savepoint", options), instant)
+
+    def restore(self, instant: str, *, options: Options = None) -> RestoreResult:
+        """Take the table back to what it was after a write. What came after is undone for good.
+
+        Args:
+            instant: requested time of a write with a savepoint, or of one whose files were not cleaned away.
+            options: further options by Hudi's keys.
+
+        Returns:
+            What was undone; false when nothing came after that write.
+
+        Raises:
+            InvalidError: there is no such write, files of it are gone, or a savepoint after it is in the way.
+            ConflictError: another writer holds the table.
+
+        Example:
+            >>> saved = table.savepoint()
+            >>> result = table.delete(where="true")
+            >>> len(table.restore(saved).undone)
+            1
+            >>> table.scan().to_arrow().num_rows
+            3
+        """
+        with self._errors():
+            done = savepoint.restore(self._context, self._options("restore", options), instant)
+            return done or RestoreResult(restored_to=instant)
+
+    def plan_restore(self, instant: str) -> RestorePlan:
+        """Return what `restore` would undo; the table stays as it is.
+
+        Args:
+            instant: requested time of a write with a savepoint, or of one whose files were not cleaned away.
+
+        Returns:
+            The instants that would be undone, newest first; there may be none.
+
+        Raises:
+            InvalidError: there is no such write, files of it are gone, or a savepoint after it is in the way.
+
+        Example:
+            >>> table.plan_restore(table.savepoint()).instants
+            ()
+        """
+        with self._errors():
+            return savepoint.planned_restore(self._context, instant)
+
+    def rollback(self, instant: str | None = None, *, options: Options = None) -> RollbackResult:
+        """Take one pending action off the timeline with all that it wrote; committed rows stay.
+
+        A write whose writer died is rolled back. The plan of a compaction, log compaction or clustering that
+        nobody wants any more is withdrawn. What is completed is undone by `restore`.
+
+        Args:
+            instant: requested time of the pending action; None for the newest write. Plans have to be named.
+            options: further options by Hudi's keys.
+
+        Returns:
+            What was rolled back; false when no write is pending.
+
+        Raises:
+            InvalidError: there is no such pending action, or it is completed.
+            ConflictError: a live process works on it, log files were written on top of a compaction (version
+                6), or another writer holds the table.
+
+        Example:
+            >>> plan = table.schedule_clustering()
+            >>> table.rollback(plan).action
+            'clustering'
+            >>> bool(table.rollback())
+            False
+        """
+        with self._errors():
+            told = self._options("rollback", options)
+            return manual_rollback.roll_back(self._context, told, instant) or RollbackResult()
+
+    def plan_rollback(self, instant: str | None = None, *, options: Options = None) -> PlannedRollback | None:
+        """Return what `rollback` would take back; the table stays as it is.
+
+        Args:
+            instant: requested time of the pending action; None for the newest write. Plans have to be named.
+            options: further options by Hudi's keys.
+
+        Returns:
+            The action and its files; None when no write is pending.
+
+        Raises:
+            InvalidError: there is no such pending action, or it is completed.
+            ConflictError: a live process works on it, or log files were written on top of a compaction
+                (version 6).
+
+        Example:
+            >>> table.plan_rollback() is None
+            True
+        """
+        with self._errors():
+            told = self._options("plan_rollback", options)
+            return manual_rollback.planned_rollback(self._context, told, instant)
+
+    # -------------------- table versions
+
+    def upgrade(
+        self, to: int = NEWEST_VERSION, *, progress: Progress | None = None, options: Options = None
+    ) -> VersionResult:
+        """Make the table one of a higher version, for writers that know it; rows and their history stay.
+
+        A MERGE_ON_READ table is compacted first. Nobody should write meanwhile; readers may go on. A process
+        that dies leaves the table as it was or upgraded: call it again.
+
+        Args:
+            to: table version 8 or 9. The version that the table has clears away what an interrupted change
+                left.
+            progress: called with the number of file groups that are compacted, and of all.
+            options: further options by Hudi's keys.
+
+        Returns:
+            Both versions, and what was moved and compacted for it; false when there was nothing to do.
+
+        Raises:
+            InvalidError: the table has a higher version, or log files wait for a clustering.
+            UnsupportedError: there is no such version, or it cannot hold what the table has.
+            ConflictError: another writer holds the table, or another process compacts it.
+
+        Example:
+            >>> result = table.upgrade(9)
+            >>> result.old, result.new, bool(result)
+            (9, 9, False)
+        """
+        with self._errors():
+            told = self._options("upgrade", options)
+            check_direction(self.config, to, lower=False)
+            return change_version.change_version(self._context, to, told, progress)
+
+    def downgrade(
+        self, to: int, *, progress: Progress | None = None, options: Options = None
+    ) -> VersionResult:
+        """Make the table one of a lower version, for older readers and writers; rows and their history stay.
+
+        A MERGE_ON_READ table is compacted first. Nobody should write meanwhile; readers may go on. A process
+        that dies leaves the table as it was or downgraded: call it again.
+
+        Args:
+            to: table version 6 or 8. The version that the table has clears away what an interrupted change
+                left.
+            progress: called with the number of file groups that are compacted, and of all.
+            options: further options by Hudi's keys.
+
+        Returns:
+            Both versions, and what was moved and compacted for it; false when there was nothing to do.
+
+        Raises:
+            InvalidError: the table has a lower version, or log files wait for a clustering.
+            UnsupportedError: there is no such version, or it cannot hold what the table has.
+            ConflictError: another writer holds the table, or another process compacts it.
+
+        Example:
+            >>> result = table.downgrade(8)
+            >>> result.old, result.new
+            (9, 8)
+        """
+        with self._errors():
+            told = self._options("downgrade", options)
+            check_direction(self.config, to, lower=True)
+            return change_version.change_version(self._context, to, told, progress)
+
+    def plan_version(self, to: int) -> VersionPlan:
+        """Return what `upgrade` or `downgrade` would change in the table's properties; it stays as it is.
+
+        Args:
+            to: table version 6, 8 or 9.
+
+        Returns:
+            Both versions, whether the timeline moves to another layout, and properties now and then.
+
+        Raises:
+            UnsupportedError: there is no such version, or it cannot hold what the table has.
+
+        Example:
+            >>> table.plan_version(6).moves_timeline
+            True
+        """
+        with self._errors():
+            return change_version.planned_version(self._context, to)
+
+    # -------------------- private
+
+    def _write(self, operation: str, data: Any, options: Options, **said: Any) -> CommitResult:
+        """Carry out an operation on rows of the caller's."""
+        with self._errors():
+            given = with_keywords(operation, options, said)
+            check_call(given, operation)
+            context, rows = self._rows_of(data)
+            return after_commit(table_writes.write_rows(context, operation, rows, given))
+
+    def _write_rows(
         self,
         operation: str,
         rows: Rows,
         options: Mapping[str, Any],
         extra: Mapping[str, str] | None = None,
     ) -> CommitResult:
-        """Carry out an operation on rows that live in this table's engine; the verbs end up here.
+        """Carry out an operation on rows of the table's engine."""
+        with self._errors():
+            return after_commit(table_writes.write_rows(self._context, operation, rows, options, extra))
 
-        Args:
-            operation: `insert`, `upsert`, `delete`, `bulk_insert`, `append`, `insert_overwrite`,
-                `insert_overwrite_table` or `delete_partition`.
-            rows: the rows.
-            options: Hudi's write options.
-            extra: what else the commit says about itself.
+    def _rows_of(self, data: Any) -> tuple[TableContext, Rows]:
+        """Return rows of the caller's, and the table with the engine that has them."""
+        return table_writes.local_rows(self._context, data)
 
-        Raises as `insert` does.
-        """
-        with self._about():
-            parsed = WriteOptions.parse({**options, OPERATION_KEY: operation})
-            return after_commit(write(self._state, operation, rows, parsed, extra))
+    def _options(self, verb: str, options: Options, **said: Any) -> WriteOptions:
+        """Return the options of a service."""
+        return service_options(self.config, with_keywords(verb, options, said))
 
-    def compact(
-        self, progress: Progress | None = None, *, instant: str | None = None, **options: Any
+    def _run(
+        self, at_once: _AtOnce, planned: _Planned, instant: str | None, told: WriteOptions, progress: _Watch
     ) -> CommitResult | None:
-        """Fold log files into new base files; writers go on meanwhile.
+        """Run what was planned under a time; without one plan a service, and run that."""
+        if instant is None:
+            return at_once(self._context, told, progress)
+        return planned(self._context, instant, told, progress)
 
-        Args:
-            progress: told how many file groups are done, and of how many.
-            instant: run the compaction that was scheduled under this time, and nothing else; by default
-                all that are pending and free, and then what is left to compact.
-            **options: Hudi's write options.
+    def _facts(self) -> TableFacts:
+        return load_facts(self._context.storage, self._context.clock)
 
-        Returns:
-            What was done, None when there was nothing to compact.
+    @property
+    def _holds(self) -> Holds:
+        return Holds(self._context.storage, self._context.clock, self._context.ids)
 
-        Raises:
-            InvalidError: the table is COPY_ON_WRITE, or there is no such compaction.
-            ConflictError: another process runs the compaction, or another writer holds the table.
-        """
-        with self._about():
-            parsed = self._told(options)
-            if instant is None:
-                return compact(self._state, parsed, progress)
-            return run_compaction(self._state, instant, parsed, progress)
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Say in every error which table it is about."""
+        try:
+            yield
+        except DrawstringError as error:
+            raise error.at(table=self.uri) from error.__cause__
 
-    def schedule_compaction(self, **options: Any) -> str | None:
-        """Plan a compaction and leave it on the timeline, for `compact` here or elsewhere to run.
+    def _naming(self, call: Callable[..., _T], *arguments: Any) -> _T:
+        """Call a function later on, and say in its errors which table they are about."""
+        with self._errors():
+            return call(*arguments)
 
-        Args:
-            **options: Hudi's write options, `hoodie.compaction.strategy` for instance.
+    def _each(self, items: Iterator[_T]) -> Iterator[_T]:
+        """Yield items that are made one by one, and say in errors which table they are about."""
+        with self._errors():
+            yield from items
 
-        Returns:
-            Its instant, None when there is nothing to compact.
 
-        Raises:
-            InvalidError: the table is COPY_ON_WRITE, or the strategy does not fit its partitions.
-            ConflictError: another writer holds the table.
-        """
-        with self._about():
-            return schedule_compaction(self._state, self._told(options))
-
-    def log_compact(
-        self, progress: Progress | None = None, *, instant: str | None = None, **options: Any
-    ) -> CommitResult | None:
-        """Make one log file of many, for queries to read less until the next compaction; see `compact`.
-
-        Args:
-            progress: told how many file groups are done, and of how many.
-            instant: run the log compaction that was scheduled under this time, and nothing else.
-            **options: Hudi's write options, `hoodie.log.compaction.blocks.threshold` for instance.
-
-        Returns:
-            What was done, None when no file group has enough log blocks.
-
-        Raises:
-            InvalidError: the table is COPY_ON_WRITE, or there is no such log compaction.
-            UnsupportedError: the table merges column by column or by code.
-            ConflictError: another process runs it, or another writer holds the table.
-        """
-        with self._about():
-            parsed = self._told(options)
-            if instant is None:
-                return log_compact(self._state, parsed, progress)
-            return run_compaction(self._state, instant, parsed, progress)
-
-    def schedule_log_compaction(self, **options: Any) -> str | None:
-        """Plan a log compaction and leave it on the timeline; see `schedule_compaction`.
-
-        Returns:
-            Its instant, None when no file group has enough log blocks.
-
-        Raises:
-            InvalidError: the table is COPY_ON_WRITE.
-            UnsupportedError: the table merges column by column or by code.
-            ConflictError: another writer holds the table.
-        """
-        with self._about():
-            return schedule_log_compaction(self._state, self._told(options))
-
-    def cluster(
-        self, progress: Progress | None = None, *, instant: str | None = None, **options: Any
-    ) -> CommitResult | None:
-        """Bring small file groups together, and sort their rows; writers go on meanwhile.
-
-        table.cluster(**{"hoodie.clustering.plan.strategy.sort.columns": "city,ts"})
-
-        Args:
-            progress: told how many groups are done, and of how many.
-            instant: run the clustering that was scheduled under this time, and nothing else; by default all
-                that are pending and free, and then what is left to cluster.
-            **options: Hudi's write options, those of clustering among them.
-
-        Returns:
-            What was done, None when there was nothing to do, or its file groups were written to since.
-
-        Raises:
-            ConflictError: another writer holds the table, or wrote to a file group that was being clustered.
-            InvalidError: a sort column is not there; nothing was written.
-            UnsupportedError: the table has an index whose file groups cannot be clustered.
-        """
-        with self._about():
-            parsed = self._told(options)
-            if instant is None:
-                return cluster(self._state, parsed, progress)
-            return run_clustering(self._state, instant, parsed, progress)
-
-    def schedule_clustering(self, **options: Any) -> str | None:
-        """Plan a clustering and leave it on the timeline, for `cluster` here or elsewhere to run.
-
-        Args:
-            **options: Hudi's write options, those of clustering among them.
-
-        Returns:
-            Its instant, None when there is nothing to cluster.
-
-        Raises:
-            ConflictError: another writer holds the table.
-            InvalidError: a sort column is not there.
-            UnsupportedError: the table has an index whose file groups cannot be clustered.
-        """
-        with self._about():
-            return schedule_clustering(self._state, self._told(options))
-
-    def _change(self, feed: WriteSource, verb: Verb, options: Mapping[str, Any]) -> CommitResult:
-        with self._about():
-            operation = verb.operation.lower()
-            check_call(options, operation)
-            parsed = WriteOptions.parse({**options, OPERATION_KEY: operation})
-            return after_commit(write_feed(self._state, feed, verb, parsed))
-
-    def _write(self, operation: str, data: Any, options: Mapping[str, Any]) -> CommitResult:
-        with self._about():
-            check_call(options, operation)
-            table, rows = self._taken_in(data)
-        return table.write(operation, rows, options)
-
-    def _taken_in(self, data: Any) -> tuple[Table, Rows]:
-        """Return rows that a caller hands over, and the table with the engine that has them."""
-        schema, batches = batches_of(data)
-        engine = self._state.engine
-        local = engine if isinstance(engine, LocalEngine) else LocalEngine()
-        table = self if local is engine else Table(TableContext(self._state.storage, local))
-        return table, local.rows(schema, batches)
+def _merged(
+    context: TableContext, source: MergeSource, clauses: tuple[AskedClause, ...], options: Mapping[str, Any]
+) -> CommitResult:
+    return after_commit(table_writes.merge_rows(context, source, clauses, options))

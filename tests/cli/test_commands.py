@@ -123,27 +123,27 @@ def test_compact_merges_log_files_once(text: Any, tmp_path: Path) -> None:
 
 def test_compact_plans_now_and_runs_later(text: Any, complaint: Any, tmp_path: Path) -> None:
     path = write(str(tmp_path / "rides"), MOR).path
-    chosen = ("--hoodie", "hoodie.compaction.strategy=UnBoundedCompactionStrategy")
+    chosen = ("--option", "hoodie.compaction.strategy=UnBoundedCompactionStrategy")
     instant = json.loads(text("compact", path, "--schedule", *chosen, "--json"))["instant"]
-    assert "exclude each other" in complaint("compact", path, "--schedule", "--run", instant)
+    assert "exclude each other" in complaint("compact", path, "--schedule", "--instant", instant)
     assert "nothing to compact" in text("compact", path, "--schedule")
     assert json.loads(text("show", path, "--json"))["log_files"] > 0
-    assert instant in text("compact", path, "--run", instant)
+    assert instant in text("compact", path, "--instant", instant)
     assert json.loads(text("show", path, "--json"))["log_files"] == 0
-    assert "nothing to compact" in text("compact", path, "--run", instant)
-    assert "unknown option" in complaint("compact", path, "--hoodie", "compaction_strategy=x")
+    assert "nothing to compact" in text("compact", path, "--instant", instant)
+    assert "unknown option" in complaint("compact", path, "--option", "compaction_strategy=x")
 
 
 def test_cluster_plans_and_runs_in_one_step_or_two(text: Any, complaint: Any, tmp_path: Path) -> None:
     path = write(str(tmp_path / "rides"), Case(9, "COPY_ON_WRITE")).path
     planned = json.loads(text("cluster", path, "--schedule", "--sort-by", "fare", "--json"))["instant"]
-    assert "exclude each other" in complaint("cluster", path, "--schedule", "--run", planned)
+    assert "exclude each other" in complaint("cluster", path, "--schedule", "--instant", planned)
     assert "nothing to cluster" in text("cluster", path, "--schedule")
-    done = json.loads(text("cluster", path, "--run", planned, "--json"))
+    done = json.loads(text("cluster", path, "--instant", planned, "--json"))
     assert (done["operation"], done["files"], done["instant"]) == ("cluster", 3, planned)
     assert "nothing to cluster" in text("cluster", path, "--sort-by", "fare")
     setting = "hoodie.clustering.plan.strategy.partition.selected=lima"
-    assert "into 1 base files" in text("cluster", path, "--hoodie", setting)
+    assert "into 1 base files" in text("cluster", path, "--option", setting)
 
 
 @pytest.mark.parametrize("command", ["show", "timeline", "files", "head", "compact", "cluster"])
@@ -207,18 +207,18 @@ def test_an_unknown_command(complaint: Any) -> None:
 
 
 def test_an_option_of_the_object_store_without_value(complaint: Any, rides: History) -> None:
-    assert "NAME=VALUE" in complaint("show", rides.path, "--option", "region")
+    assert "NAME=VALUE" in complaint("show", rides.path, "--storage-option", "region")
 
 
 def test_local_files_have_an_option_of_their_own(complaint: Any, rides: History) -> None:
-    asked = ("show", rides.path, "--option", "drawstring.storage.sync=perhaps")
+    asked = ("show", rides.path, "--storage-option", "drawstring.storage.sync=perhaps")
     assert "drawstring.storage.sync is 'perhaps': give true or false" in complaint(*asked)
     opened = open_table(rides.path, ("drawstring.storage.sync=false",))
-    assert opened.state.storage.spec.options == {"drawstring.storage.sync": "false"}
+    assert opened._context.storage.spec.options == {"drawstring.storage.sync": "false"}
 
 
 def test_an_option_of_the_object_store_for_a_local_table(complaint: Any, rides: History) -> None:
-    assert "no object store" in complaint("head", rides.path, "--option", "region=eu-central-1")
+    assert "no object store" in complaint("head", rides.path, "--storage-option", "region=eu-central-1")
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_bootstrap_makes_a_table_of_a_folder(text: Any, complaint: Any, tmp_path
     (source / "city=oslo").mkdir(parents=True)
     pq.write_table(pa.table({"id": [1, 2], "fare": [1.0, 2.0]}), source / "city=oslo/a.parquet")
     words = (table, str(source), "--record-key", "id", "--partition-by", "city")
-    assert "2 rows" in text("bootstrap", *words, "--merge-on-read", "--version", "8")
+    assert "2 rows" in text("bootstrap", *words, "--table-type", "MERGE_ON_READ", "--version", "8")
     shown = json.loads(text("show", table, "--json"))
     assert (shown["type"], shown["version"], shown["partition_by"]) == ("MERGE_ON_READ", 8, ["city"])
     assert [row["city"] for row in json.loads(text("head", table, "--json"))] == ["oslo", "oslo"]

@@ -22,7 +22,7 @@ def test_the_command_shows_and_rolls_back(
     table = create(path=tmp_path)
     table.upsert(rides(("a", "rome", 1, 1.0)))
     assert text("rollback", table.uri) == "no write is pending\n"
-    assert json.loads(text("rollback", table.uri, "--json")) is None
+    assert json.loads(text("rollback", table.uri, "--json"))["changed"] is False
     dead = dead_write(table)
     shown = text("rollback", table.uri, "--dry-run")
     assert f"rome/f9-0_0-1-0_{dead.requested}.parquet" in shown and "nothing was rolled back" in shown
@@ -31,17 +31,17 @@ def test_the_command_shows_and_rolls_back(
     assert text("rollback", table.uri, dead.requested) == (
         f"rolled back the commit {dead.requested}: 1 files\n"
     )
-    table.upsert(rides(("b", "rome", 1, 1.0)), **{"hoodie.parquet.small.file.limit": "0"})
+    table.upsert(rides(("b", "rome", 1, 1.0)), options={"hoodie.parquet.small.file.limit": "0"})
     plan = table.schedule_clustering() or ""
     assert text("rollback", table.uri, "--dry-run") == (
         f"no write is pending\nalso pending, to be rolled back by name: the clustering {plan}\n"
     )
-    table.state.storage.put(f".hoodie/.heartbeat/{plan}", b"")
+    table._context.storage.put(f".hoodie/.heartbeat/{plan}", b"")
     assert app.run(["rollback", table.uri, plan, "--dry-run"]) != 0
     assert "Another engine" in capsys.readouterr().err
     age = time.time() - 5
     os.utime(tmp_path / ".hoodie/.heartbeat" / plan, (age, age))
-    briefly = ("--hoodie", "hoodie.client.heartbeat.interval_in_ms=1000")
+    briefly = ("--option", "hoodie.client.heartbeat.interval_in_ms=1000")
     assert "nothing was rolled back" in text("rollback", table.uri, plan, "--dry-run", *briefly)
     done = table.timeline.writes()[-1].requested
     assert app.run(["rollback", table.uri, done]) == 2

@@ -25,12 +25,12 @@ MANUAL = {"hoodie.clean.automatic": "false"}
 def table(tmp_path: Path) -> drawstring.Table:
     made = create(path=tmp_path / "rides", version=9)
     for number in range(4):
-        made.upsert(rides(("a", "rome", number, float(number))), **MANUAL)
+        made.upsert(rides(("a", "rome", number, float(number))), options=MANUAL)
     return made
 
 
 def test_clean_shows_what_it_would_delete_and_deletes_it(text: Any, table: drawstring.Table) -> None:
-    keep_1 = ("--hoodie", "hoodie.clean.commits.retained=1")
+    keep_1 = ("--option", "hoodie.clean.commits.retained=1")
     shown = text("clean", table.uri, "--dry-run", *keep_1)
     assert "2 files in 1 partitions" in shown
     assert shown.count(".parquet") == 2
@@ -42,21 +42,21 @@ def test_clean_shows_what_it_would_delete_and_deletes_it(text: Any, table: draws
     assert not left & {path.rpartition("/")[2] for path in planned["files"]["rome"]}
     assert held(table) == [("a", "rome", 3, 3.0)]
     assert text("clean", table.uri).strip() == "nothing to clean"
-    assert json.loads(text("clean", table.uri, "--json")) is None
+    assert json.loads(text("clean", table.uri, "--json"))["changed"] is False
 
 
 def test_a_setting_that_is_none_is_refused(
     capsys: pytest.CaptureFixture[str], table: drawstring.Table
 ) -> None:
-    assert app.run(["clean", table.uri, "--hoodie", "retain"]) == 2
+    assert app.run(["clean", table.uri, "--option", "retain"]) == 2
     assert "NAME=VALUE" in capsys.readouterr().err
 
 
 def test_archive_shows_what_it_would_move_and_moves_it(text: Any, table: drawstring.Table) -> None:
-    short = ("--hoodie", "hoodie.keep.min.commits=2", "--hoodie", "hoodie.keep.max.commits=3")
-    keep_1 = ("--hoodie", "hoodie.clean.commits.retained=1")
+    short = ("--option", "hoodie.keep.min.commits=2", "--option", "hoodie.keep.max.commits=3")
+    keep_1 = ("--option", "hoodie.clean.commits.retained=1")
     for number in range(2):
-        table.upsert(rides(("b", "rome", number, 1.0)), **MANUAL)
+        table.upsert(rides(("b", "rome", number, 1.0)), options=MANUAL)
     assert "nothing was archived" in text("archive", table.uri, "--dry-run")
     shown = text("archive", table.uri, "--dry-run", *short, *keep_1)
     first = table.timeline.writes()[0].requested
@@ -104,14 +104,17 @@ def test_savepoint_and_restore_show_what_they_do(
 def test_expire_shows_and_drops_partitions_whose_time_is_over(
     text: Any, table: drawstring.Table, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert text("expire", table.uri, "--days", "3") == "no partition is that old\n"
-    assert json.loads(text("expire", table.uri, "--days", "0", "--dry-run", "--json")) == ["rome"]
-    assert "1 partitions; nothing was dropped" in text("expire", table.uri, "--days", "0", "--dry-run")
+    expire, today = ("expire-partitions", table.uri), ("--retain-days", "0", "--dry-run")
+    assert text(*expire, "--retain-days", "3") == "no partition is that old\n"
+    assert json.loads(text(*expire, *today, "--json")) == ["rome"]
+    assert "1 partitions; nothing was dropped" in text(
+        "expire-partitions", table.uri, "--retain-days", "0", "--dry-run"
+    )
     retained = "hoodie.partition.ttl.strategy.days.retain=0"
-    assert "1 partitions" in text("expire", table.uri, "--dry-run", "--hoodie", retained)
-    assert app.run(["expire", table.uri, "--dry-run"]) == 2
-    assert "--days" in capsys.readouterr().err
-    assert "dropped old partitions" in text("expire", table.uri, "--days", "0")
+    assert "1 partitions" in text("expire-partitions", table.uri, "--dry-run", "--option", retained)
+    assert app.run(["expire-partitions", table.uri, "--dry-run"]) == 2
+    assert "--retain-days" in capsys.readouterr().err
+    assert "dropped old partitions" in text("expire-partitions", table.uri, "--retain-days", "0")
     assert held(table) == []
 
 
@@ -137,19 +140,42 @@ def test_small_base_files_are_compacted_at_once_or_as_planned(
     table = drawstring.create(tmp_path / "appended", SCHEMA, record_key="id", ordering="ts")
     for number in range(3):
         table.append(rides((f"a{number}", "rome", number, 1.0)))
-    planned = json.loads(text("compact", table.uri, "--base-files", "--schedule", "--json"))["instant"]
-    assert "compacted 3 rows into 1 base files" in text(
-        "compact", table.uri, "--base-files", "--run", planned
-    )
+    planned = json.loads(text("compact-base-files", table.uri, "--schedule", "--json"))["instant"]
+    assert "compacted 3 rows into 1 base files" in text("compact-base-files", table.uri, "--instant", planned)
     assert len(table.file_slices()) == 1
-    assert text("compact", table.uri, "--base-files") == "nothing to compact\n"
+    assert text("compact-base-files", table.uri) == "nothing to compact\n"
     table.append(rides(("b", "rome", 1, 1.0)))
-    assert json.loads(text("compact", table.uri, "--base-files", "--json"))["files"] == 1
+    assert json.loads(text("compact-base-files", table.uri, "--json"))["files"] == 1
     assert len(held(table)) == 4
-    assert app.run(["compact", table.uri, "--base-files", "--logs"]) == 2
+    assert app.run(["compact-base-files", table.uri, "--schedule", "--instant", planned]) == 2
     assert "exclude each other" in capsys.readouterr().err
-    assert app.run(["compact", table.uri, "--base-files", "--run", "20200101000000000"]) == 2
+    assert app.run(["compact-base-files", table.uri, "--instant", "20200101000000000"]) == 2
     assert "no base-file compaction" in capsys.readouterr().err
+
+
+def test_flags_say_what_keywords_say(text: Any, tmp_path: Path, table: drawstring.Table) -> None:
+    assert "2 files in 1 partitions" in text("clean", table.uri, "--dry-run", "--retain-versions", "2")
+    assert app.run(["clean", table.uri, "--retain-versions", "2", "--retain-hours", "3"]) == 2
+    few = ("--min-commits", "2", "--max-commits", "3", "--option", "hoodie.clean.commits.retained=1")
+    assert "nothing was archived" in text("archive", table.uri, "--dry-run", *few)
+    by = ("--sort-by", "fare,ts", "--sort-by", "id", "--layout", "ZORDER", "--partitions", "rome")
+    done = json.loads(text("cluster", table.uri, *by, "--target-file-bytes", "1000000", "--json"))
+    assert (done["changed"], done["operation"]) == (True, "cluster")
+    assert json.loads(text("cluster", table.uri, "--partitions", "oslo", "--json"))["changed"] is False
+
+
+def test_log_files_are_compacted_by_a_command_of_its_own(text: Any, tmp_path: Path) -> None:
+    table = drawstring.create(
+        tmp_path / "logs", SCHEMA, record_key="id", ordering="ts", table_type="MERGE_ON_READ"
+    )
+    for number in range(3):
+        table.upsert(rides(("a", "rome", number, 1.0)))
+    assert text("log-compact", table.uri) == "nothing to compact\n"
+    planned = json.loads(text("log-compact", table.uri, "--min-blocks", "2", "--schedule", "--json"))
+    done = json.loads(text("log-compact", table.uri, "--instant", planned["instant"], "--json"))
+    assert (done["operation"], done["instant"]) == ("log_compact", planned["instant"])
+    assert app.run(["compact", table.uri, "--strategy", "SlowestFirst"]) == 2
+    assert "base files" in text("compact", table.uri, "--strategy", "LogFileNumBased")
 
 
 @pytest.mark.parametrize("command", ["savepoint", "delete", "restore", "repair", "rollback"])
@@ -164,8 +190,8 @@ def test_commands_that_take_the_table_wait_for_it_as_long_as_they_are_told(
         "repair": ["repair", table.uri, "--apply"],
         "rollback": ["rollback", table.uri],
     }[command]
-    with lock_table(table.state, 0):
-        at_once = ("--hoodie", "hoodie.write.lock.wait_time_ms=0")
+    with lock_table(table._context, 0):
+        at_once = ("--option", "hoodie.write.lock.wait_time_ms=0")
         assert app.run([*words, *at_once]) == 2
     assert "another writer holds" in capsys.readouterr().err.lower()
 

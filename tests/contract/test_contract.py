@@ -69,7 +69,7 @@ def _begun(cell: Cell) -> Witness:
 def _run(witness: Witness, data: st.DataObject, history: list[Step]) -> None:
     """Take the steps of a history, and compare after each and in the end."""
     for step in history:
-        if witness.take(step) is None:
+        if not witness.take(step):
             continue
         witness.check_snapshot()
         last = len(witness.commits) - 1

@@ -64,7 +64,7 @@ def files_of(root: Path) -> Iterator[tuple[str, bytes]]:
 @pytest.mark.parametrize("name", TABLES)
 def test_every_query_has_the_rows_of_version_6(name: str, version: int, tmp_path: Path) -> None:
     root = of_version(unpack(name, tmp_path), version)
-    facts = load_facts(open_storage(str(root)), drawstring.open(root).state.clock)
+    facts = load_facts(open_storage(str(root)), drawstring.open(root)._context.clock)
     assert facts.config.version == version
     for case in cases_of(name):
         table = case.scan(facts).to_arrow()

@@ -71,7 +71,7 @@ class LogTable:
                 "hoodie.index.log.clique.files": str(clique_files),
             },
         )
-        self.storage = table.state.storage
+        self.storage = table._context.storage
         self.clock = SteppingClock(1_900_000_000_000)
 
     def open(self, storage: Storage | None = None) -> Table:
@@ -79,13 +79,15 @@ class LogTable:
 
     def write(self, verb: str, keys: Iterable[str], ts: int = 1, city: str = "rome", **options: str) -> None:
         rows = [{"id": key, "city": city, "ts": ts} for key in keys]
-        getattr(self.open(), verb)(pa.Table.from_pylist(rows, SCHEMA), **WITHOUT_COMPACTION, **options)
+        getattr(self.open(), verb)(
+            pa.Table.from_pylist(rows, SCHEMA), options={**WITHOUT_COMPACTION, **options}
+        )
 
     def fail(self, keys: Iterable[str], ts: int, changes: int) -> None:
         """Let a writer die after some changes to the storage; the next write takes back what it left."""
         rows = pa.Table.from_pylist([{"id": key, "city": "rome", "ts": ts} for key in keys], SCHEMA)
         with suppress(DrawstringError):
-            self.open(FaultyStorage(self.storage, changes)).upsert(rows, **WITHOUT_COMPACTION)
+            self.open(FaultyStorage(self.storage, changes)).upsert(rows, options=WITHOUT_COMPACTION)
         self.clock.sleep(LEASE_SECONDS)
 
     def schedule(self) -> None:

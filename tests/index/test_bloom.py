@@ -46,7 +46,7 @@ def filled(path: Path, kind: Kind) -> drawstring.Table:
     """Write four file groups of 500 even keys each, two in each of two partitions."""
     table = kind.create(str(path / "rides"))
     for group in range(4):
-        table.insert(table_of(rides(group, range(0, 1000, 2))), **NEW_FILES)
+        table.insert(table_of(rides(group, range(0, 1000, 2))), options=NEW_FILES)
     return table
 
 
@@ -67,7 +67,7 @@ def test_a_new_key_between_those_of_a_file_is_told_by_its_filter(tmp_path: Path,
 def test_files_without_filters_are_read(tmp_path: Path, reads: Reads) -> None:
     table = Kind("BLOOM", COW).create(str(tmp_path / "rides"))
     for group in (0, 2):
-        table.insert(table_of(rides(group, range(9))), **NEW_FILES, **NO_FILTER)
+        table.insert(table_of(rides(group, range(9))), options={**NEW_FILES, **NO_FILTER})
     table.upsert(table_of(rides(2, range(3, 6))))
     assert sorted(reads) == ["g0-0000", "g2-0000"]
     assert len(content(table)) == 18
@@ -76,7 +76,7 @@ def test_files_without_filters_are_read(tmp_path: Path, reads: Reads) -> None:
 def test_ranges_are_not_looked_at_when_the_option_says_so(tmp_path: Path, reads: Reads) -> None:
     table = filled(tmp_path, Kind("BLOOM", COW))
     options = {"hoodie.bloom.index.prune.by.ranges": "false"}
-    table.upsert(table_of(rides(2, range(500, 510))), **options)
+    table.upsert(table_of(rides(2, range(500, 510))), options=options)
     assert reads == ["g2-0000"]
     assert len(content(table)) == 2005
 

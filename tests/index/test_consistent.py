@@ -43,7 +43,7 @@ def test_compound_keys_are_hashed_by_their_values_together() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_record_of_hudi_is_where_its_ring_says(name: str, tmp_path: Path) -> None:
     table = golden_table(name, tmp_path)
-    storage, timeline = table.state.storage, table.timeline
+    storage, timeline = table._context.storage, table.timeline
     rows = table.scan().to_arrow().to_pylist()
     paths = {row["_hoodie_partition_path"] for row in rows}
     for path in paths:
@@ -85,7 +85,7 @@ def test_writes_go_on_after_hudi_split_the_buckets(tmp_path: Path) -> None:
     rows = table.scan().to_arrow()
     before = {row["id"]: row["_hoodie_file_name"][:36] for row in rows.to_pylist()}
     data = rows.drop_columns([name for name in rows.column_names if name.startswith("_hoodie")])
-    table.upsert(data, **CONSISTENT)
+    table.upsert(data, options=CONSISTENT)
     after = {row["id"]: row["_hoodie_file_name"][:36] for row in table.scan().to_arrow().to_pylist()}
     assert after == before
     assert len(set(after.values())) == 4
@@ -95,14 +95,14 @@ def test_writes_go_on_after_hudi_split_the_buckets(tmp_path: Path) -> None:
 def test_another_index_is_refused(tmp_path: Path, index: dict[str, str]) -> None:
     table = golden_table("v9_idx_consistent", tmp_path)
     with pytest.raises(InvalidError, match=r"bucket\.engine=CONSISTENT_HASHING"):
-        table.upsert(table.scan().to_arrow().slice(0, 1), **index)
+        table.upsert(table.scan().to_arrow().slice(0, 1), options=index)
 
 
 def test_a_write_that_is_to_wait_for_a_pending_resizing_names_it(tmp_path: Path) -> None:
     table = golden_table("v9_idx_consistent_dual_write", tmp_path)
     waits = {"hoodie.clustering.updates.strategy": "SparkRejectUpdateStrategy"}
     with pytest.raises(ConflictError, match=r"split or merged.*20261121092353217"):
-        table.upsert(table.scan().to_arrow().slice(0, 1), **CONSISTENT, **waits)
+        table.upsert(table.scan().to_arrow().slice(0, 1), options={**CONSISTENT, **waits})
 
 
 @pytest.mark.parametrize("name", ["v6_idx_consistent", "v9_idx_consistent", "v9_idx_consistent_split"])
@@ -112,9 +112,9 @@ def test_partitions_that_real_hudi_wrote_are_overwritten(name: str, tmp_path: Pa
     kept, path = rows.slice(0, 1), rows["_hoodie_partition_path"][0].as_py()
     others = [row for row in rows.to_pylist() if row["_hoodie_partition_path"] != path]
     keys = sorted(row["_hoodie_record_key"] for row in [*others, *kept.to_pylist()])
-    table.insert_overwrite(kept, **CONSISTENT)
+    table.insert_overwrite(kept, options=CONSISTENT)
     assert sorted(table.scan().to_arrow()["_hoodie_record_key"].to_pylist()) == keys
-    table.upsert(table.scan().to_arrow(), **CONSISTENT)
+    table.upsert(table.scan().to_arrow(), options=CONSISTENT)
     assert sorted(table.scan().to_arrow()["_hoodie_record_key"].to_pylist()) == keys
     assert errors(table) == []
 

@@ -49,7 +49,7 @@ def play(kind: Kind, path: Path, seed: int, steps: int, rows_of: Callable[[pa.Ta
         drawn = table_of(rows)
         if operation == "delete":
             drawn = drawn.select(["id", "city"])
-        table.write(operation, rows_of(drawn), kind.options)
+        table._write_rows(operation, rows_of(drawn), kind.options)
         getattr(memory, operation)(rows)
         assert content(table) == memory.content()
 
@@ -58,7 +58,7 @@ def play(kind: Kind, path: Path, seed: int, steps: int, rows_of: Callable[[pa.Ta
 def test_an_index_finds_what_a_dictionary_finds(tmp_path: Path, kind: Kind) -> None:
     table, memory = kind.create(str(tmp_path / "rides")), InMemory(kind)
     for operation, rows in history(7, 6):
-        getattr(table, operation)(table_of(rows), **kind.options)
+        getattr(table, operation)(table_of(rows), options=kind.options)
         getattr(memory, operation)(rows)
         assert content(table) == memory.content()
 
@@ -103,7 +103,7 @@ def test_a_key_that_several_partitions_have_ends_in_the_one_that_it_arrives_with
 ) -> None:
     table = Kind("SIMPLE", table_type).create(str(tmp_path / "rides"))
     table.upsert(table_of([("a", "rome", 1, 1), ("a", "lima", 1, 2), ("a", "berlin", 1, 3)]))
-    table.upsert(table_of([("a", "lima", 2, 4)]), **{"hoodie.index.type": "GLOBAL_SIMPLE"})
+    table.upsert(table_of([("a", "lima", 2, 4)]), options={"hoodie.index.type": "GLOBAL_SIMPLE"})
     assert content(table) == [("a", "lima", 2, 4)]
 
 

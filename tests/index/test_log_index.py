@@ -210,7 +210,7 @@ def test_log_files_of_other_writers_join_the_clique_of_the_next_one(version: int
 def test_an_index_in_log_files_is_refused_where_it_cannot_be(how: dict[str, object], message: str) -> None:
     table = create(**{"table_type": "MERGE_ON_READ", **how})
     with pytest.raises(InvalidError, match=message):
-        table.upsert(rides(("a", "rome", 1, 1.0)), **{"hoodie.index.log.enable": "true"})
+        table.upsert(rides(("a", "rome", 1, 1.0)), options={"hoodie.index.log.enable": "true"})
     assert table.timeline.instants == ()
 
 

@@ -78,7 +78,7 @@ def test_both_bring_keys_to_the_same_buckets(
     referee.write(path, rows, theirs)
     settled(rows)
     rows = rides(range(100, 150), 3)
-    drawstring.open(path).upsert(rows, **({} if ours_first else INDEX))
+    drawstring.open(path).upsert(rows, options={} if ours_first else INDEX)
     settled(rows)
     if ours_first:
         found = referee.read(path, {"hoodie.enable.data.skipping": "true"})

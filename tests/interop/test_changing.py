@@ -16,11 +16,11 @@ def test_hudi_reads_what_was_changed_and_goes_on(referee: Referee, tmp_path: Pat
     table, rows = history.table, history.model.rows
     options = {**case.write_options, **WITHOUT_COMPACTION}
 
-    table.update("city = 'lima' and fare > 10", {"fare": "fare + 1000"}, **options)
+    table.update("city = 'lima' and fare > 10", {"fare": "fare + 1000"}, options=options)
     for number, each in list(rows.items()):
         if each["city"] == "lima" and each["fare"] > 10:
             rows[number] = {**each, "fare": each["fare"] + 1000}
-    table.delete(where="id in ('r007', 'r050')", **options)
+    table.delete(where="id in ('r007', 'r050')", options=options)
     del rows["r007"], rows["r050"]
     assert_both_read(referee, history)
 
@@ -39,7 +39,9 @@ def test_hudi_reads_what_was_changed_and_goes_on(referee: Referee, tmp_path: Pat
 
 
 def _merge(history: History, source: list[Row]) -> None:
-    builder = history.table.merge(table_of(source), **history.case.write_options, **WITHOUT_COMPACTION)
+    builder = history.table.merge(
+        table_of(source), options={**history.case.write_options, **WITHOUT_COMPACTION}
+    )
     builder.when_matched_delete("source.id = 'r004'").when_matched_update_all()
     builder.when_not_matched_insert_all()
     builder.when_not_matched_by_source_update({"stops": None}, "city = 'berlin'").execute()

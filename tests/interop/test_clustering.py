@@ -38,10 +38,10 @@ def many_files(path: str, case: Case) -> History:
     history = create(path, case)
     for start in (0, 20, 40):
         rows = [row(number, 100 + start) for number in range(start, start + 20)]
-        history.table.insert(table_of(rows), **NEW_FILE_GROUPS)
+        history.table.insert(table_of(rows), options=NEW_FILE_GROUPS)
         history.model.upsert(rows)
     changes = [row(number, 200) for number in (1, 25, 48)]
-    history.table.upsert(table_of(changes), **NEW_FILE_GROUPS, **case.write_options)
+    history.table.upsert(table_of(changes), options={**NEW_FILE_GROUPS, **case.write_options})
     history.model.upsert(changes)
     return history
 
@@ -51,7 +51,7 @@ def test_hudi_goes_on_with_a_table_that_drawstring_clustered(
     referee: Referee, tmp_path: Path, case: Case
 ) -> None:
     history = many_files(str(tmp_path / "rides"), case)
-    assert history.table.cluster(**SORTED) is not None
+    assert history.table.cluster(options=SORTED)
     assert file_groups(drawstring.open(history.path)) == 3
     assert_both_read(referee, history)
 
@@ -70,7 +70,7 @@ def test_each_runs_the_clusterings_that_the_other_scheduled(
 ) -> None:
     history = many_files(str(tmp_path / "rides"), case)
     asked = {**hudi_options(case), **SORTED}
-    planned = history.table.schedule_clustering(**SORTED)
+    planned = history.table.schedule_clustering(options=SORTED)
     assert planned is not None
     assert referee.service(history.path, "clustering", asked, instant=planned) == planned
     assert_both_read(referee, history)
@@ -81,7 +81,7 @@ def test_each_runs_the_clusterings_that_the_other_scheduled(
     table = drawstring.open(history.path)
     assert [each.requested for each in table.timeline.pending_of(Action.CLUSTERING)] == [theirs]
     done = table.cluster(instant=theirs)
-    assert done is not None and done.instant == theirs
+    assert done and done.instant == theirs
     assert_both_read(referee, history)
     assert file_groups(drawstring.open(history.path)) == 3
 
@@ -98,7 +98,7 @@ def test_hudi_goes_on_with_base_files_that_drawstring_put_together(
     more = [row(number, 300) for number in range(60, 90)]
     hudi_writes(referee, history, "upsert", more, **NEW_FILE_GROUPS)
     history.table = drawstring.open(history.path)
-    assert history.table.compact_base_files() is not None
+    assert history.table.compact_base_files()
     assert_both_read(referee, history)
 
     hudi_writes(referee, history, "upsert", [row(number, 600) for number in (3, 44, 61, 170)])
@@ -119,8 +119,8 @@ def test_hudi_goes_on_with_base_files_that_drawstring_put_together(
 def test_both_split_buckets_and_go_on_with_the_ring(referee: Referee, tmp_path: Path, version: int) -> None:
     case, path = Case(version, "MERGE_ON_READ", "avro"), str(tmp_path / "rides")
     history = consistent_table(path, case)
-    result = history.table.cluster(**SPLIT)
-    assert result is not None and result.files == 12
+    result = history.table.cluster(options=SPLIT)
+    assert result and result.files == 12
     assert_both_read(referee, history)
 
     hudi_writes(referee, history, "upsert", [row(number, 200) for number in range(0, 70, 3)], **CONSISTENT)
@@ -144,7 +144,7 @@ def test_both_split_buckets_and_go_on_with_the_ring(referee: Referee, tmp_path: 
     )
     assert planned is not None
     history.table = drawstring.open(path)
-    assert history.table.cluster(instant=planned) is not None
+    assert history.table.cluster(instant=planned)
     assert_both_read(referee, history)
     hudi_writes(referee, history, "upsert", [row(number, 400) for number in range(0, 80, 7)], **CONSISTENT)
     assert_both_read(referee, history)

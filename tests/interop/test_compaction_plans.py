@@ -37,7 +37,7 @@ def test_plans_change_hands(referee: Referee, tmp_path: Path, version: int) -> N
     hudi_writes(referee, history, "upsert", [row(number, 700) for number in range(30, 50)])
     history.table = drawstring.open(history.path)
     history.upsert([row(number, 800) for number in range(35, 45)])
-    history.table.compact(lambda done, of: history.upsert([row(1, 900 + done)]), instant=theirs)
+    history.table.compact(progress=lambda done, of: history.upsert([row(1, 900 + done)]), instant=theirs)
     assert history.table.timeline.write_at(theirs)
     assert_both_read(referee, history)
 
@@ -54,7 +54,7 @@ def test_hudi_reads_and_goes_on_with_compacted_logs(referee: Referee, tmp_path: 
     history.upsert([row(number, 600) for number in range(20, 40)])
     history.delete([row(number, 650) for number in (3, 21, 39)])
 
-    assert history.table.log_compact(**FEW_BLOCKS)
+    assert history.table.log_compact(options=FEW_BLOCKS)
     assert_both_read(referee, history)
     hudi_writes(referee, history, "upsert", [row(number, 700) for number in (0, 3, 30, 50)])
     history.table = drawstring.open(history.path)
@@ -78,7 +78,7 @@ def test_hudi_runs_a_log_compaction_that_drawstring_planned(
     history.upsert([row(number, 600) for number in range(20, 40)])
     history.delete([row(number, 650) for number in (3, 21, 39)])
 
-    ours = history.table.schedule_log_compaction(**FEW_BLOCKS)
+    ours = history.table.schedule_log_compaction(options=FEW_BLOCKS)
     assert ours is not None
     assert referee.service(history.path, "log_compaction", options, instant=ours) == ours
     assert history.table.timeline.write_at(ours)
@@ -103,7 +103,7 @@ def test_drawstring_runs_a_log_compaction_that_hudi_planned(
     history.delete([row(number, 800) for number in (0, 21, 31)])
     assert [each.requested for each in history.table.timeline.pending_of(Action.LOG_COMPACTION)] == [theirs]
     result = history.table.log_compact(instant=theirs)
-    assert result is not None and result.instant == theirs and result.files == 3
+    assert result and result.instant == theirs and result.files == 3
     assert history.table.timeline.write_at(theirs)
     assert_both_read(referee, history)
 
@@ -126,8 +126,8 @@ def test_hudi_reads_and_goes_on_with_a_table_after_hybrid_compactions(
     }
 
     history.upsert([row(number, 600) for number in range(20, 40)])
-    result = history.table.compact(**hybrid)
-    assert result is not None
+    result = history.table.compact(options=hybrid)
+    assert result
     assert any(each.logs and each.base for each in history.table.file_slices())
     assert_both_read(referee, history)
     hudi_writes(referee, history, "upsert", [row(number, 700) for number in (0, 3, 30, 50)])
@@ -135,7 +135,7 @@ def test_hudi_reads_and_goes_on_with_a_table_after_hybrid_compactions(
     history.delete([row(number, 800) for number in (0, 21, 31)])
     assert_both_read(referee, history)
 
-    planned = history.table.schedule_compaction(**hybrid)
+    planned = history.table.schedule_compaction(options=hybrid)
     assert planned is not None
     assert referee.service(history.path, "compaction", hudi_options(case), instant=planned) == planned
     assert_both_read(referee, history)

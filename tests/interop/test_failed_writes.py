@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.long, pytest.mark.parametrize("case", CASES, ids=str)]
 
 def upsert(history: History, number: int) -> None:
     rows = [row(key, 100 * number) for key in range(number % 3, 12, 2)]
-    history.table.upsert(table_of(rows), **history.case.write_options, **LAZY)
+    history.table.upsert(table_of(rows), options={**history.case.write_options, **LAZY})
     history.model.upsert(rows)
 
 
@@ -56,7 +56,7 @@ def test_hudi_cleans_up_after_a_dead_writer_of_drawstring(
     upsert(history, 1)
     dying = Table(TableContext(DiesAtTheEnd(history.path)))
     with pytest.raises(InjectedFault):
-        dying.upsert(table_of([row(key, 900) for key in range(20)]), **case.write_options, **LAZY)
+        dying.upsert(table_of([row(key, 900) for key in range(20)]), options={**case.write_options, **LAZY})
     (dead,) = history.table.timeline.pending_writes()
     hudi_writes(referee, history, "upsert", [row(key, 200) for key in range(4)], **LAZY)
     assert_both_read(referee, history)
@@ -86,11 +86,11 @@ def test_drawstring_cleans_up_after_a_dead_writer_of_hudi(
     age_heartbeat(history, dead.requested)
     upsert(history, 2)
     if case.is_mor:
-        table.compact(**LAZY)
+        table.compact(options=LAZY)
     assert [each.requested for each in table.timeline.pending_writes()] == [dead.requested]
     assert_both_read(referee, history)
 
-    table.clean(**LAZY)
+    table.clean(options=LAZY)
     assert table.timeline.pending() == ()
     # It has no markers: as far as drawstring can tell it may have been completed.
     assert (Path(history.path) / LOST_FOLDER / dead.requested).is_dir()

@@ -44,7 +44,7 @@ def test_both_find_each_others_records(referee: Referee, tmp_path: Path, kind: K
     table, memory = kind.create(path), InMemory(kind)
 
     def ours(operation: str, rows: list[Row]) -> None:
-        getattr(drawstring.open(path), operation)(table_of(rows), **kind.options)
+        getattr(drawstring.open(path), operation)(table_of(rows), options=kind.options)
         settled(operation, rows)
 
     def theirs(operation: str, rows: list[Row]) -> None:

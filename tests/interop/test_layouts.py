@@ -72,7 +72,7 @@ def test_hudi_reads_a_column_that_was_added_later(referee: Referee, tmp_path: Pa
     history = write(str(tmp_path / "rides"), MOR)
     rows = table_of([row(number, 600) for number in range(50, 55)])
     history.table.upsert(
-        rows.append_column("note", [["late"] * 5]), **MOR.write_options, **WITHOUT_COMPACTION
+        rows.append_column("note", [["late"] * 5]), options={**MOR.write_options, **WITHOUT_COMPACTION}
     )
     ours = history.table.scan(columns=["id", "note"]).to_arrow().sort_by("id")
     theirs = referee.read(history.path, columns=["id", "note"]).sort_by("id")
@@ -140,5 +140,5 @@ def die_before_completion(history: History) -> None:
         patch.setattr(TimelineStore, "complete", die)
         # A killed process does not roll itself back either.
         patch.setattr(transaction, "_undo", die)
-        history.table.upsert(lost, **history.case.write_options)
+        history.table.upsert(lost, options=history.case.write_options)
     assert history.table.timeline.pending()

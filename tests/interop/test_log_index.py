@@ -32,7 +32,7 @@ def indexed(path: str, case: Case) -> History:
 def told(table: drawstring.Table) -> list[bool]:
     """Tell of each log file whether it has an index."""
     logs = [log for each in table.file_slices() for log in each.logs]
-    return [read_log_index(table.state.storage, log.status.path) is not None for log in logs]
+    return [read_log_index(table._context.storage, log.status.path) is not None for log in logs]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -13,7 +13,7 @@ from tests.support.referee import Referee
 def adds(history: History, verb: str, first: int, count: int, **options: str) -> None:
     """Add new records by a verb of drawstring."""
     rows = [row(number, 100) for number in range(first, first + count)]
-    getattr(history.table, verb)(table_of(rows), **history.case.write_options, **options)
+    getattr(history.table, verb)(table_of(rows), options={**history.case.write_options, **options})
     history.model.upsert(rows)
 
 

@@ -31,7 +31,7 @@ def test_hudi_goes_on_with_a_table_that_was_cleaned_and_archived(
     for number in range(1, 10):
         upsert(history, number, **SHORT)
         if case.is_mor and number % 3 == 0:
-            history.table.compact(**SHORT)
+            history.table.compact(options=SHORT)
     assert len(history.table.timeline.writes()) < 9
     assert_both_read(referee, history)
     times = [each.requested for each in history.table.timeline.writes()]
@@ -82,7 +82,7 @@ def test_hudi_goes_on_with_a_table_that_was_restored(referee: Referee, tmp_path:
     kept = {key: dict(value) for key, value in history.model.rows.items()}
     upsert(history, 3, **WITHOUT_SERVICES)
     if case.is_mor:
-        history.table.compact(**WITHOUT_SERVICES)
+        history.table.compact(options=WITHOUT_SERVICES)
     upsert(history, 4, **WITHOUT_SERVICES)
     hudi_writes(referee, history, "upsert", [row(key, 2000) for key in range(7)])
     assert_both_read(referee, history)

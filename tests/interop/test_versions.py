@@ -46,18 +46,20 @@ def lived(path: str, case: Case) -> History:
     """Make a table with archived instants, a savepoint, and three writes that can be travelled to."""
     history = create(path, case)
     for number in range(6):
-        history.table.upsert(table_of([row(key, number) for key in range(12)]), **case.write_options, **SHORT)
+        history.table.upsert(
+            table_of([row(key, number) for key in range(12)]), options={**case.write_options, **SHORT}
+        )
         if case.is_mor and number % 2:
-            history.table.compact(**SHORT)
+            history.table.compact(options=SHORT)
     history.model.upsert([row(key, 5) for key in range(12)])
     history.table.savepoint(comments="before")
     for number in (100, 200):
         rows = [row(key, number) for key in range(number // 100, 16, 3)]
-        history.table.upsert(table_of(rows), **case.write_options, **WITHOUT_SERVICES)
+        history.table.upsert(table_of(rows), options={**case.write_options, **WITHOUT_SERVICES})
         history.model.upsert(rows)
         history.after.append(history.model.sorted())
     gone = [row(key, 300) for key in (2, 3)]
-    history.table.delete(table_of(gone), **case.write_options, **WITHOUT_SERVICES)
+    history.table.delete(table_of(gone), options={**case.write_options, **WITHOUT_SERVICES})
     history.model.delete(gone)
     history.after.append(history.model.sorted())
     return history
@@ -120,7 +122,7 @@ def test_a_changed_table_is_what_hudi_makes_of_it(
 
 def instants(table: Table) -> set[tuple[str, str, str]]:
     """Return the states of all instants but compactions, which each engine ran at its own time."""
-    names = (each.name for each in table.state.storage.list_files(table.config.timeline_folder))
+    names = (each.name for each in table._context.storage.list_files(table.config.timeline_folder))
     found = (parse_instant(name, table.config.layout) for name in names)
     planned = {each.requested for each in table.timeline.instants if each.action.value == "commit"}
     is_mor = table.config.is_merge_on_read

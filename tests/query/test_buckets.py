@@ -140,10 +140,10 @@ def test_partitions_have_the_buckets_that_their_rules_say(tmp_path: Path) -> Non
         assert len(scan.tasks()) == 3
     again = drawstring.open(tmp_path / "t")
     assert not again.validate().findings
-    again.upsert(rides(100, pa.string()), **{RULES: r"^b\d,2; c ,3"})
+    again.upsert(rides(100, pa.string()), options={RULES: r"^b\d,2; c ,3"})
     assert again.scan().to_arrow().num_rows == 300
     with pytest.raises(InvalidError, match="the table has"):
-        again.upsert(rides(1, pa.string()), **{RULES: "b,4"})
+        again.upsert(rides(1, pa.string()), options={RULES: "b,4"})
 
 
 @pytest.mark.parametrize("rules", ["b", "b,x", "b,0", "(,2", "b,1,2"])
@@ -159,7 +159,7 @@ def test_rules_go_with_buckets_that_are_fixed_in_partitions(tmp_path: Path) -> N
             table(tmp_path / "t", **{RULES: "b,2", **more})
     made = table(tmp_path / "t")
     with pytest.raises(InvalidError, match="the table has none"):
-        made.upsert(rides(1, pa.string()), **{RULES: "b,4"})
+        made.upsert(rides(1, pa.string()), options={RULES: "b,4"})
 
 
 def test_counts_of_a_rescaling_count_once_it_is_done(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def write(
 ) -> str:
     """Write rows; return the time of the commit in ranges."""
     content = [dict(zip(SCHEMA.names, (*row, deleted), strict=True)) for row in rows]
-    getattr(table, verb)(pa.Table.from_pylist(content, SCHEMA), **WITHOUT_COMPACTION)
+    getattr(table, verb)(pa.Table.from_pylist(content, SCHEMA), options=WITHOUT_COMPACTION)
     newest = table.timeline.writes()[-1]
     return time_of(newest)
 

@@ -33,8 +33,8 @@ def table_with_registered_file(root: Path, table_type: str, version: int, *, is_
     table = drawstring.create(
         root, SCHEMA, record_key="id", partition_by="city", table_type=table_type, version=version
     )
-    storage, config = table.state.storage, table.config
-    store = TimelineStore(storage, config, table.state.clock)
+    storage, config = table._context.storage, table.config
+    store = TimelineStore(storage, config, table._context.clock)
     storage.put("rome/part-0.parquet", b"PAR1")
     if is_listed:
         storage.put("rome/.hoodie_partition_metadata", b"partitionDepth=1\n")
@@ -43,7 +43,7 @@ def table_with_registered_file(root: Path, table_type: str, version: int, *, is_
     stat = WriteStat("rome", "part-0.parquet", path, size_bytes=4)
     store.complete(started, encode_commit(CommitMetadata((stat,)), config.layout, replace=True))
     metadata = {"hoodie.table.metadata.partitions": "files"}
-    save_properties(storage, {**load_config(storage).properties, **metadata}, table.state.clock)
+    save_properties(storage, {**load_config(storage).properties, **metadata}, table._context.clock)
     storage.put(".hoodie/metadata/.hoodie/hoodie.properties", b"hoodie.table.name=files\n")
     return drawstring.open(root)
 

@@ -61,7 +61,7 @@ def take_step(history: History, chance: random.Random, ts: int) -> None:
         if history.case.is_mor:
             history.table.compact()
         return
-    getattr(history.table, verb)(table_of(rows), **history.case.write_options)
+    getattr(history.table, verb)(table_of(rows), options=history.case.write_options)
 
 
 def times(table: drawstring.Table) -> list[str]:
@@ -190,7 +190,7 @@ def test_what_a_batch_costs_does_not_grow_with_the_timeline(
 ) -> None:
     history = create(str(tmp_path / "t"), Case(9, "MERGE_ON_READ"))
     for step in range(40):
-        history.table.upsert(table_of([row(step % 3, step)]), **WITHOUT_SERVICES)
+        history.table.upsert(table_of([row(step % 3, step)]), options=WITHOUT_SERVICES)
     decoded: list[int] = []
     decode = store.decode_commit
     monkeypatch.setattr(store, "decode_commit", lambda data: decoded.append(1) or decode(data))

@@ -26,7 +26,7 @@ SHORT = {
 
 def write(table: Table, *numbers: int) -> None:
     for number in numbers:
-        table.upsert(rides((f"k{number}", "oslo", number, 1.0)), **WITHOUT_SERVICES)
+        table.upsert(rides((f"k{number}", "oslo", number, 1.0)), options=WITHOUT_SERVICES)
 
 
 def followed(table: Table, position: str | None, batches: int | None = None) -> tuple[list[str], str | None]:
@@ -85,7 +85,7 @@ def test_each_commit_is_handed_out_once_whatever_the_clock_of_the_storage_says(
         near_ms = epoch_ms_of((following if is_next else this).requested, zone)
         assert near_ms is not None
         path = f".hoodie/{this.requested}.{this.action}"
-        table.state.storage.set_modified(path, near_ms + later_ms)
+        table._context.storage.set_modified(path, near_ms + later_ms)
     positions = [followed(table, None, seen)[1] for seen in (1, 2, 3, 4)]
     table.upgrade(9)
     upgraded = table.timeline.writes()[:4]
@@ -102,7 +102,7 @@ def test_a_position_whose_commit_was_archived_since_is_known_too(*, is_old: bool
     write(table, 0, 1)
     _, position = followed(table, None)
     for number in range(2, 8):
-        table.upsert(rides((f"k{number}", "oslo", number, 1.0)), **SHORT)
+        table.upsert(rides((f"k{number}", "oslo", number, 1.0)), options=SHORT)
     table.upgrade(9)
     last = json.loads(position or "")["time"]
     assert table.timeline.start is not None and last < table.timeline.start
@@ -116,7 +116,7 @@ def test_a_commit_that_completed_before_an_earlier_one_is_not_lost_by_the_upgrad
     """Two writers at once: the first to begin is the last to end."""
     table = create(version=6)
     write(table, 0, 1, 2)
-    storage, (_, first, second) = table.state.storage, table.timeline.writes()
+    storage, (_, first, second) = table._context.storage, table.timeline.writes()
     zone = table.config.timezone
     late_ms = epoch_ms_of(second.requested, zone)
     assert late_ms is not None
@@ -148,7 +148,7 @@ def test_after_the_first_batch_of_the_new_version_a_position_is_as_any_other() -
     last = table.timeline.writes()[-2].completed
     assert (keys, json.loads(position or "")) == (["k2"], {"version": 1, "time": last})
     assert followed(table, position)[0] == ["k3"]
-    facts = load_facts(table.state.storage, table.state.clock)
+    facts = load_facts(table._context.storage, table._context.clock)
     ends = [position_from(facts, each) for each in (before, position)]
     again = batch_scan(facts, ends[0], ends[1], FollowSpec()).to_arrow()
     assert again.column("id").to_pylist() == ["k2"], "planned again from what was stored"
@@ -162,7 +162,7 @@ def test_a_batch_that_is_planned_again_after_the_upgrade_has_the_same_rows(*, is
     _, start = followed(table, None, 1)
     _, end = followed(table, None, 3)
     table.upgrade(9)
-    facts = load_facts(table.state.storage, table.state.clock)
+    facts = load_facts(table._context.storage, table._context.clock)
     ends = [position_from(facts, as_stored_before(each) if is_old else each) for each in (start, end)]
     rows = batch_scan(facts, ends[0], ends[1], FollowSpec()).to_arrow()
     assert sorted(rows.column("id").to_pylist()) == ["k1", "k2"]

@@ -38,8 +38,8 @@ def table(path: Path, key: pa.DataType = TEXT, **how: Any) -> Table:
     schema = SCHEMA.set(0, pa.field("id", key))
     given = {"record_key": "id", "partition_by": "city", "table_type": "COPY_ON_WRITE", **how}
     made = drawstring.create(path, schema, **given)
-    made.upsert(rides(range(300), key), **WITH_FILTER)
-    made.upsert(rides(range(100, 200), key), **WITH_FILTER)
+    made.upsert(rides(range(300), key), options=WITH_FILTER)
+    made.upsert(rides(range(100, 200), key), options=WITH_FILTER)
     return made
 
 
@@ -136,11 +136,12 @@ def test_a_record_found_by_its_key_is_merged_like_all(tmp_path: Path, ordering: 
     made = table(tmp_path / "t", table_type="MERGE_ON_READ", ordering=ordering)
     changed = rides(range(150, 250))
     made.upsert(
-        changed.set_column(1, "n", pa.array([number % 3 * 500 for number in range(100)])), **WITHOUT_SERVICES
+        changed.set_column(1, "n", pa.array([number % 3 * 500 for number in range(100)])),
+        options=WITHOUT_SERVICES,
     )
-    made.delete(rides(range(160, 170)), **WITHOUT_SERVICES)
-    made.upsert(rides(range(165, 168)), **WITHOUT_SERVICES)
-    made.update(where="id > '900'", set={"n": "n + 1"}, **WITHOUT_SERVICES)
+    made.delete(rides(range(160, 170)), options=WITHOUT_SERVICES)
+    made.upsert(rides(range(165, 168)), options=WITHOUT_SERVICES)
+    made.update(where="id > '900'", set={"n": "n + 1"}, options=WITHOUT_SERVICES)
     rows = {row["id"]: row for row in made.scan().to_arrow().to_pylist()}
     assert 290 < len(rows) < 300
     for key in rides(range(145, 172))["id"].to_pylist():

@@ -133,7 +133,7 @@ def test_a_hold_is_placed_where_all_is_there_or_refused(table_type: str, version
 
 def pieces(table: Table, changed: ChangedTable, full_scan: bool) -> Scan:
     start, end = time_of(changed.writes[0]), time_of(changed.writes[-1])
-    return table.incremental(start, end, SCHEMA.names, full_scan=full_scan)
+    return table.incremental(start, end, columns=SCHEMA.names, full_scan=full_scan)
 
 
 @kinds
@@ -257,11 +257,11 @@ def test_a_follower_who_takes_the_table_for_what_is_gone_ends_with_its_rows(
 
 def test_a_file_that_is_lost_is_told_from_one_that_was_cleaned() -> None:
     table = create()
-    table.insert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **ONLY_THE_WRITE)
+    table.insert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=ONLY_THE_WRITE)
     scan = table.scan()
     scan.tasks()
-    lost = [each.path for each in table.state.storage.list_files("rome") if each.name.endswith(".parquet")]
-    table.state.storage.delete(lost)
+    lost = [each.path for each in table._context.storage.list_files("rome") if each.name.endswith(".parquet")]
+    table._context.storage.delete(lost)
     with pytest.raises(CorruptTableError, match="missing") as caught:
         scan.to_arrow()
     assert caught.value.path == lost[0]
@@ -271,12 +271,12 @@ def test_a_file_that_is_lost_is_told_from_one_that_was_cleaned() -> None:
 
 def test_a_scan_that_handed_rows_out_says_that_it_was_outrun() -> None:
     table = create()
-    table.insert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **ONLY_THE_WRITE)
+    table.insert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=ONLY_THE_WRITE)
     batches = table.scan(SCHEMA.names).to_batches()
     assert isinstance(next(batches), pa.RecordBatch)
     for number in (2, 3):
-        table.upsert(rides(("a", "rome", number, 0.0), ("b", "oslo", number, 0.0)), **ONLY_THE_WRITE)
-    table.clean(**KEEP_1)
+        table.upsert(rides(("a", "rome", number, 0.0), ("b", "oslo", number, 0.0)), options=ONLY_THE_WRITE)
+    table.clean(options=KEEP_1)
     with pytest.raises(UnavailableError, match="deleted after the query was planned"):
         list(batches)
     assert len(rows_of(table.scan(SCHEMA.names))) == 2

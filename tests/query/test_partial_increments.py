@@ -35,7 +35,7 @@ def newest(table: Table) -> str:
 
 
 def patch(table: Table, names: str, *rows: Row, **options: str) -> str:
-    return time(table.upsert(rows_with(names, *rows), **PARTIAL, **options))
+    return time(table.upsert(rows_with(names, *rows), options={**PARTIAL, **options}))
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_base_file_that_is_lost_is_an_error(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("fare", pa.float64())])
     table = drawstring.create(str(tmp_path / "rides"), schema, record_key="id", ordering="ts", table_type=MOR)
     start = time(table.upsert(pa.table({"id": ["a"], "ts": [1], "fare": [9.5]}, schema)))
-    table.upsert(pa.table({"id": ["a"], "ts": [2]}), **PARTIAL)
+    table.upsert(pa.table({"id": ["a"], "ts": [2]}), options=PARTIAL)
     next((tmp_path / "rides").glob("*.parquet")).unlink()
     with pytest.raises(CorruptTableError, match="missing"):
         table.incremental(start).to_arrow()

@@ -42,7 +42,7 @@ def test_an_upsert_stands_when_a_step_after_it_fails(
 
     monkeypatch.setattr(room, step, fail)
     with caplog.at_level(logging.WARNING, "drawstring"):
-        table.upsert(rides(("a", "oslo", 2, 2.0)), **options)
+        table.upsert(rides(("a", "oslo", 2, 2.0)), options=options)
     assert held(table) == [("a", "oslo", 2, 2.0)]
     assert "The write is committed" in caplog.text
     assert str(error) in caplog.text

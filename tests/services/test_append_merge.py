@@ -37,11 +37,11 @@ kinds = pytest.mark.parametrize("table_type", [COW, MOR])
 
 def append(table: Table, numbers: range, city: str = "oslo", **options: Any) -> None:
     for number in numbers:
-        table.append(rides((f"{city}{number}", city, number, 1.0)), **WITHOUT_SERVICES, **options)
+        table.append(rides((f"{city}{number}", city, number, 1.0)), options={**WITHOUT_SERVICES, **options})
 
 
 def seeded(table: Table) -> Table:
-    return Table(replace(table.state, ids=SeededIds(7)))
+    return Table(replace(table._context, ids=SeededIds(7)))
 
 
 def merges(table: Table) -> int:
@@ -84,7 +84,7 @@ def test_files_are_merged_though_other_partitions_are_overwritten_in_between() -
     table = create()
     for number in range(8):
         append(table, range(number, number + 1), **{FILES: 4})
-        table.insert_overwrite(rides(("a", "rome", number, 1.0)), **WITHOUT_SERVICES)
+        table.insert_overwrite(rides(("a", "rome", number, 1.0)), options=WITHOUT_SERVICES)
     assert file_groups(table) == 3, "one in rome; four in oslo became one, and one more each time until seven"
 
 
@@ -118,7 +118,7 @@ def test_an_append_that_archives_merges_as_well(version: int, caplog: pytest.Log
     table, archived = create(version=version), 0
     for number in range(14):
         before = table.timeline.start
-        table.append(rides((f"k{number}", "oslo", number, 1.0)), **{FILES: 2}, **SHORT)
+        table.append(rides((f"k{number}", "oslo", number, 1.0)), options={FILES: 2, **SHORT})
         archived += table.timeline.start != before
     assert archived > 3
     assert "merging small files" not in caplog.text
@@ -137,7 +137,9 @@ def test_no_other_operation_does_it(verb: str) -> None:
     table = create()
     for number in range(12):
         options = {"hoodie.parquet.small.file.limit": "0"} if verb == "insert" else {}
-        getattr(table, verb)(rides((f"a{number}", "oslo", number, 1.0)), **WITHOUT_SERVICES, **options)
+        getattr(table, verb)(
+            rides((f"a{number}", "oslo", number, 1.0)), options={**WITHOUT_SERVICES, **options}
+        )
     assert (file_groups(table), merges(table)) == (12, 0)
 
 
@@ -151,7 +153,9 @@ def test_files_of_many_appends_stay_few_and_rows_are_copied_a_few_times() -> Non
     table, appends, size = create(), 40, 1_000
     for number in range(appends):
         keys = (md5(f"{number} {row}".encode()).hexdigest() for row in range(size))
-        table.append(rides(*((key, "oslo", number, 1.0) for key in keys)), **WITHOUT_SERVICES, **{FILES: 2})
+        table.append(
+            rides(*((key, "oslo", number, 1.0) for key in keys)), options={**WITHOUT_SERVICES, FILES: 2}
+        )
     assert file_groups(table) <= 6
     assert table.scan().to_arrow().num_rows == appends * size
     store = store_of(table, SystemClock())
@@ -166,7 +170,7 @@ def test_files_of_many_appends_stay_few_and_rows_are_copied_a_few_times() -> Non
 def test_a_file_larger_than_all_others_waits_for_them() -> None:
     table = create()
     table.append(
-        rides(*((f"a{number}", "oslo", number, 1.0) for number in range(20_000))), **WITHOUT_SERVICES
+        rides(*((f"a{number}", "oslo", number, 1.0) for number in range(20_000))), options=WITHOUT_SERVICES
     )
     append(table, range(3), **{FILES: 3})
     sizes = sorted(each.size_bytes for each in table.file_slices())
@@ -181,7 +185,7 @@ def test_what_a_dead_process_left_is_merged_by_the_next_append(monkeypatch: pyte
         patch.setattr(append_merge, "run_clustering", lambda *_: None)
         append(table, range(3, 4), **{FILES: 4})
     assert table.timeline.pending_of(Action.CLUSTERING)
-    table.upsert(rides(("rome1", "rome", 9, 9.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("rome1", "rome", 9, 9.0)), options=WITHOUT_SERVICES)
     assert table.timeline.pending_of(Action.CLUSTERING), "it is in nobody's way there"
     append(table, range(4, 5))
     assert table.timeline.pending() == ()
@@ -225,7 +229,7 @@ def test_an_update_beside_a_running_merge_goes_through_and_the_merge_makes_way(
         run(state, requested, options, lambda *_: update())
 
     def update() -> None:
-        table.upsert(rides(("oslo1", "oslo", 9, 9.0)), **WITHOUT_SERVICES)
+        table.upsert(rides(("oslo1", "oslo", 9, 9.0)), options=WITHOUT_SERVICES)
 
     with monkeypatch.context() as patch:
         patch.setattr(append_merge, "run_clustering", beside)
@@ -241,14 +245,14 @@ def test_a_merge_that_somebody_planned_by_hand_is_theirs() -> None:
     planned = table.schedule_base_file_compaction()
     append(table, range(3, 4))
     with pytest.raises(ConflictError, match="pending clustering"):
-        table.upsert(rides(("oslo1", "oslo", 9, 9.0)), **WITHOUT_SERVICES)
+        table.upsert(rides(("oslo1", "oslo", 9, 9.0)), options=WITHOUT_SERVICES)
     assert [each.requested for each in table.timeline.pending()] == [planned]
 
 
 def test_a_merge_of_a_damaged_file_is_withdrawn(caplog: pytest.LogCaptureFixture) -> None:
     table = create()
     append(table, range(2), **{FILES: 3})
-    storage = table.state.storage
+    storage = table._context.storage
     (path, *_) = [each.path for each in storage.list_tree("oslo") if each.name.endswith(".parquet")]
     storage.put(path, b"PAR1 is damaged PAR1")
     append(table, range(2, 3), **{FILES: 3})
@@ -259,7 +263,7 @@ def test_a_merge_of_a_damaged_file_is_withdrawn(caplog: pytest.LogCaptureFixture
 def test_sorted_files_are_not_merged_with_unsorted_ones() -> None:
     table = create()
     append(table, range(3), **OFF)
-    table.cluster(**{"hoodie.clustering.plan.strategy.sort.columns": "ts"})
+    table.cluster(options={"hoodie.clustering.plan.strategy.sort.columns": "ts"})
     (in_order,) = (each.file_id for each in table.file_slices())
     append(table, range(3, 6), **{FILES: 3})
     assert (file_groups(table), merges(table)) == (2, 2)
@@ -295,10 +299,10 @@ def test_a_plan_that_names_other_files_than_its_record_is_not_run() -> None:
     fewer = replace(plan, groups=(replace(group, slices=group.slices[1:]),))
     (path,) = (
         each.path
-        for each in table.state.storage.list_tree(".hoodie")
+        for each in table._context.storage.list_tree(".hoodie")
         if each.name == f"{requested}.clustering.requested"
     )
-    table.state.storage.put(path, encode_clustering_plan(fewer, table.state.storage.full_uri("")))
+    table._context.storage.put(path, encode_clustering_plan(fewer, table._context.storage.full_uri("")))
     with pytest.raises(CorruptTableError, match="names other files"):
         table.cluster(instant=requested)
     assert file_groups(table) == 3

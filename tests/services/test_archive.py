@@ -50,7 +50,7 @@ tables = pytest.mark.parametrize(
 
 
 def archived(table: Table) -> list[Instant]:
-    return open_archive(table.state.storage, table.config).completed("")
+    return open_archive(table._context.storage, table.config).completed("")
 
 
 def everything(table: Table) -> list[str]:
@@ -59,7 +59,7 @@ def everything(table: Table) -> list[str]:
 
 
 def upserted(table: Table, rounds: Iterable[int], **options: Any) -> list[str]:
-    return [table.upsert(rides(("a", "rome", n, float(n))), **options).instant for n in rounds]
+    return [table.upsert(rides(("a", "rome", n, float(n))), options=options).instant for n in rounds]
 
 
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 6), (COW, 9), (MOR, 8)])
@@ -69,7 +69,7 @@ def test_the_active_timeline_stays_short_and_no_commit_is_lost(table_type: str, 
     assert 20 <= len(table.timeline.writes()) <= 30
     assert [each for each in everything(table) if each in times] == times
     assert held(table) == [("a", "rome", 31, 31.0)]
-    archive = open_archive(table.state.storage, table.config)
+    archive = open_archive(table._context.storage, table.config)
     for instant in archive.completed(""):
         if instant.is_write:
             assert archive.commit_metadata(instant).stats
@@ -81,12 +81,12 @@ def test_the_active_timeline_stays_short_and_no_commit_is_lost(table_type: str, 
 def test_archiving_is_asked_for_and_shown_before(table_type: str, version: int) -> None:
     table = create(table_type=table_type, version=version)
     times = upserted(table, range(7), **NEVER)
-    assert [each.requested for each in table.plan_archive(**SHORT)] == times[:4]
-    result = table.archive(**SHORT)
-    assert result is not None and (result.instants, result.first, result.last) == (4, times[0], times[3])
+    assert [each.requested for each in table.plan_archive(options=SHORT)] == times[:4]
+    result = table.archive(options=SHORT)
+    assert result and (result.instants, result.first, result.last) == (4, times[0], times[3])
     assert [each.requested for each in table.timeline.writes()] == times[4:]
-    assert table.archive(**SHORT) is None
-    assert table.plan_archive(**SHORT) == []
+    assert not table.archive(options=SHORT)
+    assert table.plan_archive(options=SHORT) == []
 
 
 @pytest.mark.parametrize("version", [8, 9])
@@ -94,7 +94,7 @@ def test_the_history_compacts_itself_and_keeps_few_files(version: int) -> None:
     table = create(version=version)
     times = upserted(table, range(30), **SHORT)
     assert everything(table) == times
-    names = [each.name for each in table.state.storage.list_files(table.config.history_folder)]
+    names = [each.name for each in table._context.storage.list_files(table.config.history_folder)]
     levels = {name.rpartition("_")[2] for name in names if name.endswith(".parquet")}
     assert "2.parquet" in levels
     assert len(names) <= 20
@@ -105,7 +105,7 @@ def test_the_archive_of_version_6_keeps_few_files() -> None:
     table = create(version=6)
     times = upserted(table, range(25), **SHORT)
     assert everything(table) == times
-    assert len(table.state.storage.list_files(table.config.history_folder)) == 1
+    assert len(table._context.storage.list_files(table.config.history_folder)) == 1
 
 
 @pytest.mark.parametrize("version", [6, 9])
@@ -114,12 +114,12 @@ def test_services_are_archived_with_their_plans(version: int) -> None:
     for number in range(8):
         upserted(table, [number], **NEVER)
         table.compact()
-        table.insert_overwrite(rides(("b", "oslo", number, 1.0)), **NEVER)
-        table.clean(**SHORT)
+        table.insert_overwrite(rides(("b", "oslo", number, 1.0)), options=NEVER)
+        table.clean(options=SHORT)
     expected = held(table)
     before = {each.requested: each for each in table.timeline.instants}
-    result = table.archive(**SHORT)
-    assert result is not None and result.instants > 12
+    result = table.archive(options=SHORT)
+    assert result and result.instants > 12
     assert {each.requested for each in archived(table)} <= before.keys()
     assert {str(each.action) for each in archived(table)} >= {
         "commit",
@@ -129,7 +129,7 @@ def test_services_are_archived_with_their_plans(version: int) -> None:
     }
     assert held(table) == expected
     if version == 9:
-        storage, config = table.state.storage, table.config
+        storage, config = table._context.storage, table.config
         (file,) = [s for s in storage.list_files(config.history_folder) if s.name.endswith(".parquet")]
         rows = _rows(storage, file.path)
         assert {row["action"] for row in rows if row["plan"]} == {"commit", "replacecommit", "clean"}
@@ -162,9 +162,9 @@ def test_instants_of_real_hudi_are_archived_as_they_were(name: str, tmp_path: Pa
 def prepared(table_type: str, version: int) -> Prepared:
     table = create(table_type=table_type, version=version)
     upserted(table, range(5), **NEVER)
-    table.archive(**SHORT)
+    table.archive(options=SHORT)
     upserted(table, range(5, 8), **NEVER)
-    table.clean(**SHORT)
+    table.clean(options=SHORT)
     return Prepared.of(table)
 
 
@@ -172,7 +172,7 @@ def prepared(table_type: str, version: int) -> Prepared:
 def test_archiving_that_dies_at_any_step_is_done_by_the_next(table_type: str, version: int) -> None:
     start = prepared(table_type, version)
     times = everything(opened(start.copy(), START_MS))
-    for storage, step in start.deaths(lambda table: table.archive(**SHORT)):
+    for storage, step in start.deaths(lambda table: table.archive(options=SHORT)):
         table = opened(storage, START_MS + HOUR_MS)
         assert held(table) == start.after, step
         assert sorted(set(everything(table))) == times, step
@@ -210,7 +210,7 @@ def test_a_table_with_10000_instants_reads_no_more_than_one_with_40() -> None:
 
     table = create()
     upserted(table, range(40))
-    storage = table.state.storage
+    storage = table._context.storage
     files = files_of(storage)
     short = counted(Prepared(files, [], []).copy())
     history = HistoryWriter(storage, table.config.history_folder, SIZES)
@@ -227,7 +227,7 @@ def test_a_table_with_10000_instants_reads_no_more_than_one_with_40() -> None:
 def test_more_must_stay_than_when_archiving_begins() -> None:
     table = create()
     with pytest.raises(InvalidError, match=r"keep\.max\.commits"):
-        table.archive(**{"hoodie.keep.min.commits": "5", "hoodie.keep.max.commits": "5"})
+        table.archive(options={"hoodie.keep.min.commits": "5", "hoodie.keep.max.commits": "5"})
 
 
 def writes(count: int, *others: Instant, action: Action = Action.COMMIT) -> Timeline:
@@ -311,25 +311,25 @@ def test_a_late_delta_commit_is_archived_once_its_log_files_are_gone(monkeypatch
     def compacted_meanwhile() -> Iterator[pa.RecordBatch]:
         with monkeypatch.context() as patched:
             patched.setattr("drawstring.txn.transaction.table_lock", unlocked)
-            assert table.compact(**beside)
+            assert table.compact(options=beside)
         (own,) = table.timeline.pending_writes()
-        table.state.storage.delete([f".hoodie/.locks/{own.requested}.claim"])
+        table._context.storage.delete([f".hoodie/.locks/{own.requested}.claim"])
         yield from rides(("a", "rome", 2, 2.0)).to_batches()
 
     reader = pa.RecordBatchReader.from_batches(rides().schema, compacted_meanwhile())
-    late = table.upsert(reader, **NEVER).instant
+    late = table.upsert(reader, options=NEVER).instant
     assert [each.requested for each in overlapping(table.timeline)] == [late]
     upserted(table, range(3, 8), **NEVER)
-    assert table.archive(**SHORT) is not None
+    assert table.archive(options=SHORT)
     assert table.timeline.writes()[0].requested == late
-    assert table.archive(**SHORT) is None
+    assert not table.archive(options=SHORT)
     assert held(table) == [("a", "rome", 7, 7.0)]
 
     for number in range(8, 11):
         upserted(table, [number], **NEVER)
-        table.compact(**NEVER)
-    table.clean(**SHORT)
-    assert table.archive(**SHORT) is not None
+        table.compact(options=NEVER)
+    table.clean(options=SHORT)
+    assert table.archive(options=SHORT)
     assert table.timeline.write_at(late) is None
     assert len(table.timeline.writes()) <= 4
     assert held(table) == [("a", "rome", 10, 10.0)]
@@ -365,11 +365,11 @@ def test_no_instant_stays_that_is_older_than_an_archived_write(table_type: str, 
     table = create(table_type=table_type, version=version)
     first, *_ = upserted(table, range(3), **NEVER)
     if table_type == MOR:
-        table.compact(**NEVER)
+        table.compact(options=NEVER)
     upserted(table, [3], **NEVER)
-    assert table.clean(**SHORT) is not None
+    assert table.clean(options=SHORT)
     upserted(table, range(4, 12), **NEVER)
-    table.archive(**SHORT | {"hoodie.clean.automatic": "false"})
+    table.archive(options=SHORT | {"hoodie.clean.automatic": "false"})
     newest = max(each.requested for each in archived(table) if each.is_write)
     assert min(each.requested for each in table.timeline.instants) > newest
     with pytest.raises(InvalidError, match="may have been cleaned away"):

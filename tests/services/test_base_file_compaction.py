@@ -58,16 +58,16 @@ def test_small_files_of_a_partition_become_one(table_type: str, version: int) ->
     before, marks = held(table), meta_rows(table)
     assert file_groups(table) == 10
     result = table.compact_base_files()
-    assert result is not None and (result.files, result.records_written) == (2, 30)
+    assert result and (result.files, result.records_written) == (2, 30)
     assert (file_groups(table), held(table), meta_rows(table)) == (2, before, marks)
     for each in table.file_slices():
         assert each.base is not None
-        data = pq.ParquetFile(pa.BufferReader(table.state.storage.read(each.base.status.path)))
+        data = pq.ParquetFile(pa.BufferReader(table._context.storage.read(each.base.status.path)))
         assert data.metadata.num_row_groups == 5
         assert set(data.read(["_hoodie_file_name"]).column(0).to_pylist()) == {each.base.status.name}
-        footer = parquet_footer(table.state.storage, each.base.status.path)
+        footer = parquet_footer(table._context.storage, each.base.status.path)
         assert (footer["hoodie_min_record_key"], footer["hoodie_max_record_key"]) == ("a0", "c4")
-    assert table.compact_base_files() is None
+    assert not table.compact_base_files()
     assert (orphans(table), leftovers(table), table.timeline.pending()) == ([], [], ())
     table.upsert(rides(("a0", "oslo", 99, 99.0), ("new", "rome", 1, 1.0)))
     assert ("a0", "oslo", 99, 99.0) in held(table) and len(held(table)) == 31
@@ -79,7 +79,7 @@ def test_crumbs_are_read_and_written_into_one_row_group() -> None:
     table.compact_base_files()
     for each in table.file_slices():
         assert each.base is not None
-        data = table.state.storage.read(each.base.status.path)
+        data = table._context.storage.read(each.base.status.path)
         assert pq.read_metadata(pa.BufferReader(data)).num_row_groups == 1
     assert held(table) == before
 
@@ -99,10 +99,10 @@ def test_files_from_before_a_column_was_added_are_read_and_written() -> None:
 def test_new_files_are_as_large_as_asked_for_and_large_ones_stay() -> None:
     table = appended(batches=6)
     size = max(each.size_bytes for each in table.file_slices())
-    assert table.compact_base_files(**{"hoodie.parquet.small.file.limit": 0}) is None
-    result = table.compact_base_files(**{"hoodie.parquet.max.file.size": 2 * size + 10})
-    assert result is not None and result.files == 6
-    assert table.compact_base_files(**{"hoodie.parquet.small.file.limit": size}) is None
+    assert not table.compact_base_files(options={"hoodie.parquet.small.file.limit": 0})
+    result = table.compact_base_files(options={"hoodie.parquet.max.file.size": 2 * size + 10})
+    assert result and result.files == 6
+    assert not table.compact_base_files(options={"hoodie.parquet.small.file.limit": size})
 
 
 def test_the_plan_says_which_files_come_together() -> None:
@@ -127,9 +127,9 @@ def test_the_plan_says_which_files_come_together() -> None:
 
 def test_file_groups_with_log_files_are_left_to_compaction() -> None:
     table = appended(MOR)
-    table.upsert(rides(("a0", "oslo", 99, 99.0)), **NEW_FILE_GROUPS, **WITHOUT_COMPACTION)
+    table.upsert(rides(("a0", "oslo", 99, 99.0)), options={**NEW_FILE_GROUPS, **WITHOUT_COMPACTION})
     result = table.compact_base_files()
-    assert result is not None and result.files == 2
+    assert result and result.files == 2
     assert file_groups(table) == 3
 
 
@@ -139,12 +139,12 @@ def test_appends_compact_base_files_when_due_by_themselves_or_in_a_thread(how: s
     flag = {"inline": "hoodie.clustering.inline", "async": "hoodie.clustering.async.enabled"}[how]
     due = {flag: True, f"hoodie.clustering.{how}.max.commits": 3, COPY: STREAM_COPY}
     for batch in range(3):
-        table.append(rides((f"a{batch}", "rome", batch, 1.0)), **due)
+        table.append(rides((f"a{batch}", "rome", batch, 1.0)), options=due)
     assert table.wait_for_services(30)
     assert (file_groups(table), len(held(table))) == (1, 3)
     switched_off = {**due, flag: False}
     for batch in range(3, 8):
-        table.append(rides((f"a{batch}", "rome", batch, 1.0)), **switched_off)
+        table.append(rides((f"a{batch}", "rome", batch, 1.0)), options=switched_off)
     assert (file_groups(table), len(held(table))) == (6, 8)
 
 
@@ -184,9 +184,9 @@ def test_a_base_file_compaction_that_was_planned_is_run_by_name() -> None:
     before, planned = held(table), table.schedule_base_file_compaction()
     assert planned is not None
     result = table.compact_base_files(instant=planned)
-    assert result is not None and result.instant == planned
+    assert result and result.instant == planned
     assert (file_groups(table), held(table), table.timeline.pending()) == (2, before, ())
-    assert table.compact_base_files(instant=planned) is None, "it is completed"
+    assert not table.compact_base_files(instant=planned), "it is completed"
     with pytest.raises(InvalidError, match="no base-file compaction"):
         table.compact_base_files(instant=table.timeline.writes()[0].requested)
 

@@ -38,7 +38,7 @@ def written(table_type: str, version: int) -> Table:
 @versions
 def test_a_write_whose_completion_was_lost_is_told_and_keeps_its_files(table_type: str, version: int) -> None:
     table = written(table_type, version)
-    before, files = held(table), data_files(table.state.storage)
+    before, files = held(table), data_files(table._context.storage)
     _, second, third = table.timeline.writes()
     lost = lose_completion(table, second)
     (finding,) = errors(table)
@@ -47,9 +47,9 @@ def test_a_write_whose_completion_was_lost_is_told_and_keeps_its_files(table_typ
     assert table.repair(apply=True) == ()
     with pytest.raises(CorruptTableError, match="put it back from a backup"):
         table.upsert(rides(("new", "rome", 1, 1.0)))
-    assert data_files(table.state.storage) == files
+    assert data_files(table._context.storage) == files
     for path, data in lost.items():
-        table.state.storage.put(path, data)
+        table._context.storage.put(path, data)
     assert (held(table), table.validate().findings) == (before, ())
     table.upsert(rides(("new", "rome", 1, 1.0)))
     assert len(held(table)) == len(before) + 1
@@ -61,7 +61,7 @@ def test_where_no_backup_has_it_the_table_goes_back_to_a_write_before(table_type
     table = written(table_type, version)
     first, second, _ = table.timeline.writes()
     lose_completion(table, second)
-    assert table.restore(first.requested, **NO_ROLLBACK) is not None
+    assert table.restore(first.requested, options=NO_ROLLBACK)
     assert (held(table), table.validate().findings) == ([("z", "bern", 1, 1.0)], ())
 
 
@@ -73,13 +73,13 @@ def test_a_rollback_that_was_begun_is_not_gone_on_with_once_its_files_are_needed
     table = create(table_type=COW, version=version)
     table.insert(rides(A1, B1))
     if what == "clustering":
-        assert table.cluster() is not None
-        table.clean(**ONE_VERSION)
+        assert table.cluster()
+        table.clean(options=ONE_VERSION)
     else:
         table.upsert(rides(A2))
         table.upsert(rides(("a", "rome", 3, 3.0)))
     target = table.timeline.writes()[1]
-    storage, store = table.state.storage, store_of(table, SystemClock())
+    storage, store = table._context.storage, store_of(table, SystemClock())
     made = [path for path in data_files(storage) if f"_{target.requested}." in path]
     requests = [RollbackRequest(path.partition("/")[0], files_to_delete=(path,)) for path in made]
     plan = encode_rollback_plan(RollbackPlan(target.requested, target.action, tuple(requests)), "/rides")
@@ -101,9 +101,9 @@ def test_a_rollback_that_was_begun_is_not_gone_on_with_once_its_files_are_needed
 def test_a_clustering_whose_completion_was_lost_keeps_its_files(version: int) -> None:
     table = create(table_type=MOR, version=version)
     table.insert(rides(A1, ("c", "rome", 1, 1.0)))
-    assert table.cluster() is not None
+    assert table.cluster()
     table.upsert(rides(A2))
-    files = data_files(table.state.storage)
+    files = data_files(table._context.storage)
     clustering = next(
         each for each in table.timeline.writes() if each.action.completed_action is Action.REPLACE_COMMIT
     )
@@ -111,14 +111,14 @@ def test_a_clustering_whose_completion_was_lost_keeps_its_files(version: int) ->
     assert [each.instant for each in errors(table)] == [clustering.requested]
     with pytest.raises(CorruptTableError, match="put it back from a backup"):
         table.cluster()
-    assert data_files(table.state.storage) == files
+    assert data_files(table._context.storage) == files
 
 
 @versions
 @pytest.mark.parametrize("deleted", [True, False])
 def test_a_base_file_that_log_files_need_is_missed_and_is_no_orphan(version: int, deleted: bool) -> None:
     table = written(MOR, version)
-    storage = table.state.storage
+    storage = table._context.storage
     _, second, third = table.timeline.writes()
     lose_completion(table, second, all_states=True)
     base = next(each for each in storage.list_files("rome") if BaseFile.parse(each))

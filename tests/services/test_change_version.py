@@ -72,14 +72,14 @@ def test_a_table_reads_in_its_new_version_as_before(table_type: str, old: int, n
     table = table_with_history(table_type, old)
     writes = list(table.timeline.writes())
     before = looks(table, writes)
-    archived = {each.requested for each in open_archive(table.state.storage, table.config).completed("")}
+    archived = {each.requested for each in open_archive(table._context.storage, table.config).completed("")}
     assert archived
     others = [each for each in table.timeline.instants if not each.is_write]
     result = (table.upgrade if new > old else table.downgrade)(new)
     assert (result.old, result.new, table.config.version) == (old, new, new)
     assert (result.compacted is not None) == (table_type == MOR)
     assert looks(table, writes) == before
-    after = open_archive(table.state.storage, table.config)
+    after = open_archive(table._context.storage, table.config)
     assert {each.requested for each in after.completed("")} == archived
     first = next(each for each in after.completed("") if each.is_write)
     assert after.commit_metadata(first).stats
@@ -87,7 +87,7 @@ def test_a_table_reads_in_its_new_version_as_before(table_type: str, old: int, n
     assert {(each.requested, each.action) for each in others} <= kept
     assert [each for each in table.validate().findings if each.check != "pending"] == []
     if (old == 6) != (new == 6):
-        assert files_of_other_layout(table.state.storage, 1 if old == 6 else 2) == []
+        assert files_of_other_layout(table._context.storage, 1 if old == 6 else 2) == []
     goes_on(table)
 
 
@@ -97,12 +97,12 @@ def goes_on(table: Table) -> None:
     then = held(table, as_of=saved)
     rows = {row[0]: row for row in held(table)}
     for number in range(20, 25):
-        table.upsert(rides(("c", "rome", number, 2.0), ("n", "bern", number, 2.0)), **SHORT_HISTORY)
+        table.upsert(rides(("c", "rome", number, 2.0), ("n", "bern", number, 2.0)), options=SHORT_HISTORY)
     if table.config.is_merge_on_read:
-        table.compact(**SHORT_HISTORY)
+        table.compact(options=SHORT_HISTORY)
     rows |= {"c": ("c", "rome", 24, 2.0), "n": ("n", "bern", 24, 2.0)}
     assert held(table) == sorted(rows.values())
-    assert table.restore(saved) is not None
+    assert table.restore(saved)
     assert held(table) == then
     table.upsert(rides(("z", "rome", 30, 3.0)))
     assert ("z", "rome", 30, 3.0) in held(table)
@@ -142,12 +142,12 @@ def test_a_table_that_stayed_where_it_was_has_the_times_of_its_files(tmp_path: P
 
 def test_a_copied_table_has_no_log_file_on_a_later_base_file() -> None:
     table = create(table_type=MOR, version=6, properties=BUCKETS)
-    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), **WITHOUT_SERVICES)
-    table.delete(rides(("a", "rome", 2, 2.0)), **WITHOUT_SERVICES)
-    table.compact(**WITHOUT_SERVICES)
-    table.upsert(rides(("a", "rome", 1, 9.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
+    table.delete(rides(("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
+    table.compact(options=WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 1, 9.0)), options=WITHOUT_SERVICES)
     before = looks(table, list(table.timeline.writes()))
-    storage = table.state.storage
+    storage = table._context.storage
     later = 1_850_000_000_000
     for status in storage.list_tree(".hoodie"):
         storage.set_modified(status.path, later)
@@ -159,7 +159,7 @@ def test_a_copied_table_has_no_log_file_on_a_later_base_file() -> None:
 def test_changes_of_writes_that_share_a_log_file_are_told_apart_after_the_upgrade() -> None:
     table = create(version=6, table_type=MOR, properties=BUCKETS)
     for number in range(1, 5):
-        table.upsert(rides(("a", "rome", number, float(number))), **WITHOUT_SERVICES, **AVRO_LOGS)
+        table.upsert(rides(("a", "rome", number, float(number))), options={**WITHOUT_SERVICES, **AVRO_LOGS})
     append_second_log_to_first(table)
     writes = list(table.timeline.writes())
     before = looks(table, writes)
@@ -171,7 +171,7 @@ def test_changes_of_writes_that_share_a_log_file_are_told_apart_after_the_upgrad
 
 def append_second_log_to_first(table: Table) -> None:
     """Do as Hudi does where files can grow: the block of the third write goes into the first log file."""
-    storage = table.state.storage
+    storage = table._context.storage
     first, second = (s for s in storage.list_files("rome") if ".log.1_" in s.name or ".log.2_" in s.name)
     storage.put(first.path, storage.read(first.path) + storage.read(second.path))
     storage.delete([second.path])
@@ -186,7 +186,7 @@ def append_second_log_to_first(table: Table) -> None:
 
 def test_asking_for_the_version_it_has_changes_nothing() -> None:
     table = table_with_history(COW, 9)
-    storage = table.state.storage
+    storage = table._context.storage
     before = files_of(storage)
     result = table.upgrade(9)
     assert (result.old, result.new, result.instants) == (9, 9, 0)
@@ -199,7 +199,7 @@ def test_asking_for_the_version_it_has_changes_nothing() -> None:
 
 def test_wrong_versions_and_directions_are_refused_before_anything_is_written() -> None:
     table = table_with_history(MOR, 8)
-    storage = table.state.storage
+    storage = table._context.storage
     before = paths(storage)
     for verb, version, error, text in [
         (table.upgrade, 7, UnsupportedError, "choose one of 6, 8, 9"),
@@ -218,7 +218,7 @@ def test_what_a_lower_version_cannot_hold_is_named_and_nothing_changes() -> None
     table = create(version=9, table_type=MOR)
     table.upsert(rides(("a", "rome", 1, 1.0)))
     stored = {**table.config.properties, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}
-    save_properties(table.state.storage, stored, table.state.clock)
+    save_properties(table._context.storage, stored, table._context.clock)
     table.upsert(rides(("a", "rome", 2, None)))
     with pytest.raises(UnsupportedError, match=r"hoodie\.table\.partial\.update\.mode=IGNORE_DEFAULTS"):
         table.downgrade(6)
@@ -229,21 +229,21 @@ def test_what_a_lower_version_cannot_hold_is_named_and_nothing_changes() -> None
 def test_a_pending_clustering_goes_along_and_can_be_run_then() -> None:
     for old, new in ((6, 9), (9, 6)):
         table = create(version=old)
-        table.insert(rides(("a", "rome", 1, 1.0)), **{"hoodie.parquet.small.file.limit": "0"})
-        table.insert(rides(("b", "rome", 1, 1.0)), **{"hoodie.parquet.small.file.limit": "0"})
+        table.insert(rides(("a", "rome", 1, 1.0)), options={"hoodie.parquet.small.file.limit": "0"})
+        table.insert(rides(("b", "rome", 1, 1.0)), options={"hoodie.parquet.small.file.limit": "0"})
         planned = table.schedule_clustering()
         assert planned
         change_version(table, new)
         assert [each.requested for each in table.timeline.pending_of(Action.CLUSTERING)] == [planned]
         done = table.cluster(instant=planned)
-        assert done is not None and done.files == 1
+        assert done and done.files == 1
         assert held(table) == [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)]
 
 
 def test_log_files_that_wait_for_a_clustering_have_to_be_clustered_first() -> None:
     table = create(version=8, table_type=MOR)
-    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), **WITHOUT_SERVICES)
-    table.upsert(rides(("a", "rome", 2, 2.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
     planned = table.schedule_clustering()
     assert planned
     with pytest.raises(InvalidError, match="drawstring cluster") as caught:
@@ -256,14 +256,14 @@ def test_log_files_that_wait_for_a_clustering_have_to_be_clustered_first() -> No
 
 def test_pending_compactions_are_run_and_dead_writes_taken_back_first() -> None:
     table = create(version=6, table_type=MOR, properties=BUCKETS)
-    table.upsert(rides(("a", "rome", 1, 1.0)), **WITHOUT_SERVICES)
-    table.upsert(rides(("a", "rome", 2, 2.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
     planned = table.schedule_compaction()
-    table.upsert(rides(("a", "rome", 3, 3.0)), **WITHOUT_SERVICES)
-    storage = table.state.storage
+    table.upsert(rides(("a", "rome", 3, 3.0)), options=WITHOUT_SERVICES)
+    storage = table._context.storage
     with suppress(drawstring.UnavailableError):
         opened(FaultyStorage(storage, 6), START_MS + HOUR_MS).upsert(
-            rides(("x", "rome", 3, 3.0)), **WITHOUT_SERVICES
+            rides(("x", "rome", 3, 3.0)), options=WITHOUT_SERVICES
         )
     late = Table(TableContext(storage, clock=SteppingClock(START_MS + 2 * HOUR_MS)))
     assert late.timeline.pending()
@@ -277,16 +277,16 @@ def test_cleans_that_hudi_left_behind_when_it_archived_later_writes_are_archived
     table = create(version=6, properties=BUCKETS)
     how = {**WITHOUT_SERVICES, "hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}
     for number in range(6):
-        table.upsert(rides(("a", "rome", number, 1.0)), **how)
+        table.upsert(rides(("a", "rome", number, 1.0)), options=how)
     cleans = [each.requested for each in table.timeline.completed_of(Action.CLEAN)]
     archived = [write for write in table.timeline.writes() if write.requested < cleans[-2]]
     assert cleans[0] < archived[-1].requested
-    archive_instants(table.state.storage, table.config, WriteOptions.parse({}).archiving, archived)
+    archive_instants(table._context.storage, table.config, WriteOptions.parse({}).archiving, archived)
 
     table.upgrade(9)
     assert [each.requested for each in table.timeline.completed_of(Action.CLEAN)] == cleans[-2:]
     assert min(table.timeline.instants).requested > archived[-1].requested
-    kept = {each.requested for each in open_archive(table.state.storage, table.config).completed("")}
+    kept = {each.requested for each in open_archive(table._context.storage, table.config).completed("")}
     assert kept == {*cleans[:-2], *(each.requested for each in archived)}
     assert held(table) == [("a", "rome", 5, 1.0)]
 
@@ -294,10 +294,10 @@ def test_cleans_that_hudi_left_behind_when_it_archived_later_writes_are_archived
 def test_another_writer_is_waited_for_no_longer_than_asked() -> None:
     table = table_with_history(COW, 6)
     with (
-        table_lock(table.state.storage, table.state.clock, table.state.ids, 0),
+        table_lock(table._context.storage, table._context.clock, table._context.ids, 0),
         pytest.raises(ConflictError, match="holds the table"),
     ):
-        table.upgrade(9, None, **{"hoodie.write.lock.wait_time_ms": "10"})
+        table.upgrade(9, progress=None, options={"hoodie.write.lock.wait_time_ms": "10"})
     assert table.config.version == 6
 
 
@@ -321,7 +321,7 @@ def test_keys_without_the_name_of_their_column_are_found_in_the_files() -> None:
     silent = {key: value for key, value in table.config.properties.items() if "new.encoding" not in key}
     with pytest.raises(UnsupportedError, match=r"new\.encoding"):
         table.upgrade(9)
-    save_properties(table.state.storage, silent, table.state.clock)
+    save_properties(table._context.storage, silent, table._context.clock)
     with pytest.raises(UnsupportedError, match="lack the name of their column id"):
         table.upgrade(9)
     assert table.config.version == 8

@@ -33,7 +33,7 @@ def test_whoever_dies_while_the_version_changes_leaves_a_whole_table(
     seen = set()
     # The steps of a compaction are those of other tests as well.
     for step in range(0, 400, 1 if table_type == COW else 3):
-        copied = copy_of(table.state.storage)
+        copied = copy_of(table._context.storage)
         faulty = FaultyStorage(copied, step)
         with suppress(DrawstringError):
             change_version(opened(faulty, START_MS + HOUR_MS), new)
@@ -66,14 +66,14 @@ def copy_of(storage: Storage) -> Storage:
 
 
 def test_a_writer_that_goes_on_after_a_death_is_not_bothered() -> None:
-    storage = table_with_history(COW, 6).state.storage
+    storage = table_with_history(COW, 6)._context.storage
     for step in (5, 15, 30):
         storage.delete([VERSION_CHANGE])
         with suppress(drawstring.UnavailableError):
             opened(FaultyStorage(storage, step), START_MS + step * HOUR_MS).upgrade(8)
         table = opened(storage, START_MS + (step + 1) * HOUR_MS)
         assert table.config.version == 6
-        table.upsert(rides(("a", "rome", 50 + step, float(step))), **WITHOUT_SERVICES)
+        table.upsert(rides(("a", "rome", 50 + step, float(step))), options=WITHOUT_SERVICES)
     rows = held(table)
     storage.delete([VERSION_CHANGE])
     table.upgrade(8)
@@ -83,7 +83,7 @@ def test_a_writer_that_goes_on_after_a_death_is_not_bothered() -> None:
 
 
 def test_a_process_that_may_only_stand_still_keeps_others_from_changing_the_version() -> None:
-    storage = table_with_history(COW, 6).state.storage
+    storage = table_with_history(COW, 6)._context.storage
     for step in range(400):
         with suppress(drawstring.UnavailableError):
             opened(FaultyStorage(storage, step), START_MS + step * HOUR_MS).upgrade(8)
@@ -95,7 +95,7 @@ def test_a_process_that_may_only_stand_still_keeps_others_from_changing_the_vers
         table.upgrade(8)
     # The process that stood still replaces the properties as it read them, and no others.
     assert storage.read(".hoodie/hoodie.properties") != before
-    table.upsert(rides(("a", "rome", 50, 1.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 50, 1.0)), options=WITHOUT_SERVICES)
     storage.delete([VERSION_CHANGE])
     table.upgrade(8)
     assert table.config.version == 8
@@ -103,7 +103,7 @@ def test_a_process_that_may_only_stand_still_keeps_others_from_changing_the_vers
 
 def test_a_damaged_archive_stops_the_change_and_leaves_no_trace() -> None:
     table = table_with_history(COW, 6)
-    storage = table.state.storage
+    storage = table._context.storage
     archive = storage.list_files(".hoodie/archived")[0].path
     good = storage.read(archive)
     storage.put(archive, good[: len(good) // 2])
@@ -132,7 +132,7 @@ def test_a_reader_that_looks_while_the_version_changes_sees_all_rows(
     table = table_with_history(COW, old)
     rows, stale = held(table), table.config
     for fail_after in range(0, 400, 3):
-        storage = copy_of(table.state.storage)
+        storage = copy_of(table._context.storage)
         with suppress(DrawstringError):
             change_version(opened(FaultyStorage(storage, fail_after), START_MS + HOUR_MS), new)
         with monkeypatch.context() as patched:

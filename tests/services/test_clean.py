@@ -44,12 +44,14 @@ def deleted(table: Table) -> list[str]:
 
 def written(table: Table, rounds: int = 6, **options: Any) -> list[list[tuple[Any, ...]]]:
     """Upsert the same two keys in rome again and again (oslo is written once); return the rows by round."""
-    table.upsert(rides(("far", "oslo", 1, 1.0), ("a", "rome", 0, 0.0), ("b", "rome", 0, 0.0)), **options)
+    table.upsert(
+        rides(("far", "oslo", 1, 1.0), ("a", "rome", 0, 0.0), ("b", "rome", 0, 0.0)), options=options
+    )
     states = [held(table)]
     for number in range(1, rounds):
-        table.upsert(rides(("a", "rome", number, float(number))), **options)
+        table.upsert(rides(("a", "rome", number, float(number))), options=options)
         if table.config.is_merge_on_read:
-            table.compact(**options)
+            table.compact(options=options)
         states.append(held(table))
     return states
 
@@ -59,12 +61,12 @@ def test_old_files_go_and_all_times_that_are_kept_can_be_read(table_type: str, v
     table = create(table_type=table_type, version=version)
     states = written(table, **NEVER)
     writes = table.timeline.writes()
-    before = data_files(table.state.storage)
+    before = data_files(table._context.storage)
     then = {write.requested: held(table, as_of=write.requested) for write in writes}
-    planned = table.plan_clean(**KEEP_2)
-    result = table.clean(**KEEP_2)
-    assert planned is not None and result is not None and planned.earliest is not None
-    gone = before - data_files(table.state.storage)
+    planned = table.plan_clean(options=KEEP_2)
+    result = table.clean(options=KEEP_2)
+    assert planned is not None and result and planned.earliest is not None
+    gone = before - data_files(table._context.storage)
     assert gone == {path for paths in planned.files.values() for path in paths}
     assert (result.files, result.partitions) == (len(gone), 1)
     assert all(path.startswith("rome/") for path in gone)
@@ -74,7 +76,7 @@ def test_old_files_go_and_all_times_that_are_kept_can_be_read(table_type: str, v
         assert held(table, as_of=write.requested) == then[write.requested]
     with pytest.raises(InvalidError, match="cleaned away"):
         held(table, as_of=writes[0].requested)
-    assert table.clean(**KEEP_2) is None
+    assert not table.clean(options=KEEP_2)
     assert leftovers(table) == []
 
 
@@ -83,7 +85,7 @@ def test_every_write_cleans_by_default_and_lists_what_changed_alone(table_type: 
     table = create(table_type=table_type, version=version)
     states = written(table, 16)
     assert held(table) == states[-1]
-    kept = [each for each in table.state.storage.list_files("rome") if ".parquet" in each.name]
+    kept = [each for each in table._context.storage.list_files("rome") if ".parquet" in each.name]
     assert len(kept) <= 12
     assert deleted(table)
     assert {partition for each in cleans(table) for partition in each.partitions} == {"rome"}
@@ -93,8 +95,8 @@ def test_every_write_cleans_by_default_and_lists_what_changed_alone(table_type: 
 def test_a_table_that_is_appended_to_is_not_listed_again_and_again(version: int) -> None:
     table = create(version=version)
     looked: list[str] = []
-    storage = Watched(table.state.storage, looked)
-    watched = Table(TableContext(storage, clock=table.state.clock))
+    storage = Watched(table._context.storage, looked)
+    watched = Table(TableContext(storage, clock=table._context.clock))
     for number in range(30):
         rows = rides((str(number), f"city{number}", number, 1.0))
         watched.bulk_insert(rows)
@@ -126,27 +128,27 @@ class Watched(FaultyStorage):
 def test_versions_are_counted_by_file_group(table_type: str, version: int) -> None:
     table = create(table_type=table_type, version=version)
     states = written(table, **NEVER)
-    result = table.clean(**VERSIONS)
-    assert result is not None and result.earliest_retained == ""
+    result = table.clean(options=VERSIONS)
+    assert result and result.earliest_retained == ""
     assert all(len([g for g in table.file_slices() if g.partition == p]) for p in ("rome", "oslo"))
-    bases = [each for each in table.state.storage.list_files("rome") if each.name.endswith(".parquet")]
+    bases = [each for each in table._context.storage.list_files("rome") if each.name.endswith(".parquet")]
     assert len(bases) == len({each.name.partition("_")[0] for each in bases})
     assert held(table) == states[-1]
-    assert table.clean(**VERSIONS) is None
+    assert not table.clean(options=VERSIONS)
 
 
 @pytest.mark.parametrize("version", [6, 9])
 def test_hours_are_counted_from_now(version: int) -> None:
     table = create(version=version)
-    storage = table.state.storage
+    storage = table._context.storage
     for hour in range(6):
         later = opened(storage, START_MS + hour * HOUR_MS)
-        later.upsert(rides(("a", "rome", hour, float(hour))), **NEVER)
+        later.upsert(rides(("a", "rome", hour, float(hour))), options=NEVER)
     hours = {"hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": "3"}
     now = opened(storage, START_MS + 5 * HOUR_MS + HOUR_MS // 2)
-    result = now.clean(**hours)
+    result = now.clean(options=hours)
     writes = now.timeline.writes()
-    assert result is not None and result.earliest_retained == writes[3].requested
+    assert result and result.earliest_retained == writes[3].requested
     assert result.files == 2
     assert held(now) == [("a", "rome", 5, 5.0)]
     assert held(now, as_of=writes[3].requested) == [("a", "rome", 3, 3.0)]
@@ -155,14 +157,14 @@ def test_hours_are_counted_from_now(version: int) -> None:
 @pytest.mark.parametrize("version", [6, 9])
 def test_replaced_file_groups_go_with_their_partition_once_nobody_reads_them(version: int) -> None:
     table = create(version=version)
-    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **NEVER)
-    table.delete_partition("oslo", **NEVER)
-    assert table.clean(**{"hoodie.clean.commits.retained": "1"}) is None
-    table.upsert(rides(("a", "rome", 2, 2.0)), **NEVER)
-    result = table.clean(**{"hoodie.clean.commits.retained": "1"})
-    assert result is not None
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=NEVER)
+    table.delete_partition("oslo", options=NEVER)
+    assert not table.clean(options={"hoodie.clean.commits.retained": "1"})
+    table.upsert(rides(("a", "rome", 2, 2.0)), options=NEVER)
+    result = table.clean(options={"hoodie.clean.commits.retained": "1"})
+    assert result
     assert (result.files, result.partitions_deleted) == (1, 1)
-    assert table.state.storage.list_files("oslo") == []
+    assert table._context.storage.list_files("oslo") == []
     assert [each.is_gone for each in cleans(table)[-1].partitions.values()] == [True]
     assert held(table) == [("a", "rome", 2, 2.0)]
     table.upsert(rides(("b", "oslo", 3, 3.0)))
@@ -173,8 +175,8 @@ def test_replaced_file_groups_go_with_their_partition_once_nobody_reads_them(ver
 def test_change_logs_go_with_their_slice(version: int) -> None:
     table = create(version=version, properties={"hoodie.table.cdc.enabled": "true"})
     written(table, **NEVER)
-    table.clean(**VERSIONS)
-    kept = [each.name for each in table.state.storage.list_files("rome") if ".cdc" in each.name]
+    table.clean(options=VERSIONS)
+    kept = [each.name for each in table._context.storage.list_files("rome") if ".cdc" in each.name]
     assert len(kept) == 1
     assert [name for name in deleted(table) if ".cdc" in name]
 
@@ -184,23 +186,23 @@ def test_change_logs_go_with_their_slice(version: int) -> None:
 def test_a_pending_compaction_finds_its_files(version: int, policy: dict[str, str]) -> None:
     table = create(table_type=MOR, version=version)
     written(table, 3, **NEVER)
-    table.upsert(rides(("a", "rome", 8, 8.0)), **NEVER)
+    table.upsert(rides(("a", "rome", 8, 8.0)), options=NEVER)
     pending = table.schedule_compaction()
     for number in range(9, 14):
-        table.upsert(rides(("a", "rome", number, float(number))), **NEVER)
+        table.upsert(rides(("a", "rome", number, float(number))), options=NEVER)
     expected = held(table)
-    result = table.clean(**policy)
-    assert result is None or result.earliest_retained in ("", pending)
+    result = table.clean(options=policy)
+    assert not result or result.earliest_retained in ("", pending)
     assert held(table) == expected
-    assert table.compact(**NEVER)
+    assert table.compact(options=NEVER)
     assert held(table) == expected
 
 
 def prepared(table_type: str, version: int) -> Prepared:
     table = create(table_type=table_type, version=version)
     states = written(table, 4, **NEVER)
-    table.delete_partition("oslo", **NEVER)
-    table.upsert(rides(("b", "rome", 9, 9.0)), **NEVER)
+    table.delete_partition("oslo", options=NEVER)
+    table.upsert(rides(("b", "rome", 9, 9.0)), options=NEVER)
     assert states[-1] != held(table)
     return Prepared.of(table)
 
@@ -210,12 +212,12 @@ def test_a_clean_that_dies_at_any_step_is_finished_by_the_next(table_type: str, 
     start = prepared(table_type, version)
     options = {"hoodie.clean.commits.retained": "1"}
     whole = start.copy()
-    opened(whole, START_MS).clean(**options)
+    opened(whole, START_MS).clean(options=options)
     expected = data_files(whole)
-    for storage, step in start.deaths(lambda table: table.clean(**options)):
+    for storage, step in start.deaths(lambda table: table.clean(options=options)):
         table = opened(storage, START_MS + HOUR_MS)
         assert held(table) == start.after, step
-        table.clean(**options)
+        table.clean(options=options)
         assert held(table) == start.after, step
         assert data_files(storage) == expected, step
         assert leftovers(table) == [], step
@@ -226,12 +228,12 @@ def test_a_clean_that_dies_at_any_step_is_finished_by_the_next(table_type: str, 
 def test_a_clean_that_fails_after_a_write_is_no_failure_of_the_write(caplog: Any) -> None:
     table = create()
     written(table, 3, **NEVER)
-    storage = RefusesToDelete(table.state.storage)
-    refusing = Table(TableContext(storage, clock=table.state.clock))
-    refusing.upsert(rides(("b", "rome", 9, 9.0)), **{"hoodie.clean.commits.retained": "1"})
+    storage = RefusesToDelete(table._context.storage)
+    refusing = Table(TableContext(storage, clock=table._context.clock))
+    refusing.upsert(rides(("b", "rome", 9, 9.0)), options={"hoodie.clean.commits.retained": "1"})
     assert "the clean after it failed" in caplog.text
     assert len(table.timeline.pending_of(Action.CLEAN)) == 1
-    table.upsert(rides(("c", "rome", 9, 9.0)), **NEVER)
+    table.upsert(rides(("c", "rome", 9, 9.0)), options=NEVER)
     assert table.timeline.pending_of(Action.CLEAN)
     table.upsert(rides(("d", "rome", 9, 9.0)))
     assert table.timeline.pending() == ()
@@ -256,27 +258,27 @@ def test_a_clean_without_a_plan_is_dropped() -> None:
     written(table, 3, **NEVER)
     store = store_of(table)
     store.request(Action.CLEAN, store.new_time(store.load()))
-    result = table.clean(**{"hoodie.clean.commits.retained": "1"})
-    assert result is not None and result.files == 1
+    result = table.clean(options={"hoodie.clean.commits.retained": "1"})
+    assert result and result.files == 1
     assert table.timeline.pending() == ()
 
 
 def test_a_partition_that_was_written_to_since_it_was_planned_to_go_stays() -> None:
     table = create()
-    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **NEVER)
-    table.delete_partition("oslo", **NEVER)
-    table.upsert(rides(("a", "rome", 2, 2.0)), **NEVER)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=NEVER)
+    table.delete_partition("oslo", options=NEVER)
+    table.upsert(rides(("a", "rome", 2, 2.0)), options=NEVER)
     keep_1 = {"hoodie.clean.commits.retained": "1"}
-    storage = table.state.storage
+    storage = table._context.storage
     with suppress(DrawstringError):
-        opened(FaultyStorage(storage, 4), START_MS).clean(**keep_1)
+        opened(FaultyStorage(storage, 4), START_MS).clean(options=keep_1)
     table = opened(storage, START_MS + HOUR_MS)
     (pending,) = table.timeline.pending_of(Action.CLEAN)
     plan = decode_clean_plan(store_of(table).read_requested(pending))
     assert plan.partitions_to_delete == ("oslo",)
-    table.upsert(rides(("new", "oslo", 3, 3.0)), **NEVER)
-    result = table.clean(**keep_1)
-    assert result is not None and result.partitions_deleted == 0
+    table.upsert(rides(("new", "oslo", 3, 3.0)), options=NEVER)
+    result = table.clean(options=keep_1)
+    assert result and result.partitions_deleted == 0
     assert held(table) == [("a", "rome", 2, 2.0), ("new", "oslo", 3, 3.0)]
 
 
@@ -293,8 +295,8 @@ def test_a_clean_that_real_hudi_began_is_finished(name: str, tmp_path: Path) -> 
     storage.delete([store.path(last)])
     columns = table.schema.names
     before = table.scan(columns=columns).to_arrow().sort_by(columns[0])
-    result = table.clean(**{"hoodie.clean.commits.retained": "1000"})
-    assert result is not None and result.instant == last.requested
+    result = table.clean(options={"hoodie.clean.commits.retained": "1000"})
+    assert result and result.instant == last.requested
     assert not storage.exists(back)
     again = cleans(table)[-1]
     assert (again.earliest, again.last_completed) == (done.earliest, done.last_completed)

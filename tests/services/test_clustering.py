@@ -33,8 +33,8 @@ def scattered(table_type: str = COW, version: int = 9, **how: Any) -> Table:
     table = create(table_type=table_type, version=version, **how)
     for batch in range(3):
         rows = ((f"{key}{batch}", city, batch, float(-batch)) for key in "abc" for city in CITIES)
-        table.insert(rides(*rows), **NEW_FILE_GROUPS)
-    table.upsert(rides(("a1", "oslo", 9, 9.0), ("b2", "rome", 9, -9.0)), **NEW_FILE_GROUPS)
+        table.insert(rides(*rows), options=NEW_FILE_GROUPS)
+    table.upsert(rides(("a1", "oslo", 9, 9.0), ("b2", "rome", 9, -9.0)), options=NEW_FILE_GROUPS)
     return table
 
 
@@ -49,7 +49,7 @@ def plans(table: Table) -> list[ClusteringPlan]:
 def fares(table: Table, partition: str) -> list[float]:
     (only,) = (each for each in table.file_slices() if each.partition == partition)
     assert only.base is not None
-    batches = list(read_parquet(table.state.storage, only.base.status.path))
+    batches = list(read_parquet(table._context.storage, only.base.status.path))
     found: list[float] = pa.Table.from_batches(batches).column("fare").to_pylist()
     return found
 
@@ -60,8 +60,8 @@ def test_small_file_groups_become_one_a_partition_in_order(table_type: str, vers
     table = scattered(table_type, version)
     before, marks = held(table), meta_rows(table)
     assert file_groups(table) == 9
-    result = table.cluster(**SORT)
-    assert result is not None
+    result = table.cluster(options=SORT)
+    assert result
     assert (result.operation, result.files, result.records_written) == ("cluster", 3, 27)
     assert file_groups(table) == 3
     assert fares(table, "oslo") == sorted(fares(table, "oslo"))
@@ -76,19 +76,19 @@ def test_small_file_groups_become_one_a_partition_in_order(table_type: str, vers
 @table_types
 def test_what_is_clustered_already_is_left_alone_until_there_is_more(table_type: str) -> None:
     table = scattered(table_type)
-    table.cluster(**SORT)
+    table.cluster(options=SORT)
     instants = table.timeline.instants
-    assert table.cluster(**SORT) is None
+    assert not table.cluster(options=SORT)
     assert table.timeline.instants == instants
-    table.insert(rides(("z", "oslo", 1, -5.0)), **NEW_FILE_GROUPS)
-    result = table.cluster(**SORT)
-    assert result is not None and (result.files, result.records_written) == (1, 10)
+    table.insert(rides(("z", "oslo", 1, -5.0)), options=NEW_FILE_GROUPS)
+    result = table.cluster(options=SORT)
+    assert result and (result.files, result.records_written) == (1, 10)
     assert fares(table, "oslo") == sorted(fares(table, "oslo"))
-    assert table.cluster(**dict.fromkeys(SORT, "ts")) is not None
+    assert table.cluster(options=dict.fromkeys(SORT, "ts"))
 
 
 def test_an_empty_table_has_nothing_to_cluster() -> None:
-    assert create().cluster() is None
+    assert not create().cluster()
     assert create().schedule_clustering() is None
 
 
@@ -96,19 +96,19 @@ def test_an_empty_table_has_nothing_to_cluster() -> None:
 def test_a_plan_is_scheduled_by_one_and_run_by_another(version: int) -> None:
     table = scattered(MOR, version)
     before = held(table)
-    planned = table.schedule_clustering(**SORT)
+    planned = table.schedule_clustering(options=SORT)
     (pending,) = table.timeline.pending_of(Action.CLUSTERING)
     assert (pending.requested, pending.state) == (planned, State.REQUESTED)
     (plan,) = plans(table)
     assert sorted(group.partition for group in plan.groups) == sorted(CITIES)
     assert all(len(group.slices) == 3 for group in plan.groups)
-    assert table.schedule_clustering(**SORT) is None
+    assert table.schedule_clustering(options=SORT) is None
     assert held(table) == before
     assert planned is not None
     done = table.cluster(instant=planned)
-    assert done is not None and done.instant == planned
+    assert done and done.instant == planned
     assert (file_groups(table), held(table)) == (3, before)
-    assert table.cluster(instant=planned) is None
+    assert not table.cluster(instant=planned)
     with pytest.raises(InvalidError, match="no clustering of this time"):
         table.cluster(instant=planned[:-1] + "x")
     assert fares(table, "rome") == sorted(fares(table, "rome"))
@@ -134,7 +134,7 @@ def test_partitions_are_chosen_by_name_pattern_days_and_range() -> None:
     ]
     for options, expected in chosen:
         table = scattered()
-        table.schedule_clustering(**options)
+        table.schedule_clustering(options=options)
         (plan,) = plans(table)
         assert {group.partition for group in plan.groups} == expected, options
 
@@ -143,14 +143,16 @@ def test_groups_are_bounded_in_size_and_number() -> None:
     table = scattered()
     size_bytes = max(each.size_bytes for each in table.file_slices())
     one = "hoodie.clustering.plan.strategy."
-    table.schedule_clustering(**{f"{one}max.bytes.per.group": 2 * size_bytes + 10, f"{one}max.num.groups": 4})
+    table.schedule_clustering(
+        options={f"{one}max.bytes.per.group": 2 * size_bytes + 10, f"{one}max.num.groups": 4}
+    )
     (plan,) = plans(table)
     assert [len(group.slices) for group in plan.groups] == [2, 1, 2, 1]
     table = scattered()
-    assert table.cluster(**{f"{one}small.file.limit": 100}) is None
+    assert not table.cluster(options={f"{one}small.file.limit": 100})
     alone = {f"{one}class": "SparkSingleFileSortPlanStrategy", **SORT}
-    result = table.cluster(**alone)
-    assert result is not None and result.files == 9
+    result = table.cluster(options=alone)
+    assert result and result.files == 9
     assert file_groups(table) == 9
 
 
@@ -158,8 +160,10 @@ def test_new_files_end_at_the_size_that_was_asked_for() -> None:
     table = create()
     for batch in range(3):
         table.append(rides(*((f"k{batch}-{at}", "rome", at, float(at)) for at in range(70_000))))
-    result = table.cluster(**{"hoodie.clustering.plan.strategy.target.file.max.bytes": 1_000_000}, **SORT)
-    assert result is not None and 2 <= result.files <= 4
+    result = table.cluster(
+        options={"hoodie.clustering.plan.strategy.target.file.max.bytes": 1_000_000, **SORT}
+    )
+    assert result and 2 <= result.files <= 4
     assert len(held(table)) == 210_000
 
 
@@ -177,10 +181,10 @@ def test_a_curve_keeps_rows_together_that_are_near_in_both_columns(
         "hoodie.layout.optimize.strategy": layout,
         "hoodie.layout.optimize.curve.build.method": method,
     }
-    table.cluster(**order)
+    table.cluster(options=order)
     (only,) = table.file_slices()
     assert only.base is not None
-    rows = pa.Table.from_batches(list(read_parquet(table.state.storage, only.base.status.path)))
+    rows = pa.Table.from_batches(list(read_parquet(table._context.storage, only.base.status.path)))
     quarter = rows.slice(0, 1024)
     spread = [
         max(quarter.column(name).to_pylist()) - min(quarter.column(name).to_pylist())
@@ -188,44 +192,44 @@ def test_a_curve_keeps_rows_together_that_are_near_in_both_columns(
     ]
     assert min(spread) <= 32
     assert max(spread) <= spread_max
-    assert table.cluster(**order) is None
+    assert not table.cluster(options=order)
 
 
 def test_what_cannot_be_clustered_is_refused_before_anything_is_written() -> None:
     table = scattered()
     instants = table.timeline.instants
     with pytest.raises(InvalidError, match="there is no column nothing to sort by"):
-        table.cluster(**{"hoodie.clustering.plan.strategy.sort.columns": "nothing"})
+        table.cluster(options={"hoodie.clustering.plan.strategy.sort.columns": "nothing"})
     with pytest.raises(InvalidError, match="no regular expression"):
-        table.cluster(**{"hoodie.clustering.plan.strategy.partition.regex.pattern": "("})
+        table.cluster(options={"hoodie.clustering.plan.strategy.partition.regex.pattern": "("})
     with pytest.raises(InvalidError, match=r"needs .*begin\.partition"):
-        table.cluster(**{"hoodie.clustering.plan.partition.filter.mode": "SELECTED_PARTITIONS"})
+        table.cluster(options={"hoodie.clustering.plan.partition.filter.mode": "SELECTED_PARTITIONS"})
     assert table.timeline.instants == instants
     planned = table.schedule_clustering()
     with pytest.raises(InvalidError, match="there is no column nothing to sort by"):
-        table.cluster(**{"hoodie.clustering.plan.strategy.sort.columns": "nothing"})
+        table.cluster(options={"hoodie.clustering.plan.strategy.sort.columns": "nothing"})
     assert [each.requested for each in table.timeline.pending()] == [planned]
     bucketed = scattered(properties=BUCKETS)
     with pytest.raises(UnsupportedError, match="bucket index cannot be clustered"):
         bucketed.cluster()
     with pytest.raises(InvalidError, match="file groups of the table are no buckets: leave it out"):
-        table.cluster(**BUCKETS)
+        table.cluster(options=BUCKETS)
 
 
 @pytest.mark.parametrize("service", ["cluster", "schedule_base_file_compaction"])
 @pytest.mark.parametrize("empties", [False, True])
 def test_a_bucket_index_that_only_writers_know_of_is_not_clustered_away(service: str, empties: bool) -> None:
     table = create()
-    table.upsert(rides(*((key, city, 1, 1.0) for key in "abcdefgh" for city in CITIES)), **BUCKETS)
+    table.upsert(rides(*((key, city, 1, 1.0) for key in "abcdefgh" for city in CITIES)), options=BUCKETS)
     if empties:
         table.delete_partition("bern")
     with pytest.raises(InvalidError, match=r"looks like one with a bucket index: it cannot be clustered"):
         getattr(table, service)()
     with pytest.raises(UnsupportedError, match="simple bucket index cannot be clustered"):
-        getattr(table, service)(**BUCKETS)
+        getattr(table, service)(options=BUCKETS)
     with pytest.raises(InvalidError, match=r"set hoodie\.index\.type=BUCKET"):
         table.upsert(rides(("a", "rome", 2, 2.0)))
-    table.upsert(rides(("a", "rome", 2, 2.0)), **BUCKETS)
+    table.upsert(rides(("a", "rome", 2, 2.0)), options=BUCKETS)
     assert table.validate().is_sound
 
 
@@ -237,25 +241,25 @@ def test_writes_to_a_pending_clustering_are_refused_or_let_through(version: int)
     with pytest.raises(ConflictError, match="part of a pending clustering"):
         table.upsert(rides(newer))
     table.upsert(rides(("quite new", "oslo", 1, 1.0)))
-    table.upsert(rides(newer), **ALLOW)
+    table.upsert(rides(newer), options=ALLOW)
     expected = held(table)
     assert newer in expected
     assert table.timeline.pending_of(Action.CLUSTERING)
-    assert table.cluster(instant=planned) is None
+    assert not table.cluster(instant=planned)
     assert table.timeline.pending() == ()
     assert held(table) == expected
-    assert table.cluster() is not None
+    assert table.cluster()
     assert held(table) == expected
     assert orphans(table) == []
 
 
 def test_a_write_that_is_let_through_takes_the_clustering_off_the_timeline_if_told_to() -> None:
     table = scattered(MOR)
-    table.schedule_clustering(**{"hoodie.clustering.plan.strategy.partition.selected": "rome"})
+    table.schedule_clustering(options={"hoodie.clustering.plan.strategy.partition.selected": "rome"})
     table.schedule_clustering()
     assert len(plans(table)) == 2
     away = {**ALLOW, "hoodie.clustering.rollback.pending.replacecommit.on.conflict": True}
-    table.upsert(rides(("a1", "oslo", 50, 50.0)), **away)
+    table.upsert(rides(("a1", "oslo", 50, 50.0)), options=away)
     (left,) = plans(table)
     assert {group.partition for group in left.groups} == {"rome"}
     table.cluster()
@@ -267,13 +271,13 @@ def test_a_clustering_whose_file_groups_are_written_to_while_it_runs_gives_up() 
 
     def meanwhile(done: int, total: int) -> None:
         if done == total:
-            table.upsert(rides(("a1", "oslo", 50, 50.0)), **ALLOW)
+            table.upsert(rides(("a1", "oslo", 50, 50.0)), options=ALLOW)
 
     with pytest.raises(ConflictError, match="written to while it ran"):
-        table.cluster(meanwhile)
+        table.cluster(progress=meanwhile)
     assert ("a1", "oslo", 50, 50.0) in held(table)
     assert file_groups(table) == 9
-    assert table.cluster() is not None
+    assert table.cluster()
     assert ("a1", "oslo", 50, 50.0) in held(table)
     assert (file_groups(table), orphans(table), leftovers(table)) == (3, [], [])
 
@@ -282,10 +286,10 @@ def test_writers_go_on_while_a_clustering_runs() -> None:
     table = scattered()
 
     def meanwhile(done: int, total: int) -> None:
-        table.insert(rides((f"new{done}", "lima", 1, 1.0)), **NEW_FILE_GROUPS)
+        table.insert(rides((f"new{done}", "lima", 1, 1.0)), options=NEW_FILE_GROUPS)
 
-    result = table.cluster(meanwhile, **SORT)
-    assert result is not None and result.files == 3
+    result = table.cluster(progress=meanwhile, options=SORT)
+    assert result and result.files == 3
     assert {key for key, *_ in held(table)} >= {"new2", "new3"}
 
 
@@ -298,9 +302,9 @@ def test_a_second_process_does_not_run_the_same_clustering() -> None:
         with pytest.raises(ConflictError, match="another process runs this clustering") as caught:
             table.cluster(instant=planned)
         refused.append(str(caught.value))
-        assert table.cluster() is None
+        assert not table.cluster()
 
-    assert table.cluster(meanwhile, instant=planned) is not None
+    assert table.cluster(progress=meanwhile, instant=planned)
     assert refused
 
 
@@ -310,7 +314,7 @@ def test_clustering_after_a_write_when_it_is_due(table_type: str) -> None:
     due = {"hoodie.clustering.inline": True, "hoodie.clustering.inline.max.commits": 2, **NEW_FILE_GROUPS}
     counts = []
     for batch in range(4):
-        table.insert(rides((f"a{batch}", "rome", 1, 1.0)), **due)
+        table.insert(rides((f"a{batch}", "rome", 1, 1.0)), options=due)
         counts.append(file_groups(table))
     assert counts == [1, 1, 2, 1]
     planned = {
@@ -318,7 +322,7 @@ def test_clustering_after_a_write_when_it_is_due(table_type: str) -> None:
         "hoodie.clustering.inline.max.commits": 1,
         **NEW_FILE_GROUPS,
     }
-    table.insert(rides(("b", "rome", 1, 1.0)), **planned)
+    table.insert(rides(("b", "rome", 1, 1.0)), options=planned)
     assert len(plans(table)) == 1
     assert len(held(table)) == 5
 
@@ -328,7 +332,7 @@ def test_incremental_queries_pass_over_clusterings(version: int) -> None:
     table = scattered(COW, version)
     last = table.timeline.latest_write()
     assert last is not None
-    table.cluster(**SORT)
+    table.cluster(options=SORT)
     position = time_of(last)
     assert table.incremental(position).to_arrow().num_rows == 0
     table.upsert(rides(("a1", "oslo", 99, 99.0)))
@@ -338,9 +342,9 @@ def test_incremental_queries_pass_over_clusterings(version: int) -> None:
 def test_a_table_without_meta_columns_is_clustered() -> None:
     table = create(properties={"hoodie.populate.meta.fields": "false"})
     for batch in range(3):
-        table.insert(rides((f"a{batch}", "rome", batch, -float(batch))), **NEW_FILE_GROUPS)
+        table.insert(rides((f"a{batch}", "rome", batch, -float(batch))), options=NEW_FILE_GROUPS)
     before = held(table)
-    table.cluster(**SORT)
+    table.cluster(options=SORT)
     assert (file_groups(table), held(table)) == (1, before)
     assert fares(table, "rome") == [-2.0, -1.0, 0.0]
 
@@ -349,11 +353,11 @@ def test_the_plan_of_another_engines_own_strategy_is_left_to_it() -> None:
     table = scattered()
     table.schedule_clustering()
     (pending,) = table.timeline.pending()
-    storage = table.state.storage
+    storage = table._context.storage
     path = f".hoodie/timeline/{pending.requested}.clustering.requested"
     name, other = b"SparkSortAndSizeExecutionStrategy", b"SparkSortAndSizeExecutionSomething"[:33]
     storage.put(path, storage.read(path).replace(name, other))
     with pytest.raises(UnsupportedError, match="which this release does not have"):
         table.cluster()
-    with lock_table(table.state, 0) as session:
+    with lock_table(table._context, 0) as session:
         assert session.store.load().pending_of(Action.CLUSTERING) == (pending,)

@@ -34,9 +34,9 @@ AWAY = {
 NEWER = rides(("a0", "rome", 9, 9.0))
 
 ACTS: dict[str, Callable[[Table], Any]] = {
-    "cluster": lambda table: table.cluster(**SORT),
-    "schedule": lambda table: table.schedule_clustering(**SORT),
-    "write that cancels": lambda table: table.upsert(NEWER, **AWAY),
+    "cluster": lambda table: table.cluster(options=SORT),
+    "schedule": lambda table: table.schedule_clustering(options=SORT),
+    "write that cancels": lambda table: table.upsert(NEWER, options=AWAY),
 }
 CASES = [
     (COW, 9, "cluster"),
@@ -51,9 +51,9 @@ def prepared(table_type: str, version: int, act: str) -> Prepared:
     table = create(table_type=table_type, version=version)
     for batch in range(2):
         table.insert(
-            rides(*((f"{key}{batch}", "rome", batch, -1.0 * batch) for key in "ab")), **NEW_FILE_GROUPS
+            rides(*((f"{key}{batch}", "rome", batch, -1.0 * batch) for key in "ab")), options=NEW_FILE_GROUPS
         )
-    table.upsert(rides(("a1", "rome", 5, 5.0)), **NEW_FILE_GROUPS)
+    table.upsert(rides(("a1", "rome", 5, 5.0)), options=NEW_FILE_GROUPS)
     if act == "write that cancels":
         table.schedule_clustering()
     start = Prepared.of(table)
@@ -74,7 +74,7 @@ def test_a_clustering_that_dies_at_any_step_is_finished_by_the_next(
         table.insert(rides(("next", "bern", 9, 9.0)))
         expected = sorted([*settled, ("next", "bern", 9, 9.0)])
         assert held(table) == expected, step
-        table.cluster(**SORT)
+        table.cluster(options=SORT)
         assert held(table) == expected, step
         assert len(table.file_slices()) == 2, step
         assert (orphans(table), leftovers(table)) == ([], []), step
@@ -89,11 +89,11 @@ def test_a_clustering_that_one_failure_stops_stays_requested_at_most(table_type:
         with suppress(
             InjectedFault, ConflictError
         ):  # a lease that could not be given back blocks the next step
-            table.cluster(**SORT)
+            table.cluster(options=SORT)
         table = opened(faulty, START_MS + HOUR_MS)
         assert held(table) == start.after, step
         if table.timeline.pending_of(Action.CLUSTERING):
-            table.cluster(**SORT)
+            table.cluster(options=SORT)
         assert (orphans(table), table.timeline.pending()) == ([], ()), step
         if faulty.changes < steps:
             return

@@ -26,7 +26,7 @@ def test_logs_become_base_files_with_the_same_rows(version: int, index: dict[str
     assert (held(table), held(table, read_optimized=True)) == (MERGED, sorted(FIRST))
     before = table.scan(columns=["_hoodie_record_key", "_hoodie_commit_time"]).to_arrow().to_pylist()
     result = table.compact()
-    assert result is not None
+    assert result
     assert (result.operation, result.files) == ("compact", 3 if index else 2)
     assert logs(table) == 0
     assert held(table) == held(table, read_optimized=True) == MERGED
@@ -40,9 +40,9 @@ def test_without_logs_there_is_nothing_to_compact(version: int) -> None:
     table = logged(version)
     table.compact()
     instants = table.timeline.instants
-    assert table.compact() is None
+    assert not table.compact()
     assert table.timeline.instants == instants
-    assert create(table_type=MOR, version=version).compact() is None
+    assert not create(table_type=MOR, version=version).compact()
 
 
 def test_only_file_groups_with_logs_are_compacted() -> None:
@@ -50,7 +50,7 @@ def test_only_file_groups_with_logs_are_compacted() -> None:
     table.compact()
     table.upsert(rides(("b", "rome", 9, 9.0)))
     result = table.compact()
-    assert result is not None
+    assert result
     assert (result.files, result.records_written) == (1, 3)
 
 
@@ -87,18 +87,18 @@ def test_progress_is_told_file_group_by_file_group() -> None:
 def test_a_damaged_file_group_that_was_overwritten_holds_up_no_compaction(version: int) -> None:
     table = logged(version)
     (damaged,) = (each.logs[0].status.path for each in table.file_slices() if each.partition == "rome")
-    table.state.storage.put(damaged, b"#HUDI# and nothing more")
+    table._context.storage.put(damaged, b"#HUDI# and nothing more")
     with pytest.raises(CorruptTableError):
         table.compact()
     assert len(table.timeline.pending_of(Action.COMPACTION)) == 1
     table.insert_overwrite(rides(("new", "rome", 1, 1.0)))
     result = table.compact()
-    assert result is not None and result.files == 1
+    assert result and result.files == 1
     assert table.timeline.pending_of(Action.COMPACTION) == ()
     assert logs(table) == 0
     assert held(table) == sorted([("new", "rome", 1, 1.0), *(row for row in MERGED if row[1] == "oslo")])
     table.upsert(rides(("new", "rome", 2, 2.0)))
-    assert table.compact() is not None
+    assert table.compact()
 
 
 @versions
@@ -107,9 +107,9 @@ def test_a_compaction_whose_file_groups_were_all_replaced_ends_without_files(ver
     schedule(table)
     table.insert_overwrite_table(rides(("new", "rome", 1, 1.0)))
     result = table.compact()
-    assert result is not None and result.files == 0
+    assert result and result.files == 0
     assert held(table) == [("new", "rome", 1, 1.0)]
-    assert table.compact() is None
+    assert not table.compact()
 
 
 @versions
@@ -147,7 +147,7 @@ def test_a_missing_log_file_stops_a_compaction_and_loses_nothing(version: int, t
     expected = sorted([("a", "rome", 2, 2.0), *(row for row in FIRST if row[:2] != ("a", "rome"))])
     assert held(table) == expected
     result = table.compact()
-    assert result is not None
+    assert result
     assert result.instant == pending.requested
     assert (held(table), logs(table), orphans(table)) == (expected, 0, [])
 

@@ -46,8 +46,8 @@ def test_a_write_goes_on_while_a_compaction_runs(version: int, index: dict[str, 
         WRITES[write](table)
         seen.append(held(table))
 
-    result = table.compact(once(meanwhile))
-    assert result is not None
+    result = table.compact(progress=once(meanwhile))
+    assert result
     assert seen == [held(expected)]
     assert held(table) == held(expected)
     table.compact()
@@ -63,9 +63,9 @@ def test_a_plan_is_made_by_one_call_and_run_by_another(version: int) -> None:
     assert [each.requested for each in table.timeline.pending_of(Action.COMPACTION)] == [instant]
     assert table.schedule_compaction() is None
     result = table.compact(instant=instant)
-    assert result is not None and result.instant == instant
+    assert result and result.instant == instant
     assert (logs(table), held(table), leftovers(table)) == (0, MERGED, [])
-    assert table.compact(instant=instant) is None
+    assert not table.compact(instant=instant)
 
 
 def test_a_compaction_that_is_not_there_cannot_be_run() -> None:
@@ -83,12 +83,12 @@ def test_only_what_a_strategy_takes_is_planned() -> None:
         "hoodie.compaction.strategy": "PartitionRegexBasedCompactionStrategy",
         "hoodie.compaction.partition.path.regex": "^ro",
     }
-    result = table.compact(**strategy)
-    assert result is not None and result.files == 1
+    result = table.compact(options=strategy)
+    assert result and result.files == 1
     assert {each.partition for each in table.file_slices() if each.logs} == {"oslo"}
-    assert table.compact(**strategy) is None
+    assert not table.compact(options=strategy)
     with pytest.raises(InvalidError, match="is no day"):
-        table.schedule_compaction(**{"hoodie.compaction.strategy": "DayBasedCompactionStrategy"})
+        table.schedule_compaction(options={"hoodie.compaction.strategy": "DayBasedCompactionStrategy"})
     assert table.timeline.pending() == ()
 
 
@@ -109,11 +109,11 @@ def test_a_compaction_that_is_being_run_is_left_to_its_runner(where: str, tmp_pa
         with pytest.raises(ConflictError, match="another process runs this compaction") as caught:
             other.compact(instant=instant)
         told.append(str(caught.value.instant))
-        assert other.compact() is None
+        assert not other.compact()
 
-    result = table.compact(once(meanwhile), instant=instant)
+    result = table.compact(progress=once(meanwhile), instant=instant)
     assert told == [instant]
-    assert result is not None and result.files == 2
+    assert result and result.files == 2
     assert (held(table), logs(table), leftovers(table), orphans(table)) == (MERGED, 0, [], [])
 
 
@@ -137,26 +137,26 @@ def test_a_runner_that_dies_at_any_step_is_followed_by_another(version: int) -> 
 def test_a_lease_that_a_dead_runner_holds_is_waited_for() -> None:
     table = logged(9)
     instant = table.schedule_compaction()
-    storage, path = table.state.storage, f".hoodie/.locks/{instant}.service"
-    now_ms = table.state.clock.now_ms()
+    storage, path = table._context.storage, f".hoodie/.locks/{instant}.service"
+    now_ms = table._context.clock.now_ms()
     storage.put(path, Lease(False, now_ms + 60_000, "dead").encode())
     with pytest.raises(ConflictError, match="another process runs"):
         table.compact(instant=instant)
     storage.put(path, Lease(False, now_ms - 60_000, "dead").encode())
     with pytest.raises(ConflictError, match="The plan was withdrawn"):
         table.compact(instant=instant)
-    assert table.compact() is not None
+    assert table.compact()
     assert (held(table), leftovers(table)) == (MERGED, [])
 
 
 def test_an_attempt_that_somebody_rolled_back_does_not_commit() -> None:
     table = logged(9)
     instant = table.schedule_compaction()
-    storage = table.state.storage
+    storage = table._context.storage
     with pytest.raises(ConflictError, match="rolled this attempt back"):
-        table.compact(once(lambda: storage.delete_tree(f"{MARKER_ROOT}/{instant}")))
+        table.compact(progress=once(lambda: storage.delete_tree(f"{MARKER_ROOT}/{instant}")))
     assert held(table) == MERGED
-    assert table.compact() is not None
+    assert table.compact()
     assert (held(table), logs(table), leftovers(table), orphans(table)) == (MERGED, 0, [], [])
 
 
@@ -167,7 +167,7 @@ def test_an_attempt_that_somebody_rolled_back_does_not_commit() -> None:
 def test_the_fifth_delta_commit_compacts_unless_told_not_to(options: dict[str, str], left: int) -> None:
     table, seen = create(table_type=MOR), []
     for turn in range(1, 6):
-        table.upsert(rides(("a", "rome", turn, float(turn))), **options)
+        table.upsert(rides(("a", "rome", turn, float(turn))), options=options)
         seen.append(logs(table))
     assert seen == [0, 1, 2, 3, left]
     assert held(table) == [("a", "rome", 5, 5.0)]
@@ -192,7 +192,7 @@ def test_writes_beside_a_running_compaction_do_not_each_plan_another() -> None:
         table.upsert(rides(("a", "rome", turn, 1.0), ("b", "oslo", turn, 1.0)))
     running, planned = table.schedule_compaction(), []
     assert running is not None
-    state = table.state
+    state = table._context
     with service_lease(state.storage, state.clock, state.ids, running):
         for turn in range(4, 12):
             table.upsert(rides((f"c{turn}", f"city{turn}", turn, 1.0)))
@@ -208,10 +208,10 @@ def test_a_write_plans_a_compaction_and_leaves_it_to_another_process() -> None:
     options = {"hoodie.compact.schedule.inline": "true", "hoodie.compact.inline.max.delta.commits": "2"}
     pending = []
     for turn in range(1, 4):
-        table.upsert(rides(("a", "rome", turn, float(turn))), **options)
+        table.upsert(rides(("a", "rome", turn, float(turn))), options=options)
         pending.append(len(table.timeline.pending_of(Action.COMPACTION)))
     assert pending == [0, 1, 1]
-    assert table.compact() is not None
+    assert table.compact()
     assert (logs(table), held(table)) == (0, [("a", "rome", 3, 3.0)])
 
 
@@ -223,17 +223,17 @@ def test_an_inline_compaction_goes_by_time_if_told_so() -> None:
         "hoodie.compact.inline.max.delta.seconds": "3600",
     }
     for turn in (1, 2):
-        table.upsert(rides(("a", "rome", turn, float(turn))), **options)
+        table.upsert(rides(("a", "rome", turn, float(turn))), options=options)
     assert logs(table) == 1
-    late = opened(table.state.storage, table.state.clock.now_ms() + 2 * HOUR_MS)
-    late.upsert(rides(("a", "rome", 3, 3.0)), **options)
+    late = opened(table._context.storage, table._context.clock.now_ms() + 2 * HOUR_MS)
+    late.upsert(rides(("a", "rome", 3, 3.0)), options=options)
     assert (logs(table), held(table)) == (0, [("a", "rome", 3, 3.0)])
 
 
 def test_a_thread_compacts_while_its_process_writes_on() -> None:
     table = create(table_type=MOR)
     for turn in range(1, 12):
-        table.upsert(rides(("a", "rome", turn, float(turn)), ("b", "oslo", turn, 1.0)), **BACKGROUND)
+        table.upsert(rides(("a", "rome", turn, float(turn)), ("b", "oslo", turn, 1.0)), options=BACKGROUND)
         assert ("a", "rome", turn, float(turn)) in held(table)
     assert table.wait_for_services(60)
     assert any(each.action is Action.COMMIT for each in table.timeline.writes())
@@ -247,8 +247,8 @@ def test_a_failure_in_the_background_fails_no_write(caplog: pytest.LogCaptureFix
     table.upsert(rides(("a", "rome", 1, 1.0)))
     table.upsert(rides(("a", "rome", 2, 2.0)))
     (damaged,) = (log.status.path for each in table.file_slices() for log in each.logs)
-    table.state.storage.put(damaged, b"#HUDI# and nothing more")
-    table.append(rides(("z", "oslo", 1, 1.0)), **BACKGROUND)
+    table._context.storage.put(damaged, b"#HUDI# and nothing more")
+    table.append(rides(("z", "oslo", 1, 1.0)), options=BACKGROUND)
     assert table.wait_for_services(60)
     assert "a table service in the background failed" in caplog.text
     assert len(table.timeline.pending_of(Action.COMPACTION)) == 1

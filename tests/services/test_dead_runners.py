@@ -23,7 +23,7 @@ NEWER = rides(("a0", "rome", 9, 9.0), ("a1", "rome", 9, 9.0))
 def grown(table: Table) -> Table:
     for batch in range(2):
         table.insert(
-            rides(*((f"{key}{batch}", "rome", batch, -1.0 * batch) for key in "ab")), **NEW_FILE_GROUPS
+            rides(*((f"{key}{batch}", "rome", batch, -1.0 * batch) for key in "ab")), options=NEW_FILE_GROUPS
         )
     return table
 
@@ -58,9 +58,9 @@ def test_a_clustering_that_was_only_planned_keeps_writes_out_as_before() -> None
 
 def test_an_inline_clusterer_starts_again_after_each_death() -> None:
     start = Prepared.of(grown(create(table_type=COW)))
-    for storage, step in start.deaths(lambda each: each.upsert(NEWER, **INLINE), every=5):
+    for storage, step in start.deaths(lambda each: each.upsert(NEWER, options=INLINE), every=5):
         writer = opened(storage, START_MS + HOUR_MS)
-        writer.upsert(NEWER, **INLINE)
+        writer.upsert(NEWER, options=INLINE)
         assert held(writer) == after_newer(start.before), step
         assert writer.timeline.pending_of(Action.CLUSTERING) == (), step
 
@@ -68,7 +68,7 @@ def test_an_inline_clusterer_starts_again_after_each_death() -> None:
 def test_a_killed_clustering_of_a_local_table_is_known_by_its_free_lease(tmp_path: Any) -> None:
     table = grown(create(path=tmp_path / "t"))
     with suppress(DrawstringError):
-        Table(replace(table.state, storage=FaultyStorage(table.state.storage, 5))).cluster()
+        Table(replace(table._context, storage=FaultyStorage(table._context.storage, 5))).cluster()
     assert table.timeline.pending_of(Action.CLUSTERING)
     table.upsert(NEWER)
     assert table.timeline.pending_of(Action.CLUSTERING) == ()

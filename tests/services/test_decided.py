@@ -35,9 +35,9 @@ class DiesCompleting(FaultyStorage):
 
 def decided(table: Table, suffix: str, verb: str, *rows: object) -> Table:
     with suppress(DrawstringError):
-        getattr(opened(DiesCompleting(table.state.storage, suffix), START_MS), verb)(*rows)
+        getattr(opened(DiesCompleting(table._context.storage, suffix), START_MS), verb)(*rows)
         raise AssertionError(f"the {verb} lives on")
-    return opened(table.state.storage, START_MS + HOUR_MS)
+    return opened(table._context.storage, START_MS + HOUR_MS)
 
 
 @pytest.mark.parametrize(("table_type", "suffix"), [(COW, ".commit"), (MOR, ".deltacommit")])

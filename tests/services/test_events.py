@@ -27,7 +27,7 @@ def test_every_write_and_service_is_told_with_its_figures_and_stages(events: lis
     table = create(table_type=MOR)
     written = table.upsert(rides(*FIRST))
     table.upsert(rides(*NEWER))
-    table.log_compact(**{"hoodie.log.compaction.blocks.threshold": "2"})
+    table.log_compact(options={"hoodie.log.compaction.blocks.threshold": "2"})
     table.compact()
     table.delete_partition("rome")
     told = [event.operation for event in events]
@@ -53,7 +53,7 @@ def test_cleaning_and_archiving_by_a_write_are_told_too(events: list[drawstring.
         "hoodie.keep.max.commits": 3,
     }
     for turn in range(8):
-        table.upsert(rides(("a", "rome", turn, 1.0)), **keep_few)
+        table.upsert(rides(("a", "rome", turn, 1.0)), options=keep_few)
     assert {event.operation for event in events} == {"upsert", "clean", "archive"}
     assert sum(event.files_deleted for event in events) > 3
     assert sum(event.instants_archived for event in events) > 3

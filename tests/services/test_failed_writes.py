@@ -52,7 +52,7 @@ def deaths(start: Prepared, **options: Any) -> list[tuple[int, Storage]]:
         storage = start.copy()
         faulty = FaultyStorage(storage, steps)
         with suppress(DrawstringError):
-            opened(faulty, START_MS).upsert(NEWER, **options)
+            opened(faulty, START_MS).upsert(NEWER, options=options)
         if held(opened(storage, NOW_MS)) != start.before or is_decided(storage):
             return found
         if opened(storage, NOW_MS).timeline.pending_writes():
@@ -90,17 +90,17 @@ def test_a_dead_write_that_is_left_to_cleaning_never_counts(table_type: str, ver
         step, table = f"after {steps} changes", opened(storage, NOW_MS)
         (dead,) = table.timeline.pending_writes()
         left = data_files(storage)
-        table.upsert(NEXT, **LAZY)
+        table.upsert(NEXT, options=LAZY)
         assert table.timeline.pending_writes() == (dead,), step
         assert left <= data_files(storage), step
         if table_type == MOR:
-            table.compact(**LAZY)
-        table.cluster(**LAZY)
+            table.compact(options=LAZY)
+        table.cluster(options=LAZY)
         assert held(table) == after_next(start), step
         assert held(table, as_of=table.timeline.writes()[1].requested) == start.before, step
         assert table.timeline.pending_writes() == (dead,), step
 
-        table.clean(**LAZY)
+        table.clean(options=LAZY)
         assert held(table) == after_next(start), step
         assert (orphans(table), leftovers(table), beats(storage)) == ([], [], []), step
 
@@ -114,18 +114,18 @@ def test_a_dead_write_that_nobody_takes_back_stops_cleaning_and_archiving(
     (dead,) = table.timeline.pending_writes()
     few = {"hoodie.clean.commits.retained": "1", **SHORT}
     for number in range(10, 17):
-        table.upsert(rides(("next", "rome", number, 1.0)), **NEVER)
+        table.upsert(rides(("next", "rome", number, 1.0)), options=NEVER)
     writes = table.timeline.writes()
     then = {write: held(table, as_of=write.requested) for write in writes[2:]}
-    table.clean(**few, **NEVER)
-    assert table.archive(**few, **NEVER) is None
+    table.clean(options={**few, **NEVER})
+    assert not table.archive(options={**few, **NEVER})
     assert table.timeline.writes() == writes
     assert table.timeline.pending_writes() == (dead,)
     assert {write: held(table, as_of=write.requested) for write in writes[2:]} == then
 
     (finding,) = [each for each in table.validate().findings if each.instant == dead.requested]
     assert finding.check == "pending"
-    table.repair("rollback", apply=True)
+    table.repair(only=["rollback"], apply=True)
     assert (orphans(table), leftovers(table)) == ([], [])
     assert held(table) == sorted([*start.before, ("next", "rome", 16, 1.0)])
 
@@ -133,7 +133,7 @@ def test_a_dead_write_that_nobody_takes_back_stops_cleaning_and_archiving(
 def test_every_write_cleans_up_after_dead_ones_where_that_is_left_to_cleaning() -> None:
     start, storage = died(COW, 9, **LAZY)
     table = opened(storage, NOW_MS)
-    table.upsert(NEXT, **{POLICY: "LAZY"})
+    table.upsert(NEXT, options={POLICY: "LAZY"})
     assert (orphans(table), leftovers(table), beats(storage)) == ([], [], [])
     assert held(table) == after_next(start)
 
@@ -144,11 +144,11 @@ def test_a_clean_tells_dead_writes_by_their_heartbeat(age_ms: int, is_alive: boo
     table = opened(storage, NOW_MS)
     (dead,) = table.timeline.pending_writes()
     beat(storage, dead.requested, NOW_MS - age_ms, storage.read(f"{HEARTBEAT_FOLDER}/{dead.requested}"))
-    table.upsert(NEXT, **LAZY)
-    table.clean(**LAZY)
+    table.upsert(NEXT, options=LAZY)
+    table.clean(options=LAZY)
     assert table.timeline.pending_writes() == ((dead,) if is_alive else ())
     assert held(table) == after_next(start)
-    table.clean(**LAZY, **{"hoodie.client.heartbeat.interval_in_ms": "1000"})
+    table.clean(options={**LAZY, "hoodie.client.heartbeat.interval_in_ms": "1000"})
     assert table.timeline.pending_writes() == ()
 
 
@@ -159,16 +159,16 @@ def test_nobody_writes_beside_a_live_writer_of_another_engine(policy: str) -> No
     (theirs,) = table.timeline.pending_writes()
     beat(storage, theirs.requested, NOW_MS - 60_000, b"")
     with pytest.raises(ConflictError, match="Another engine"):
-        table.upsert(NEXT, **{POLICY: policy})
-    table.upsert(NEXT, **{POLICY: policy, "hoodie.client.heartbeat.tolerable.misses": "1"})
+        table.upsert(NEXT, options={POLICY: policy})
+    table.upsert(NEXT, options={POLICY: policy, "hoodie.client.heartbeat.tolerable.misses": "1"})
 
 
 def test_a_writer_that_was_only_slow_cannot_complete_beside_later_writes() -> None:
     start, storage = died(MOR, 9, **NEVER)
     table = opened(storage, NOW_MS)
     (slow,) = table.timeline.pending_writes()
-    table.upsert(NEXT, **NEVER)
-    late = TimelineStore(storage, table.config, table.state.clock)
+    table.upsert(NEXT, options=NEVER)
+    late = TimelineStore(storage, table.config, table._context.clock)
     with pytest.raises(ConflictError, match="cannot be completed"):
         late.complete(slow, b"{}")
     assert held(table) == after_next(start)
@@ -178,14 +178,14 @@ def test_a_write_without_a_sign_of_life_for_too_long_does_not_commit() -> None:
     table = create(table_type=COW)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        table.state.clock.sleep(200)
+        table._context.clock.sleep(200)
         yield from NEXT.to_batches()
 
-    slow = Table(replace(table.state, clock=SteppingClock(NOW_MS)))
+    slow = Table(replace(table._context, clock=SteppingClock(NOW_MS)))
     table = slow
     with pytest.raises(ConflictError, match="no sign of life"):
-        slow.upsert(pa.RecordBatchReader.from_batches(NEXT.schema, batches()), **LAZY)
-    assert (slow.timeline.writes(), leftovers(slow), beats(slow.state.storage)) == ((), [], [])
+        slow.upsert(pa.RecordBatchReader.from_batches(NEXT.schema, batches()), options=LAZY)
+    assert (slow.timeline.writes(), leftovers(slow), beats(slow._context.storage)) == ((), [], [])
 
 
 def test_a_write_shows_signs_of_life_while_it_goes_on_and_none_after() -> None:
@@ -193,12 +193,12 @@ def test_a_write_shows_signs_of_life_while_it_goes_on_and_none_after() -> None:
     seen: list[list[str]] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
-        seen.append(beats(table.state.storage))
+        seen.append(beats(table._context.storage))
         yield from NEXT.to_batches()
 
-    table.upsert(pa.RecordBatchReader.from_batches(NEXT.schema, batches()), **LAZY)
+    table.upsert(pa.RecordBatchReader.from_batches(NEXT.schema, batches()), options=LAZY)
     assert seen == [[table.timeline.writes()[0].requested]]
-    assert beats(table.state.storage) == []
+    assert beats(table._context.storage) == []
 
 
 @pytest.mark.parametrize(
@@ -212,5 +212,5 @@ def test_a_write_shows_signs_of_life_while_it_goes_on_and_none_after() -> None:
 def test_what_makes_no_sense_is_refused_before_anything_is_written(key: str, value: str) -> None:
     table = create(table_type=COW)
     with pytest.raises(InvalidError, match=key):
-        table.upsert(NEXT, **{key: value})
+        table.upsert(NEXT, options={key: value})
     assert table.timeline.instants == ()

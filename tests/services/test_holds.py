@@ -32,7 +32,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def table_of(table_type: str = COW, version: int = 9) -> Table:
-    state = create(table_type=table_type, version=version).state
+    state = create(table_type=table_type, version=version)._context
     return Table(replace(state, clock=SteppingClock(START_MS)))
 
 
@@ -40,10 +40,10 @@ def write(table: Table, numbers: range, options: dict[str, str]) -> list[Rows]:
     """Upsert the same key again and again; return the rows after each."""
     states = []
     for number in numbers:
-        table.state.clock.sleep(7200)
-        table.upsert(rides(("a", "rome", number, float(number))), **options)
+        table._context.clock.sleep(7200)
+        table.upsert(rides(("a", "rome", number, float(number))), options=options)
         if table.config.is_merge_on_read:
-            table.compact(**options)
+            table.compact(options=options)
         states.append(held(table))
     return states
 
@@ -54,7 +54,7 @@ def fares(table: Table, start: str) -> list[float]:
 
 
 def data_files(table: Table) -> set[str]:
-    found = files_in(table.state.storage)
+    found = files_in(table._context.storage)
     return {path for path in found if not path.startswith(".hoodie")}
 
 
@@ -89,7 +89,7 @@ def test_what_a_hold_needs_stays_until_it_is_released(
     assert len(table.timeline.writes()) < 9
     with pytest.raises(InvalidError):
         fares(table, placed.position)
-    assert table.state.storage.list_files(HOLD_FOLDER) == []
+    assert table._context.storage.list_files(HOLD_FOLDER) == []
     assert then != held(table)
 
 
@@ -100,7 +100,7 @@ def test_a_scan_that_takes_long_is_read_to_its_end_under_a_hold(options: dict[st
     with table.held(hours=10_000):
         scan, then = table.scan(columns=["id", "city", "ts", "fare"]), held(table)
         write(table, range(2, 8), options)
-        table.insert_overwrite(rides(("other", "rome", 9, 9.0)), **options)
+        table.insert_overwrite(rides(("other", "rome", 9, 9.0)), options=options)
         write(table, range(9, 11), options)
         assert [tuple(row.values()) for row in scan.to_arrow().to_pylist()] == then
     assert table.holds() == []
@@ -177,18 +177,18 @@ def test_a_hold_that_comes_while_a_clean_is_planned_wins(monkeypatch: pytest.Mon
         if folder == HOLD_FOLDER:
             looks += 1
             if looks == 1:
-                Table(table.state).hold("late", position)
+                Table(table._context).hold("late", position)
         return found
 
     before = data_files(table)
     with monkeypatch.context() as patched:
         patched.setattr(MemoryStorage, "list_files", late)
-        assert table.clean(**ONE) is None
+        assert not table.clean(options=ONE)
     assert data_files(table) == before
     assert table.timeline.pending() == ()
     assert fares(table, position) == [2.0, 3.0, 4.0]
     table.release("late")
-    assert table.clean(**ONE) is not None
+    assert table.clean(options=ONE)
 
 
 def test_a_hold_is_refused_once_a_clean_is_about_to_take_what_it_needs(
@@ -205,11 +205,11 @@ def test_a_hold_is_refused_once_a_clean_is_about_to_take_what_it_needs(
         if not asked and any(path.endswith(".parquet") for path in paths):
             asked.append(position)
             with pytest.raises(InvalidError, match="cleaned away"):
-                Table(table.state).hold("late", position)
+                Table(table._context).hold("late", position)
         real(storage, paths)
 
     monkeypatch.setattr(MemoryStorage, "delete", deleting)
-    assert table.clean(**ONE) is not None
+    assert table.clean(options=ONE)
     assert asked
     assert table.holds() == []
 
@@ -229,12 +229,12 @@ def test_a_hold_that_makes_no_sense_leaves_no_file(call: dict[str, Any], says: s
     write(table, range(1), ONE)
     with pytest.raises(InvalidError, match=says):
         table.hold(**call)
-    assert table.state.storage.list_files(HOLD_FOLDER) == []
+    assert table._context.storage.list_files(HOLD_FOLDER) == []
 
 
 def test_a_damaged_hold_stops_nothing() -> None:
     table = table_of()
-    table.state.storage.put(f"{HOLD_FOLDER}/x~1.json", b"{")
+    table._context.storage.put(f"{HOLD_FOLDER}/x~1.json", b"{")
     write(table, range(5), ONE)
     assert table.holds() == []
     assert len(data_files(table)) == 2
@@ -250,4 +250,4 @@ def test_readers_with_one_name_and_many_do_not_disturb_each_other() -> None:
     assert {each.name for each in table.holds()} == {"a", "b"}
     assert older.position < moved.position == newer.position
     assert not table.release("c")
-    assert len(table.state.storage.list_files(HOLD_FOLDER)) == 2
+    assert len(table._context.storage.list_files(HOLD_FOLDER)) == 2

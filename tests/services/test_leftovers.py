@@ -54,7 +54,7 @@ def table(tmp_path: Path) -> Table:
 def leave(table: Table, folder: str, *, hours: int = 1) -> Path:
     path = Path(table.uri) / folder / f".some.file.{UUID}.tmp"
     path.write_bytes(b"half")
-    then = table.state.clock.now_ms() / 1000 - hours * 3600
+    then = table._context.clock.now_ms() / 1000 - hours * 3600
     os.utime(path, (then, then))
     return path
 
@@ -111,10 +111,10 @@ def test_the_next_writer_removes_what_a_killed_one_left(table: Table) -> None:
 
 def test_a_clean_removes_them_where_it_cleans(table: Table) -> None:
     for number in range(3):
-        table.upsert(rows(number), **{"hoodie.clean.automatic": "false"})
+        table.upsert(rows(number), options={"hoodie.clean.automatic": "false"})
     for folder in FOLDERS:
         leave(table, folder)
-    assert table.clean(**{"hoodie.clean.commits.retained": "1"}) is not None
+    assert table.clean(options={"hoodie.clean.commits.retained": "1"})
     assert hidden(table) == []
 
 

@@ -41,7 +41,7 @@ def with_logs(version: int, steps: int = len(STEPS), **how: Any) -> Table:
     table = create(table_type=MOR, version=version, **how)
     table.upsert(rides(*BASE))
     for verb, rows in STEPS[:steps]:
-        getattr(table, verb)(rides(*rows), **WITHOUT_COMPACTION)
+        getattr(table, verb)(rides(*rows), options=WITHOUT_COMPACTION)
     return table
 
 
@@ -49,7 +49,7 @@ def blocks(table: Table) -> dict[str, int]:
     """How many log blocks a query merges, by partition."""
     instants = InstantRange.of(table.timeline)
     return {
-        each.partition: log_shape(table.state.storage, table.config, each, instants).blocks
+        each.partition: log_shape(table._context.storage, table.config, each, instants).blocks
         for each in table.file_slices()
     }
 
@@ -64,13 +64,13 @@ def test_many_log_blocks_become_few_and_the_rows_stay(version: int, block_format
     before = sorted(map(str, table.scan(columns=columns).to_arrow().to_pylist()))
     rows = held(table)
     assert blocks(table) == {"oslo": 4, "rome": 3}
-    result = table.log_compact(**FEW, **options)
-    assert result is not None
+    result = table.log_compact(options={**FEW, **options})
+    assert result
     assert (result.operation, result.files) == ("log_compact", 2)
     assert blocks(table) == {"oslo": 2, "rome": 2}
     assert sorted(map(str, table.scan(columns=columns).to_arrow().to_pylist())) == before
     assert table.timeline.writes()[-1].action is Action.DELTA_COMMIT
-    assert table.log_compact(**FEW) is None
+    assert not table.log_compact(options=FEW)
     table.compact()
     assert (held(table), held(table, read_optimized=True), logs(table)) == (rows, rows, 0)
     assert (leftovers(table), orphans(table)) == ([], [])
@@ -90,9 +90,9 @@ def test_a_table_whose_logs_are_compacted_now_and_then_equals_one_without(versio
         )
         verb = chance.choice(["upsert", "upsert", "delete"])
         for table in (one, other):
-            getattr(table, verb)(rows, **WITHOUT_COMPACTION)
+            getattr(table, verb)(rows, options=WITHOUT_COMPACTION)
         if chance.random() < 0.4:
-            one.log_compact(**FEW)
+            one.log_compact(options=FEW)
         if chance.random() < 0.1:
             one.compact()
             other.compact()
@@ -108,7 +108,7 @@ def test_queries_of_earlier_times_and_of_changes_see_what_they_saw(version: int)
     past = [held(table, as_of=time) for time in times]
     start = table.timeline.writes()[0].completed or times[0]
     increment = sorted(map(str, table.incremental(start).to_arrow().to_pylist()))
-    table.log_compact(**FEW)
+    table.log_compact(options=FEW)
     assert [held(table, as_of=time) for time in times] == past
     assert sorted(map(str, table.incremental(start).to_arrow().to_pylist())) == increment
     newest = table.timeline.writes()[-2].completed or times[-1]
@@ -122,13 +122,13 @@ def test_writers_go_on_while_logs_are_compacted(version: int, index: dict[str, s
     expected = with_logs(version, properties=index)
 
     def more(each: Table) -> None:
-        each.upsert(rides(("a", "rome", 8, 8.0), ("b", "rome", 8, 8.0)), **WITHOUT_COMPACTION)
-        each.delete(rides(("f", "oslo", 0, 0.0)), **WITHOUT_COMPACTION)
+        each.upsert(rides(("a", "rome", 8, 8.0), ("b", "rome", 8, 8.0)), options=WITHOUT_COMPACTION)
+        each.delete(rides(("f", "oslo", 0, 0.0)), options=WITHOUT_COMPACTION)
 
     more(expected)
-    assert table.log_compact(once(lambda: more(table)), **FEW)
+    assert table.log_compact(progress=once(lambda: more(table)), options=FEW)
     assert held(table) == held(expected)
-    table.log_compact(**FEW)
+    table.log_compact(options=FEW)
     assert held(table) == held(expected)
     table.compact()
     assert held(table) == held(table, read_optimized=True) == held(expected)
@@ -137,19 +137,19 @@ def test_writers_go_on_while_logs_are_compacted(version: int, index: dict[str, s
 @versions
 def test_a_log_compaction_that_dies_at_any_step_is_begun_anew(version: int) -> None:
     table = with_logs(version)
-    instant = table.schedule_log_compaction(**FEW)
+    instant = table.schedule_log_compaction(options=FEW)
     assert instant is not None
     rows, every = held(table), 1 if version == 9 else 3
     start = Prepared.of(table)
     for copy, step in start.deaths(lambda each: each.log_compact(instant=instant), steps_min=10, every=every):
         writer = opened(copy, START_MS + HOUR_MS)
-        writer.upsert(rides(("f", "rome", 9, 9.0)), **WITHOUT_COMPACTION)
+        writer.upsert(rides(("f", "rome", 9, 9.0)), options=WITHOUT_COMPACTION)
         expected = sorted([("f", "rome", 9, 9.0), *(row for row in rows if row[:2] != ("f", "rome"))])
         assert held(writer) == expected, step
         with suppress(ConflictError):  # its runner may only stand still: the plan is withdrawn
             opened(copy, START_MS + 2 * HOUR_MS).log_compact(instant=instant)
         assert held(writer) == expected, step
-        opened(copy, START_MS + 2 * HOUR_MS).log_compact(**FEW)
+        opened(copy, START_MS + 2 * HOUR_MS).log_compact(options=FEW)
         assert (orphans(writer), leftovers(writer)) == ([], []), step
         opened(copy, START_MS + 3 * HOUR_MS).compact()
         assert held(writer, read_optimized=True) == expected, step
@@ -158,31 +158,31 @@ def test_a_log_compaction_that_dies_at_any_step_is_begun_anew(version: int) -> N
 @versions
 def test_a_log_file_that_another_engine_wrote_by_half_when_it_died_is_not_in_the_way(version: int) -> None:
     table = with_logs(version)
-    instant = table.schedule_log_compaction(**FEW)
+    instant = table.schedule_log_compaction(options=FEW)
     assert instant is not None
-    storage, rows = table.state.storage, held(table)
-    store = TimelineStore(storage, table.config, table.state.clock)
+    storage, rows = table._context.storage, held(table)
+    store = TimelineStore(storage, table.config, table._context.clock)
     store.start(store.load().pending()[0])
     log = next(each.logs[-1] for each in table.file_slices() if each.partition == "rome")
     named_by = log.instant if version == 6 else instant
     path = f"rome/{LogFile.name_of(log.file_id, named_by, log.version + 1, '9-9-9')}"
     Markers(storage, instant).create(path, "APPEND")
     storage.put(path, storage.read(log.status.path)[:-40])
-    assert table.log_compact(instant=instant) is not None
+    assert table.log_compact(instant=instant)
     assert held(table) == rows and not storage.exists(path)
 
 
 def test_the_plan_on_the_timeline_is_the_one_of_hudi() -> None:
     table = with_logs(9)
-    instant = table.schedule_log_compaction(**FEW)
+    instant = table.schedule_log_compaction(options=FEW)
     name = f".hoodie/timeline/{instant}.logcompaction.requested"
-    plan = one_record(table.state.storage.read(name))
+    plan = one_record(table._context.storage.read(name))
     assert plan["strategy"]["compactorClassName"].endswith("LogCompactionExecutionHelper")
     assert plan["preserveHoodieMetadata"] is True
     assert [len(each["deltaFilePaths"]) for each in plan["operations"]] == [4, 3]
-    assert table.schedule_log_compaction(**FEW) is None
+    assert table.schedule_log_compaction(options=FEW) is None
     assert table.schedule_compaction() is None
-    assert table.compact() is not None
+    assert table.compact()
     assert (table.timeline.pending(), logs(table)) == ((), 0)
 
 
@@ -190,7 +190,7 @@ def test_a_write_compacts_logs_by_itself() -> None:
     table = create(table_type=MOR)
     options = {"hoodie.log.compaction.inline": "true", "hoodie.log.compaction.blocks.threshold": "3"}
     for turn in range(1, 9):
-        table.upsert(rides(("a", "rome", turn, float(turn))), **options)
+        table.upsert(rides(("a", "rome", turn, float(turn))), options=options)
         assert blocks(table)["rome"] < 3
     assert held(table) == [("a", "rome", 8, 8.0)]
 
@@ -200,8 +200,8 @@ def test_logs_that_cannot_be_merged_among_themselves_are_left_alone() -> None:
     table.upsert(rides(*BASE))
     for ts in (6, 7):
         part = rides(("a", "rome", ts, 1.0)).select(["id", "city", "ts"])
-        table.upsert(part, **{"drawstring.write.partial_update": "true"})
-    assert table.log_compact(**FEW) is None
+        table.upsert(part, options={"drawstring.write.partial_update": "true"})
+    assert not table.log_compact(options=FEW)
     with pytest.raises(InvalidError, match="COPY_ON_WRITE"):
         create(table_type=COW).log_compact()
     without = create(table_type=MOR, properties={"hoodie.populate.meta.fields": "false"})
@@ -216,22 +216,22 @@ def grown(version: int = 9) -> Table:
     table.upsert(rides(*many, ("a", "rome", 1, 1.0)))
     for ts in (2, 3, 4):
         table.upsert(rides(("a", "rome", ts, 1.0), ("1", "oslo", ts, 1.0)))
-    table.delete(rides(("2", "bern", 9, 1.0)), **WITHOUT_COMPACTION)
+    table.delete(rides(("2", "bern", 9, 1.0)), options=WITHOUT_COMPACTION)
     return table
 
 
 def test_a_hybrid_compaction_decides_for_each_file_group() -> None:
     table, expected = grown(), held(grown())
-    instant = table.schedule_compaction(**HYBRID)
-    plan = one_record(table.state.storage.read(f".hoodie/timeline/{instant}.compaction.requested"))
+    instant = table.schedule_compaction(options=HYBRID)
+    plan = one_record(table._context.storage.read(f".hoodie/timeline/{instant}.compaction.requested"))
     kinds = {each["partitionPath"]: "DRAWSTRING_LOGS_ONLY" in each["metrics"] for each in plan["operations"]}
     assert kinds == {"rome": False, "oslo": True}
     result = table.compact(instant=instant)
-    assert result is not None and (result.operation, result.files) == ("compact", 2)
+    assert result and (result.operation, result.files) == ("compact", 2)
     assert table.timeline.writes()[-1].action is Action.COMMIT
     assert blocks(table) == {"bern": 1, "oslo": 1, "rome": 0}
     assert held(table) == expected
-    table.upsert(rides(("1", "oslo", 9, 9.0), ("a", "rome", 9, 9.0)), **WITHOUT_COMPACTION)
+    table.upsert(rides(("1", "oslo", 9, 9.0), ("a", "rome", 9, 9.0)), options=WITHOUT_COMPACTION)
     after = sorted(row for row in expected if row[:2] not in (("1", "oslo"), ("a", "rome")))
     after = sorted([*after, ("1", "oslo", 9, 9.0), ("a", "rome", 9, 9.0)])
     assert held(table) == after
@@ -242,11 +242,11 @@ def test_a_hybrid_compaction_decides_for_each_file_group() -> None:
 
 def test_writers_go_on_while_a_hybrid_compaction_runs_and_dies() -> None:
     table = grown()
-    instant = table.schedule_compaction(**HYBRID)
+    instant = table.schedule_compaction(options=HYBRID)
     rows = held(table)
     for copy, step in Prepared.of(table).deaths(lambda each: each.compact(instant=instant), every=3):
         writer = opened(copy, START_MS + HOUR_MS)
-        writer.upsert(rides(("1", "oslo", 9, 9.0)), **WITHOUT_COMPACTION)
+        writer.upsert(rides(("1", "oslo", 9, 9.0)), options=WITHOUT_COMPACTION)
         with suppress(ConflictError):  # its runner may only stand still: the plan is withdrawn
             opened(copy, START_MS + 2 * HOUR_MS).compact(instant=instant)
         expected = sorted([("1", "oslo", 9, 9.0), *(row for row in rows if row[:2] != ("1", "oslo"))])
@@ -259,12 +259,12 @@ def test_writers_go_on_while_a_hybrid_compaction_runs_and_dies() -> None:
 def test_hybrid_compaction_is_refused_where_readers_could_not_cope() -> None:
     table = grown(6)
     with pytest.raises(UnsupportedError, match="needs table version 8"):
-        table.schedule_compaction(**HYBRID)
+        table.schedule_compaction(options=HYBRID)
     assert table.timeline.pending() == ()
     table.schedule_compaction()
     planned = table.timeline.pending()
     with pytest.raises(UnsupportedError, match="needs table version 8"):
-        table.compact(**HYBRID)
-    (done,) = table.run_services(**HYBRID, **{"hoodie.clean.automatic": False})
+        table.compact(options=HYBRID)
+    (done,) = table.run_services(options={**HYBRID, "hoodie.clean.automatic": False})
     assert isinstance(done.error, UnsupportedError)
     assert table.timeline.pending() == planned, "what is refused runs no plan either"

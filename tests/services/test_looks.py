@@ -33,8 +33,8 @@ def test_a_service_lists_the_timeline_once_each_time_that_it_takes_the_lock(
     service: Callable[[Table], object], looks: int, listed: Counter[str]
 ) -> None:
     table = create(table_type=MOR)
-    table.insert(rides(("a", "oslo", 1, 1.0)), **NEW_FILE_GROUPS)
-    table.insert(rides(("b", "oslo", 1, 1.0)), **NEW_FILE_GROUPS)
+    table.insert(rides(("a", "oslo", 1, 1.0)), options=NEW_FILE_GROUPS)
+    table.insert(rides(("b", "oslo", 1, 1.0)), options=NEW_FILE_GROUPS)
     table.upsert(rides(("a", "oslo", 2, 2.0)))
     listed.clear()
     service(table)
@@ -45,9 +45,9 @@ def test_a_service_lists_the_timeline_once_each_time_that_it_takes_the_lock(
 def test_what_the_lock_finds_dead_is_on_no_timeline_that_a_service_goes_by(action: Action) -> None:
     table = create(table_type=MOR)
     table.insert(rides(("a", "oslo", 1, 1.0)))
-    with lock_table(table.state, 1_000) as found:
+    with lock_table(table._context, 1_000) as found:
         found.store.request(action, found.store.new_time(found.store.load()))
-    with lock_table(table.state, 1_000) as found:
+    with lock_table(table._context, 1_000) as found:
         session, timeline = recover_and_load(found)
         assert not timeline.pending()
         assert timeline == session.store.load()

@@ -25,7 +25,7 @@ DUE = {"hoodie.compact.inline.max.delta.commits": "1"}
 
 
 def did(table: Table, **options: Any) -> list[str]:
-    return [each.task for each in table.run_services(**options)]
+    return [each.task for each in table.run_services(options=options)]
 
 
 def test_what_is_planned_is_run_and_what_is_due_is_planned() -> None:
@@ -45,14 +45,14 @@ def test_a_planned_clustering_is_run_and_one_that_is_due_by_commits_is_planned()
     table = create(table_type=COW)
     apart = {"hoodie.parquet.small.file.limit": "0"}
     due = {"hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "2"}
-    table.insert(rides(("a", "rome", 1, 1.0)), **apart)
-    table.insert(rides(("b", "rome", 1, 1.0)), **apart)
+    table.insert(rides(("a", "rome", 1, 1.0)), options=apart)
+    table.insert(rides(("b", "rome", 1, 1.0)), options=apart)
     planned = table.schedule_clustering()
     assert did(table, **due) == ["clustering"], "no commits since the one that was planned"
     assert (len(table.file_slices()), table.timeline.write_at(planned or "") is None) == (1, False)
-    table.insert(rides(("c", "rome", 1, 1.0)), **apart)
+    table.insert(rides(("c", "rome", 1, 1.0)), options=apart)
     assert did(table, **due) == [], "one commit is not two"
-    table.insert(rides(("d", "rome", 1, 1.0)), **apart)
+    table.insert(rides(("d", "rome", 1, 1.0)), options=apart)
     assert did(table) == [], "nobody asked for it"
     assert did(table, **due) == ["clustering"]
     assert (len(table.file_slices()), len(held(table))) == (1, 4)
@@ -62,11 +62,11 @@ def test_old_files_and_instants_go_and_logs_become_one() -> None:
     table = create(table_type=MOR)
     by_hand = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
     for turn in range(8):
-        table.upsert(rides(("a", "rome", turn, float(turn))), **by_hand)
+        table.upsert(rides(("a", "rome", turn, float(turn))), options=by_hand)
         if turn % 2:
             table.compact()
-    table.upsert(rides(("a", "rome", 9, 9.0)), **by_hand)
-    table.upsert(rides(("a", "rome", 10, 10.0)), **by_hand)
+    table.upsert(rides(("a", "rome", 9, 9.0)), options=by_hand)
+    table.upsert(rides(("a", "rome", 10, 10.0)), options=by_hand)
     options = {
         "hoodie.clean.commits.retained": 1,
         "hoodie.keep.min.commits": 2,
@@ -83,12 +83,12 @@ def test_a_service_that_fails_is_told_and_the_others_are_done() -> None:
     table = create(table_type=MOR)
     table.upsert(rides(*FIRST))
     for turn in range(4):
-        table.insert_overwrite(rides(("a", "oslo", turn, 1.0)), **{"hoodie.clean.automatic": "false"})
-    table.upsert(rides(("a", "rome", 9, 9.0)), **{"hoodie.clean.automatic": "false"})
+        table.insert_overwrite(rides(("a", "oslo", turn, 1.0)), options={"hoodie.clean.automatic": "false"})
+    table.upsert(rides(("a", "rome", 9, 9.0)), options={"hoodie.clean.automatic": "false"})
     table.schedule_compaction()
     log = next(log.status.path for each in table.file_slices() for log in each.logs)
-    table.state.storage.put(log, b"#HUDI# and nothing more")
-    done = {each.task: each for each in table.run_services(**{"hoodie.clean.commits.retained": 1})}
+    table._context.storage.put(log, b"#HUDI# and nothing more")
+    done = {each.task: each for each in table.run_services(options={"hoodie.clean.commits.retained": 1})}
     assert isinstance(done["compaction"].error, CorruptTableError)
     assert isinstance(done["clean"].result, CleanResult)
     assert len(table.timeline.pending_of(Action.COMPACTION)) == 1
@@ -98,17 +98,17 @@ def test_the_command_looks_after_many_tables_and_says_what_it_did(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one, other = logged(path=tmp_path / "one"), logged(path=tmp_path / "other", table_type=COW)
-    option = ("--hoodie", "hoodie.compact.inline.max.delta.commits=1")
-    assert app.run(["services", one.uri, other.uri, *option]) == 0
+    option = ("--option", "hoodie.compact.inline.max.delta.commits=1")
+    assert app.run(["run-services", one.uri, other.uri, *option]) == 0
     assert capsys.readouterr().out.startswith(f"{one.uri}: compaction: 6 rows in 2 files (")
     one.upsert(rides(("a", "rome", 8, 8.0)))
-    assert app.run(["services", str(tmp_path / "nothing"), one.uri, *option]) == 2
+    assert app.run(["run-services", str(tmp_path / "nothing"), one.uri, *option]) == 2
     captured = capsys.readouterr()
     assert "not a Hudi table" in captured.out
     assert f"{one.uri}: compaction: 3 rows in 1 files" in captured.out
     assert "1 services failed" in captured.err
     one.upsert(rides(("a", "rome", 9, 9.0)))
-    assert app.run(["services", one.uri, *option, "--json"]) == 0
+    assert app.run(["run-services", one.uri, *option, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["result"]["operation"] == "compact"
 
 
@@ -126,8 +126,8 @@ def test_the_loop_goes_round_until_it_is_interrupted(
             table.upsert(rides(("a", "rome", 10 + len(pauses), 1.0)))
 
     monkeypatch.setattr(services, "SystemClock", Clock)
-    option = ("--hoodie", "hoodie.compact.inline.max.delta.commits=1")
-    assert app.run(["services", table.uri, "--watch", "--every", "5", *option]) == 0
+    option = ("--option", "hoodie.compact.inline.max.delta.commits=1")
+    assert app.run(["run-services", table.uri, "--watch", "--every", "5", *option]) == 0
     assert pauses == [5.0, 5.0, 5.0]
     assert capsys.readouterr().out.count("compaction: ") == 3
 
@@ -157,8 +157,8 @@ def test_an_error_that_nobody_expected_holds_up_neither_services_nor_tables(
         return schedule(state, *how, **named)
 
     monkeypatch.setattr(duties.compaction, "schedule_compaction", fails)
-    option = ("--hoodie", "hoodie.compact.inline.max.delta.commits=1")
-    assert app.run(["services", one.uri, other.uri, *option]) == 2
+    option = ("--option", "hoodie.compact.inline.max.delta.commits=1")
+    assert app.run(["run-services", one.uri, other.uri, *option]) == 2
     told = capsys.readouterr().out
     assert f"{one.uri}: compaction: failed: ArrowInvalid: a page of nonsense" in told
     assert f"{other.uri}: compaction: 6 rows in 2 files" in told
@@ -176,7 +176,7 @@ def test_a_table_that_fails_as_a_whole_leaves_the_loop_going(
         return table
 
     monkeypatch.setattr(services, "open_table", broken)
-    assert app.run(["services", "broken", table.uri]) == 2
+    assert app.run(["run-services", "broken", table.uri]) == 2
     told = capsys.readouterr().out.splitlines()
     assert told == [
         "broken: open: failed: ValueError: who would have thought",
@@ -190,7 +190,7 @@ def test_a_table_that_fails_as_a_whole_leaves_the_loop_going(
 def test_a_loop_that_makes_no_sense_is_a_mistake_of_the_call(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert app.run(["services", *words]) == 2
+    assert app.run(["run-services", *words]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "--every" in captured.err or "name the tables" in captured.err

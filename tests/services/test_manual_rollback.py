@@ -38,7 +38,7 @@ WITH_NEWEST = sorted([NEWEST, *(row for row in MERGED if row[:2] != ("c", "rome"
 def scattered(version: int = 9) -> Table:
     table = create(table_type=COW, version=version)
     for number in range(3):
-        table.insert(rides((f"a{number}", "rome", 1, 1.0)), **NEW_FILE_GROUPS)
+        table.insert(rides((f"a{number}", "rome", 1, 1.0)), options=NEW_FILE_GROUPS)
     return table
 
 
@@ -50,36 +50,36 @@ def test_the_write_of_a_dead_writer_is_rolled_back_by_name_and_no_other(version:
     assert planned is not None and planned.files == (f"rome/f9-0_0-1-0_{one.requested}.parquet",)
     assert len(table.timeline.pending()) == 2
     result = table.rollback(one.requested)
-    assert result is not None and (result.instant, result.action, result.files) == (
+    assert result and (result.instant, result.action, result.files) == (
         one.requested,
         "deltacommit",
         1,
     )
     assert [each.requested for each in table.timeline.pending()] == [other.requested]
-    assert table.rollback() is not None, "without a name it is the newest"
+    assert table.rollback(), "without a name it is the newest"
     assert (held(table), leftovers(table), orphans(table)) == (MERGED, [], [])
-    assert table.rollback() is None
+    assert not table.rollback()
 
 
 @versions
 def test_a_plan_is_withdrawn_by_name_only(version: int) -> None:
     table = logged(version)
-    dead, plan = dead_write(table), table.schedule_compaction(**NO_ROLLBACK)
+    dead, plan = dead_write(table), table.schedule_compaction(options=NO_ROLLBACK)
     assert plan is not None and plan > dead.requested
     for ask in (table.plan_rollback, table.rollback):
         chosen = ask()
         assert chosen is not None and chosen.instant == dead.requested
     assert [each.requested for each in table.timeline.pending()] == [plan]
-    assert table.plan_rollback() is table.rollback() is None
+    assert table.plan_rollback() is None and not table.rollback()
     assert [each.requested for each in table.timeline.pending()] == [plan]
-    assert table.rollback(plan) is not None
+    assert table.rollback(plan)
 
 
 def test_a_preview_refuses_a_plan_whose_lease_is_held() -> None:
     table = logged(9)
     instant = table.schedule_compaction()
     assert instant is not None
-    state = table.state
+    state = table._context
     with service_lease(state.storage, state.clock, state.ids, instant):
         for ask in (table.plan_rollback, table.rollback):
             with pytest.raises(ConflictError, match="another process runs this compaction"):
@@ -106,13 +106,13 @@ def test_a_compaction_that_nobody_wants_is_withdrawn(version: int, began: bool) 
     if began:
         store = store_of(table, SystemClock())
         store.start(store.load().pending_of(Action.COMPACTION)[0])
-        table.state.storage.put(f"rome/f9-0_0-1-0_{instant}.parquet", b"half")
+        table._context.storage.put(f"rome/f9-0_0-1-0_{instant}.parquet", b"half")
     result = table.rollback(instant)
-    assert result is not None and (result.action, result.files) == ("compaction", int(began))
+    assert result and (result.action, result.files) == ("compaction", int(began))
     assert (table.timeline.pending(), leftovers(table), orphans(table)) == ((), [], [])
     table.upsert(rides(NEWEST))
     assert held(table) == WITH_NEWEST
-    assert table.compact() is not None
+    assert table.compact()
     assert (held(table), logs(table), table.validate().is_sound) == (WITH_NEWEST, 0, True)
 
 
@@ -121,9 +121,9 @@ def test_a_compaction_is_withdrawn_though_others_wrote_since(version: int) -> No
     table = logged(version)
     instant = table.schedule_compaction()
     table.upsert(rides(NEWEST))
-    assert table.rollback(instant) is not None
+    assert table.rollback(instant)
     assert held(table) == WITH_NEWEST
-    assert table.compact() is not None
+    assert table.compact()
     assert (held(table), logs(table), table.validate().is_sound) == (WITH_NEWEST, 0, True)
 
 
@@ -135,16 +135,16 @@ def test_a_compaction_of_version_6_that_others_wrote_on_top_of_is_not_withdrawn(
         with pytest.raises(ConflictError, match="run it"):
             ask(instant)
     assert (len(table.timeline.pending()), held(table)) == (1, WITH_NEWEST)
-    assert table.compact(instant=instant) is not None
+    assert table.compact(instant=instant)
     assert held(table) == WITH_NEWEST
 
 
 def test_a_log_compaction_is_withdrawn() -> None:
     table = logged(9)
     table.upsert(rides(NEWEST))
-    instant = table.schedule_log_compaction(**{"hoodie.log.compaction.blocks.threshold": 2})
+    instant = table.schedule_log_compaction(options={"hoodie.log.compaction.blocks.threshold": 2})
     assert instant is not None
-    assert table.rollback(instant) is not None
+    assert table.rollback(instant)
     assert (table.timeline.pending(), held(table)) == ((), WITH_NEWEST)
 
 
@@ -156,7 +156,7 @@ def test_a_clustering_that_refuses_writes_says_how_to_withdraw_it(version: int) 
     with pytest.raises(ConflictError, match=f"rollback, of {instant}"):
         table.upsert(rides(("a0", "rome", 2, 2.0)))
     result = table.rollback(instant)
-    assert result is not None and (result.action, result.files) == ("clustering", 0)
+    assert result and (result.action, result.files) == ("clustering", 0)
     table.upsert(rides(("a0", "rome", 2, 2.0)))
     assert [row[2] for row in held(table)] == [2, 1, 1]
     assert (table.timeline.pending(), leftovers(table)) == ((), [])
@@ -167,19 +167,19 @@ def test_a_clustering_that_refuses_writes_says_how_to_withdraw_it(version: int) 
 def test_a_plan_whose_completion_was_lost_keeps_its_files(version: int, service: str) -> None:
     table = logged(version)
     result = table.compact() if service == "compact" else table.cluster()
-    assert result is not None
+    assert result
     table.clean(
-        **{"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": 1}
+        options={"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": 1}
     )
     write = table.timeline.write_at(result.instant)
     assert write is not None and held(table) == MERGED
-    lost, files = lose_completion(table, write), data_files(table.state.storage)
+    lost, files = lose_completion(table, write), data_files(table._context.storage)
     for ask in (table.plan_rollback, table.rollback):
         with pytest.raises(CorruptTableError, match="had been completed"):
             ask(result.instant)
-    assert data_files(table.state.storage) == files
+    assert data_files(table._context.storage) == files
     for path, data in lost.items():
-        table.state.storage.put(path, data)
+        table._context.storage.put(path, data)
     assert held(table) == MERGED
 
 
@@ -195,7 +195,7 @@ def test_a_rollback_that_dies_at_any_step_is_done_again(version: int, kind: str)
         store.start(store.load().pending()[0])
         assert planned is not None
         instant = planned
-        table.state.storage.put(f"rome/f9-0_0-1-0_{instant}.parquet", b"half")
+        table._context.storage.put(f"rome/f9-0_0-1-0_{instant}.parquet", b"half")
     for copy, step in Prepared.of(table).deaths(lambda each: each.rollback(instant), steps_min=2):
         again = opened(copy, START_MS + HOUR_MS)
         assert held(again) == MERGED
@@ -231,5 +231,5 @@ def test_what_a_live_process_runs_is_left_to_it(tmp_path: Path) -> None:
                 ask(instant)
         other.kill()
     assert table.plan_rollback(instant) is not None
-    assert table.rollback(instant) is not None
+    assert table.rollback(instant)
     assert (held(table), table.timeline.pending(), orphans(table)) == ([("a", "rome", 2, 2.0)], (), [])

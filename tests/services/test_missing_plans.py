@@ -31,8 +31,8 @@ services = pytest.mark.parametrize("service", ["compact", "cluster"])
 
 def planned(service: str, version: int) -> tuple[Table, str]:
     table = create(table_type=MOR if service == "compact" else COW, version=version)
-    table.insert(rides(("a", "rome", 1, 1.0)), **LEAVE)
-    table.upsert(rides(("a", "rome", 2, 2.0)), **LEAVE)
+    table.insert(rides(("a", "rome", 1, 1.0)), options=LEAVE)
+    table.upsert(rides(("a", "rome", 2, 2.0)), options=LEAVE)
     schedule = table.schedule_compaction if service == "compact" else table.schedule_clustering
     instant = schedule()
     assert instant is not None
@@ -41,22 +41,22 @@ def planned(service: str, version: int) -> tuple[Table, str]:
 
 def run_own(service: str, table: Table, instant: str) -> Any:
     run = run_compaction if service == "compact" else run_clustering
-    return run(table.state, instant, WriteOptions.parse({}), is_own=True)
+    return run(table._context, instant, WriteOptions.parse({}), is_own=True)
 
 
 @services
 @versions
 def test_a_plan_that_another_process_ran_and_archived_is_done(version: int, service: str) -> None:
     table, instant = planned(service, version)
-    assert getattr(table, service)(instant=instant) is not None
+    assert getattr(table, service)(instant=instant)
     for number in range(3, 9):
-        table.upsert(rides(("a", "rome", number, 1.0 * number)), **LEAVE)
+        table.upsert(rides(("a", "rome", number, 1.0 * number)), options=LEAVE)
         if service == "compact":
-            table.compact(**LEAVE)
-    table.clean(**SHORT)
-    table.archive(**SHORT)
+            table.compact(options=LEAVE)
+    table.clean(options=SHORT)
+    table.archive(options=SHORT)
     assert instant not in {each.requested for each in table.timeline.instants}
-    assert getattr(table, service)(instant=instant) is None
+    assert not getattr(table, service)(instant=instant)
     assert run_own(service, table, instant) is None
     assert held(table) == [("a", "rome", 8, 8.0)]
 
@@ -70,7 +70,7 @@ def test_a_plan_that_another_process_withdrew_is_to_be_made_again(version: int, 
         run_own(service, table, instant)
     with pytest.raises((ConflictError, InvalidError), match=r"withdrew|was withdrawn, or never planned"):
         getattr(table, service)(instant=instant)
-    assert getattr(table, service)() is not None
+    assert getattr(table, service)()
 
 
 @services
@@ -79,11 +79,11 @@ def test_a_write_of_the_archive_is_no_plan(service: str) -> None:
     getattr(table, service)()
     first = table.timeline.writes()[0].requested
     for number in range(3, 9):
-        table.upsert(rides(("a", "rome", number, 1.0 * number)), **LEAVE)
+        table.upsert(rides(("a", "rome", number, 1.0 * number)), options=LEAVE)
         if service == "compact":
-            table.compact(**LEAVE)
-    table.clean(**SHORT)
-    table.archive(**SHORT)
+            table.compact(options=LEAVE)
+    table.clean(options=SHORT)
+    table.archive(options=SHORT)
     assert table.timeline.write_at(first) is None
     with pytest.raises(InvalidError, match="withdrawn, or never planned"):
         getattr(table, service)(instant=first)

@@ -29,18 +29,20 @@ def made(service: str, version: int) -> tuple[Table, Instant]:
     """A table with a compaction, a clustering or merged appends, and that instant."""
     table = create(table_type=MOR if service == "compact" else COW, version=version)
     if service == "compact":
-        table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), **WITHOUT_SERVICES)
-        table.upsert(rides(("a", "rome", 2, 2.0)), **WITHOUT_SERVICES)
+        table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
+        table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
         result = table.compact()
-        assert result is not None
+        assert result
     elif service == "cluster":
         for number in range(3):
-            table.insert(rides((f"a{number}", "rome", 1, 1.0)), **WITHOUT_SERVICES, **NEW_FILE_GROUPS)
+            table.insert(
+                rides((f"a{number}", "rome", 1, 1.0)), options={**WITHOUT_SERVICES, **NEW_FILE_GROUPS}
+            )
         result = table.cluster()
-        assert result is not None
+        assert result
     else:
         for number in range(3):
-            table.append(rides((f"a{number}", "rome", 1, 1.0)), **WITHOUT_SERVICES, **MERGED_SOON)
+            table.append(rides((f"a{number}", "rome", 1, 1.0)), options={**WITHOUT_SERVICES, **MERGED_SOON})
     completed = Action.COMMIT if service == "compact" else Action.REPLACE_COMMIT
     (instant,) = (each for each in table.timeline.writes() if each.action is completed)
     return table, instant
@@ -67,18 +69,18 @@ def test_a_plan_whose_inputs_are_gone_is_not_run_again(
     version: int, service: str, ask: Callable[[Table], Any]
 ) -> None:
     table, instant = made(service, version)
-    table.clean(**CLEAN)
-    before, files = held(table), data_files(table.state.storage)
+    table.clean(options=CLEAN)
+    before, files = held(table), data_files(table._context.storage)
     lost = lose_completion(table, instant)
     with pytest.raises(CorruptTableError, match="put back from a backup") as refused:
         ask(table)
     assert refused.value.instant == instant.requested
-    assert data_files(table.state.storage) == files
+    assert data_files(table._context.storage) == files
     (finding,) = (each for each in errors(table) if each.check == "timeline")
     assert finding.instant == instant.requested and "only copy" in finding.what
     table.repair(apply=True)
     for path, data in lost.items():
-        table.state.storage.put(path, data)
+        table._context.storage.put(path, data)
     assert (held(table), table.validate().findings) == (before, ())
 
 
@@ -86,13 +88,13 @@ def test_a_plan_whose_inputs_are_gone_is_not_run_again(
 @pytest.mark.parametrize(("service", "then"), [("compact", "upsert"), ("append", "append")])
 def test_a_write_stands_and_what_follows_it_deletes_nothing(version: int, service: str, then: str) -> None:
     table, instant = made(service, version)
-    table.clean(**CLEAN)
-    before, files = held(table), data_files(table.state.storage)
+    table.clean(options=CLEAN)
+    before, files = held(table), data_files(table._context.storage)
     lost = lose_completion(table, instant)
-    getattr(table, then)(rides(OSLO), **(INLINE if service == "compact" else WITHOUT_SERVICES))
-    assert files <= data_files(table.state.storage)
+    getattr(table, then)(rides(OSLO), options=INLINE if service == "compact" else WITHOUT_SERVICES)
+    assert files <= data_files(table._context.storage)
     for path, data in lost.items():
-        table.state.storage.put(path, data)
+        table._context.storage.put(path, data)
     assert held(table) == sorted([*before, OSLO])
 
 
@@ -104,7 +106,7 @@ def test_while_its_inputs_are_there_a_plan_is_run_again(version: int, service: s
     lose_completion(table, instant)
     assert errors(table) == []
     result = table.compact() if service == "compact" else table.cluster()
-    assert result is not None and result.instant == instant.requested
+    assert result and result.instant == instant.requested
     assert (held(table), table.validate().findings, orphans(table)) == (before, (), [])
 
 
@@ -112,17 +114,17 @@ def test_while_its_inputs_are_there_a_plan_is_run_again(version: int, service: s
 def test_inputs_that_were_rewritten_since_may_be_gone(version: int) -> None:
     table = create(table_type=COW, version=version)
     for number in range(2):
-        table.insert(rides((f"a{number}", "rome", 1, 1.0)), **WITHOUT_SERVICES, **NEW_FILE_GROUPS)
-    old = data_files(table.state.storage)
+        table.insert(rides((f"a{number}", "rome", 1, 1.0)), options={**WITHOUT_SERVICES, **NEW_FILE_GROUPS})
+    old = data_files(table._context.storage)
     instant = table.schedule_clustering()
     assert instant is not None
     store = store_of(table, SystemClock())
     store.start(store.load().pending_of(Action.CLUSTERING)[0])
     half = f"rome/f9-0_0-1-0_{instant}.parquet"
-    table.state.storage.put(half, b"half")
+    table._context.storage.put(half, b"half")
     newer = [("a0", "rome", 2, 2.0), ("a1", "rome", 2, 2.0)]
     lets_through = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
-    table.upsert(rides(*newer), **WITHOUT_SERVICES, **lets_through)
-    table.state.storage.delete([path for path in old if path.startswith("rome/")])
-    assert run_clustering(table.state, instant, table._told({})) is None
+    table.upsert(rides(*newer), options={**WITHOUT_SERVICES, **lets_through})
+    table._context.storage.delete([path for path in old if path.startswith("rome/")])
+    assert run_clustering(table._context, instant, table._options("cluster", None)) is None
     assert (held(table), table.timeline.pending(), orphans(table)) == (newer, (), [])

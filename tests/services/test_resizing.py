@@ -45,9 +45,9 @@ from tests.support.validation import errors
 def test_buckets_of_other_partitions_than_asked_for_stay(told: dict[str, str]) -> None:
     table = resizable_table()
     table.upsert(rides(*((key, "pisa", ts, fare) for key, _, ts, fare in ROWS)))
-    assert table.cluster(**MORE, **told) is not None
+    assert table.cluster(options={**MORE, **told})
     assert [len(ring_of(table, city).values) for city in ("pisa", "rome")] == [2, 4]
-    assert table.cluster(**MORE) is not None
+    assert table.cluster(options=MORE)
     assert len(ring_of(table, "pisa").values) == 4
 
 
@@ -55,8 +55,8 @@ def test_buckets_of_other_partitions_than_asked_for_stay(told: dict[str, str]) -
 def test_large_buckets_are_split_and_small_ones_merged(version: int) -> None:
     table = resizable_table(version)
     before = held(table)
-    result = table.cluster(**MORE)
-    assert result is not None and (result.files, result.records_written) == (4, 40)
+    result = table.cluster(options=MORE)
+    assert result and (result.files, result.records_written) == (4, 40)
     ring = ring_of(table)
     assert (len(ring.values), ring.buckets, ring.sequence) == (4, 2, 1)
     assert held(table) == before
@@ -66,8 +66,8 @@ def test_large_buckets_are_split_and_small_ones_merged(version: int) -> None:
     table.compact()
     check_places(table)
     before = held(table)
-    result = table.cluster(**FEWER)
-    assert result is not None and result.files == 1
+    result = table.cluster(options=FEWER)
+    assert result and result.files == 1
     ring = ring_of(table)
     assert (len(ring.values), ring.sequence, ring.values[-1]) == (1, 2, HASH_MASK)
     assert held(table) == before
@@ -78,26 +78,26 @@ def test_large_buckets_are_split_and_small_ones_merged(version: int) -> None:
 
 def test_how_many_buckets_there_may_be_is_bounded() -> None:
     table = resizable_table()
-    assert table.cluster(**SPLIT) is None
-    result = table.cluster(**SPLIT, **{"hoodie.bucket.index.max.num.buckets": 3})
-    assert result is not None and result.files == 2
+    assert not table.cluster(options=SPLIT)
+    result = table.cluster(options={**SPLIT, "hoodie.bucket.index.max.num.buckets": 3})
+    assert result and result.files == 2
     assert len(ring_of(table).values) == 3
-    assert table.cluster(**{"hoodie.bucket.index.min.num.buckets": 3}) is None
+    assert not table.cluster(options={"hoodie.bucket.index.min.num.buckets": 3})
 
 
 def test_buckets_with_log_files_are_compacted_first() -> None:
     table = resizable_table()
     table.upsert(rides(*((key, city, ts + 100, fare) for key, city, ts, fare in ROWS)))
-    assert table.cluster(**MORE) is None
+    assert not table.cluster(options=MORE)
     table.compact()
-    assert table.cluster(**MORE) is not None
+    assert table.cluster(options=MORE)
 
 
 def test_an_even_split_puts_half_of_the_records_on_either_side() -> None:
     table = create(table_type=MOR, properties={**CONSISTENT, "hoodie.bucket.index.num.buckets": "1"})
     table.upsert(rides(*((f"key{number}", "rome", 1, 1.0) for number in range(2000))))
     table.compact()
-    table.cluster(**MORE, **{"drawstring.bucket.split.policy": "EVEN"})
+    table.cluster(options={**MORE, "drawstring.bucket.split.policy": "EVEN"})
     counts = [
         table.scan(columns=["_hoodie_file_name"])
         .to_arrow()
@@ -141,7 +141,7 @@ def slice_of(prefix: str, size: int) -> FileSlice:
 )
 def test_rings_and_nodes_are_written_as_real_hudi_writes_them(name: str, tmp_path: Path) -> None:
     table = golden_table(name, tmp_path)
-    storage, store = table.state.storage, store_of(table)
+    storage, store = table._context.storage, store_of(table)
     for instant in table.timeline.writes():
         if instant.action is not Action.REPLACE_COMMIT:
             continue
@@ -165,7 +165,7 @@ def test_rings_and_nodes_are_written_as_real_hudi_writes_them(name: str, tmp_pat
 @pytest.mark.parametrize("name", ["v6_idx_consistent_split", "v9_idx_consistent_split"])
 def test_a_split_cuts_where_real_hudi_cuts(name: str, tmp_path: Path) -> None:
     ring = Ring.decode(
-        golden_table(name, tmp_path).state.storage.read(f"{FOLDERS[0]}/00000000000000.hashing_meta")
+        golden_table(name, tmp_path)._context.storage.read(f"{FOLDERS[0]}/00000000000000.hashing_meta")
     )
     assert [ring.middle(prefix) for prefix in ring.prefixes] == [536870911, 1610612735]
 
@@ -180,8 +180,8 @@ def test_a_resizing_that_real_hudi_wrote_twice_for_is_run(version: int, tmp_path
             table.scan().to_arrow().drop_columns(["_hoodie_file_name", "_hoodie_commit_seqno"]).to_pylist(),
         )
     )
-    result = table.cluster(instant=pending.requested, **CONSISTENT)
-    assert result is not None and result.files == 4
+    result = table.cluster(instant=pending.requested, options=CONSISTENT)
+    assert result and result.files == 4
     after = sorted(
         map(
             str,
@@ -191,20 +191,20 @@ def test_a_resizing_that_real_hudi_wrote_twice_for_is_run(version: int, tmp_path
     assert after == before
     assert len(ring_of(table, "").values) == 4
     rows = table.scan().to_arrow().slice(0, 3)
-    table.upsert(rows, **CONSISTENT)
+    table.upsert(rows, options=CONSISTENT)
     assert table.scan().to_arrow().num_rows == len(before)
 
 
 @versions
 def test_a_write_that_does_not_wait_gives_the_resizing_up(version: int) -> None:
     table = resizable_table(version)
-    table.schedule_clustering(**MORE)
-    table.upsert(rides(("k003", "rome", 500, 5.0), ("new", "rome", 1, 1.0)), **ALLOW)
+    table.schedule_clustering(options=MORE)
+    table.upsert(rides(("k003", "rome", 500, 5.0), ("new", "rome", 1, 1.0)), options=ALLOW)
     assert table.timeline.pending() == ()
     assert len(ring_of(table).values) == 2
     assert ("k003", "rome", 500, 5.0) in held(table) and len(held(table)) == 41
     table.compact()
-    table.cluster(**MORE)
+    table.cluster(options=MORE)
     check_places(table)
     assert ("k003", "rome", 500, 5.0) in held(table) and len(held(table)) == 41
     assert orphans(table) == []
@@ -215,10 +215,10 @@ def test_a_resizing_that_a_write_gave_up_while_it_ran_leaves_nothing() -> None:
 
     def meanwhile(done: int, total: int) -> None:
         if done == total:
-            table.upsert(rides(("k003", "rome", 500, 5.0)), **ALLOW)
+            table.upsert(rides(("k003", "rome", 500, 5.0)), options=ALLOW)
 
     with pytest.raises(ConflictError):
-        table.cluster(meanwhile, **MORE)
+        table.cluster(progress=meanwhile, options=MORE)
     assert (len(ring_of(table).values), len(held(table))) == (2, 40)
     table.upsert(rides(("k004", "rome", 501, 5.0)))
     assert (orphans(table), leftovers(table)) == ([], [])
@@ -227,9 +227,9 @@ def test_a_resizing_that_a_write_gave_up_while_it_ran_leaves_nothing() -> None:
 def test_a_resizing_that_real_hudi_wrote_twice_for_goes_with_what_was_written(tmp_path: Path) -> None:
     table = golden_table("v9_idx_consistent_dual_write", tmp_path)
     (pending,), rows = table.timeline.pending(), table.scan().to_arrow()
-    table.upsert(rows.slice(0, 5), **CONSISTENT, **ALLOW)
+    table.upsert(rows.slice(0, 5), options={**CONSISTENT, **ALLOW})
     assert table.timeline.pending() == ()
-    listed = [status.name for status in table.state.storage.list_tree("") if not status.folder]
+    listed = [status.name for status in table._context.storage.list_tree("") if not status.folder]
     assert not [name for name in listed if f"_{pending.requested}." in name]
     assert table.scan().to_arrow().num_rows == rows.num_rows
     assert errors(table) == []
@@ -240,17 +240,19 @@ def test_a_resizing_that_real_hudi_wrote_twice_for_goes_with_what_was_written(tm
 
 def test_writes_wait_for_a_resizing_if_told_to_and_another_kind_of_clustering_is_refused() -> None:
     table = resizable_table()
-    scheduled = table.schedule_clustering(**MORE)
+    scheduled = table.schedule_clustering(options=MORE)
     with pytest.raises(ConflictError, match="being split or merged"):
-        table.upsert(rides(ROWS[0]), **{"hoodie.clustering.updates.strategy": "SparkRejectUpdateStrategy"})
-    assert table.schedule_clustering(**MORE) is None
+        table.upsert(
+            rides(ROWS[0]), options={"hoodie.clustering.updates.strategy": "SparkRejectUpdateStrategy"}
+        )
+    assert table.schedule_clustering(options=MORE) is None
     table.cluster(instant=scheduled)
     table.upsert(rides(ROWS[0]))
     strategy = "hoodie.clustering.plan.strategy.class"
     with pytest.raises(InvalidError, match="does not go with a consistent hashing index"):
-        table.cluster(**{strategy: "SparkSizeBasedClusteringPlanStrategy"})
+        table.cluster(options={strategy: "SparkSizeBasedClusteringPlanStrategy"})
     with pytest.raises(InvalidError, match="needs a consistent hashing index"):
-        create().cluster(**{strategy: "SparkConsistentBucketClusteringPlanStrategy"})
+        create().cluster(options={strategy: "SparkConsistentBucketClusteringPlanStrategy"})
 
 
 def rings(storage: Storage) -> list[str]:
@@ -261,10 +263,10 @@ def rings(storage: Storage) -> list[str]:
 def test_a_resizing_that_dies_at_any_step_is_finished_by_the_next(version: int) -> None:
     table = resizable_table(version)
     start = Prepared.of(table)
-    for storage, step in start.deaths(lambda each: each.cluster(**MORE)):
+    for storage, step in start.deaths(lambda each: each.cluster(options=MORE)):
         table = opened(storage, START_MS + HOUR_MS)
         assert held(table) == start.before, step
-        table.cluster(**{**MORE, "hoodie.bucket.index.max.num.buckets": 4})
+        table.cluster(options={**MORE, "hoodie.bucket.index.max.num.buckets": 4})
         assert held(table) == start.before, step
         assert len(ring_of(table).values) == 4, step
         check_places(table)

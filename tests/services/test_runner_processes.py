@@ -43,5 +43,5 @@ def test_the_plan_of_a_killed_process_is_taken_over_at_once(tmp_path: Path) -> N
         other.kill()
     assert held(table) == MERGED
     result = table.compact(instant=instant)
-    assert result is not None and result.instant == instant
+    assert result and result.instant == instant
     assert (held(table), logs(table), leftovers(table), orphans(table)) == (MERGED, 0, [], [])

@@ -32,20 +32,20 @@ tables = pytest.mark.parametrize(
 def begun(table_type: str, version: int, **how: Any) -> tuple[Table, str, list[tuple[Any, ...]]]:
     """Make a table with a savepoint of its second write."""
     table = create(table_type=table_type, version=version, **how)
-    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **WITHOUT_SERVICES)
-    table.upsert(rides(("a", "rome", 2, 2.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
     return table, table.savepoint(comments="before the import"), held(table)
 
 
 def much_more(table: Table) -> None:
     """Write in every way there is."""
-    table.upsert(rides(("a", "rome", 3, 3.0), ("c", "bern", 3, 3.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 3, 3.0), ("c", "bern", 3, 3.0)), options=WITHOUT_SERVICES)
     if table.config.is_merge_on_read:
-        table.compact(**WITHOUT_SERVICES)
-    table.delete(rides(("b", "oslo", 4, 4.0)), **WITHOUT_SERVICES)
-    table.insert_overwrite(rides(("d", "rome", 5, 5.0)), **WITHOUT_SERVICES)
-    table.upsert(rides(("d", "rome", 6, 6.0), ("e", "oslo", 6, 6.0)), **WITHOUT_SERVICES)
-    table.delete_partition("bern", **WITHOUT_SERVICES)
+        table.compact(options=WITHOUT_SERVICES)
+    table.delete(rides(("b", "oslo", 4, 4.0)), options=WITHOUT_SERVICES)
+    table.insert_overwrite(rides(("d", "rome", 5, 5.0)), options=WITHOUT_SERVICES)
+    table.upsert(rides(("d", "rome", 6, 6.0), ("e", "oslo", 6, 6.0)), options=WITHOUT_SERVICES)
+    table.delete_partition("bern", options=WITHOUT_SERVICES)
 
 
 @tables
@@ -55,12 +55,12 @@ def test_a_table_goes_back_to_a_savepoint_whatever_was_done_since(table_type: st
     assert held(table) != rows
     planned = table.plan_restore(saved)
     result = table.restore(saved)
-    assert result is not None and result.undone == tuple(time for time, _ in planned.instants)
+    assert result and result.undone == tuple(time for time, _ in planned.instants)
     assert len(result.undone) == (6 if table_type == MOR else 5)
     assert held(table) == rows
     assert table.timeline.writes()[-1].requested == saved
     assert (orphans(table), leftovers(table), table.validate().findings) == ([], [], ())
-    assert table.restore(saved) is None
+    assert not table.restore(saved)
     table.upsert(rides(("a", "rome", 9, 9.0), ("new", "bern", 9, 9.0)))
     assert held(table) == sorted([("a", "rome", 9, 9.0), ("b", "oslo", 1, 1.0), ("new", "bern", 9, 9.0)])
     if table_type == MOR:
@@ -74,25 +74,25 @@ def test_cleaning_and_archiving_leave_a_savepoint_alone_until_it_is_deleted(
 ) -> None:
     table, saved, rows = begun(table_type, version)
     for number in range(10, 16):
-        table.upsert(rides(("a", "rome", number, 1.0)), **SHORT)
+        table.upsert(rides(("a", "rome", number, 1.0)), options=SHORT)
         if table_type == MOR:
-            table.compact(**SHORT)
-    table.clean(**KEEP_1)
-    assert table.archive(**SHORT) is None
+            table.compact(options=SHORT)
+    table.clean(options=KEEP_1)
+    assert not table.archive(options=SHORT)
     names = {
         name
         for each in decode_savepoint(store_of(table).read(_saved(table, saved))).files.values()
         for name in each
     }
-    there = {status.name for status in table.state.storage.list_tree("")}
+    there = {status.name for status in table._context.storage.list_tree("")}
     assert names and names <= there
     copy = Prepared.of(table).copy()
     assert opened(copy, START_MS).restore(saved)
     assert held(opened(copy, START_MS)) == rows
     table.delete_savepoint(saved)
-    assert table.clean(**KEEP_1)
-    assert not names <= {status.name for status in table.state.storage.list_tree("")}
-    assert table.archive(**SHORT)
+    assert table.clean(options=KEEP_1)
+    assert not names <= {status.name for status in table._context.storage.list_tree("")}
+    assert table.archive(options=SHORT)
     assert held(table) == [("a", "rome", 15, 1.0), ("b", "oslo", 1, 1.0)]
 
 
@@ -103,8 +103,10 @@ def _saved(table: Table, saved: str) -> Instant:
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_write_without_a_savepoint_is_gone_back_to_while_its_files_are_there(version: int) -> None:
     table = create(version=version)
-    times = [table.upsert(rides(("a", "rome", n, float(n))), **WITHOUT_SERVICES).instant for n in range(5)]
-    table.clean(**{"hoodie.clean.commits.retained": "2"})
+    times = [
+        table.upsert(rides(("a", "rome", n, float(n))), options=WITHOUT_SERVICES).instant for n in range(5)
+    ]
+    table.clean(options={"hoodie.clean.commits.retained": "2"})
     with pytest.raises(InvalidError, match=f"choose {times[3]} or later"):
         table.restore(times[1])
     with pytest.raises(InvalidError, match="cleaned away"):
@@ -120,20 +122,20 @@ def test_compactions_pending_before_and_after_the_savepoint_are_no_obstacle(
     version: int, index: dict[str, str]
 ) -> None:
     table = create(table_type=MOR, version=version, properties=index)
-    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **WITHOUT_SERVICES)
-    table.upsert(rides(("a", "rome", 2, 2.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
     before = table.schedule_compaction()
-    table.upsert(rides(("a", "rome", 3, 3.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 3, 3.0)), options=WITHOUT_SERVICES)
     rows, saved = held(table), table.savepoint()
-    table.upsert(rides(("b", "oslo", 4, 4.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("b", "oslo", 4, 4.0)), options=WITHOUT_SERVICES)
     after = table.schedule_compaction()
-    table.upsert(rides(("a", "rome", 5, 5.0), ("b", "oslo", 5, 5.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 5, 5.0), ("b", "oslo", 5, 5.0)), options=WITHOUT_SERVICES)
     assert before and after
     result = table.restore(saved)
-    assert result is not None and after in result.undone
+    assert result and after in result.undone
     assert held(table) == rows
     assert [each.requested for each in table.timeline.pending()] == [before]
-    table.upsert(rides(("b", "oslo", 6, 6.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("b", "oslo", 6, 6.0)), options=WITHOUT_SERVICES)
     assert table.compact()
     assert held(table) == sorted([("a", "rome", 3, 3.0), ("b", "oslo", 6, 6.0)])
     assert table.timeline.pending() == ()
@@ -144,10 +146,10 @@ def test_a_restore_that_dies_at_any_step_is_finished_by_the_next_writer(
     table_type: str, version: int
 ) -> None:
     table, saved, rows = begun(table_type, version)
-    table.upsert(rides(("a", "rome", 3, 3.0), ("c", "bern", 3, 3.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 3, 3.0), ("c", "bern", 3, 3.0)), options=WITHOUT_SERVICES)
     if table_type == MOR:
-        table.compact(**WITHOUT_SERVICES)
-    table.insert_overwrite(rides(("d", "rome", 5, 5.0)), **WITHOUT_SERVICES)
+        table.compact(options=WITHOUT_SERVICES)
+    table.insert_overwrite(rides(("d", "rome", 5, 5.0)), options=WITHOUT_SERVICES)
     start = Prepared.of(table)
     for storage, step in start.deaths(lambda each: each.restore(saved), steps_min=10):
         table = opened(storage, START_MS + HOUR_MS)
@@ -156,7 +158,7 @@ def test_a_restore_that_dies_at_any_step_is_finished_by_the_next_writer(
             each.action is Action.RESTORE and each.state is not State.REQUESTED
             for each in table.timeline.instants
         )
-        table.upsert(rides(("next", "oslo", 9, 9.0)), **WITHOUT_SERVICES)
+        table.upsert(rides(("next", "oslo", 9, 9.0)), options=WITHOUT_SERVICES)
         seen = rows if begun_at_all else start.before
         assert held(table) == sorted([*seen, ("next", "oslo", 9, 9.0)]), step
         assert (orphans(table), leftovers(table)) == ([], []), step
@@ -165,7 +167,7 @@ def test_a_restore_that_dies_at_any_step_is_finished_by_the_next_writer(
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 6)])
 def test_a_savepoint_that_dies_at_any_step_is_made_by_the_next_call(table_type: str, version: int) -> None:
     table = create(table_type=table_type, version=version)
-    table.upsert(rides(("a", "rome", 1, 1.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
     start = Prepared.of(table)
     for storage, step in start.deaths(Table.savepoint, steps_min=0):
         table = opened(storage, START_MS + HOUR_MS)
@@ -188,14 +190,14 @@ def test_what_stands_in_the_way_of_a_restore_is_told_and_nothing_changes() -> No
         table.delete_savepoint(first)
     with pytest.raises(InvalidError, match="nothing was written"):
         create().savepoint()
-    table.upsert(rides(("a", "rome", 3, 3.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 3, 3.0)), options=WITHOUT_SERVICES)
     before = Prepared.of(table).files
-    (file,) = [s.path for s in table.state.storage.list_files("oslo") if s.name.endswith(".parquet")]
-    content = table.state.storage.read(file)
-    table.state.storage.delete([file])
+    (file,) = [s.path for s in table._context.storage.list_files("oslo") if s.name.endswith(".parquet")]
+    content = table._context.storage.read(file)
+    table._context.storage.delete([file])
     with pytest.raises(CorruptTableError, match="of the savepoint is gone"):
         table.restore(saved)
-    table.state.storage.put(file, content)
+    table._context.storage.put(file, content)
     assert Prepared.of(table).files.keys() == before.keys()
 
 
@@ -204,9 +206,9 @@ def test_a_savepoint_is_read_after_cleaning(table_type: str, version: int) -> No
     table, saved, rows = begun(table_type, version)
     much_more(table)
     for number in range(10, 16):
-        table.upsert(rides(("a", "rome", number, 1.0), ("b", "oslo", number, 1.0)), **SHORT)
+        table.upsert(rides(("a", "rome", number, 1.0), ("b", "oslo", number, 1.0)), options=SHORT)
         if table_type == MOR and number % 2:
-            table.compact(**SHORT)
+            table.compact(options=SHORT)
     first = table.timeline.writes()[0].requested
     with pytest.raises(InvalidError, match="cleaned away"):
         table.scan(as_of=first if first != saved else table.timeline.writes()[1].requested).to_arrow()
@@ -219,7 +221,7 @@ def test_a_file_of_a_savepoint_that_is_gone_is_named() -> None:
     table, saved, _ = begun(COW, 9)
     (content,) = (decode_savepoint(store_of(table).read(each)) for each in saved_instants(table))
     path = f"oslo/{content.files['oslo'][0]}"
-    table.state.storage.delete([path])
+    table._context.storage.delete([path])
     with pytest.raises(CorruptTableError, match="of the savepoint is gone") as caught:
         table.scan(as_of=saved).to_arrow()
     assert (caught.value.path, caught.value.instant) == (path, saved)
@@ -234,10 +236,10 @@ def test_a_savepoint_without_the_log_files_of_its_write_keeps_too_little_to_be_r
     content = decode_savepoint(store.read(instant))
     bases = {place: tuple(n for n in names if ".log." not in n) for place, names in content.files.items()}
     assert bases != content.files
-    table.state.storage.put(store.path(instant), encode_savepoint(replace(content, files=bases)))
+    table._context.storage.put(store.path(instant), encode_savepoint(replace(content, files=bases)))
     for number in range(10, 16):
-        table.upsert(rides(("a", "rome", number, 1.0)), **SHORT)
-        table.compact(**SHORT)
+        table.upsert(rides(("a", "rome", number, 1.0)), options=SHORT)
+        table.compact(options=SHORT)
     with pytest.raises(InvalidError, match="cleaned away"):
         table.scan(as_of=saved).to_arrow()
 
@@ -248,12 +250,12 @@ def saved_instants(table: Table) -> tuple[Instant, ...]:
 
 def test_a_restore_tells_what_it_undid() -> None:
     table, saved, _ = begun(MOR, 6)
-    table.upsert(rides(("a", "rome", 3, 3.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 3, 3.0)), options=WITHOUT_SERVICES)
     undone = table.timeline.writes()[-1]
     result = table.restore(saved)
     (instant,) = [each for each in table.timeline.instants if each.action is Action.RESTORE]
     done = one_record(store_of(table).read(instant))
-    assert result is not None and result.undone == (undone.requested,)
+    assert result and result.undone == (undone.requested,)
     assert done["restoreInstantInfo"] == [{"commitTime": undone.requested, "action": "deltacommit"}]
     (rollback,) = done["hoodieRestoreMetadata"][undone.requested]
     (stat,) = rollback_of(rollback, "").stats
@@ -281,7 +283,7 @@ def test_a_savepoint_of_real_hudi_is_gone_back_to(name: str, tmp_path: Any) -> N
 
 def test_a_pending_restore_of_another_engine_is_finished() -> None:
     table, saved, rows = begun(COW, 9)
-    table.upsert(rides(("a", "rome", 3, 3.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("a", "rome", 3, 3.0)), options=WITHOUT_SERVICES)
     undone = table.timeline.writes()[-1]
     store = store_of(table)
     from drawstring.formats.metadata.savepoint import encode_restore_plan
@@ -289,7 +291,7 @@ def test_a_pending_restore_of_another_engine_is_finished() -> None:
 
     plan = RestorePlan(((undone.requested, "commit"),), saved)
     store.start(store.request(Action.RESTORE, store.new_time(store.load()), encode_restore_plan(plan)))
-    table.upsert(rides(("n", "oslo", 4, 4.0)), **WITHOUT_SERVICES)
+    table.upsert(rides(("n", "oslo", 4, 4.0)), options=WITHOUT_SERVICES)
     assert held(table) == sorted([*rows, ("n", "oslo", 4, 4.0)])
     assert table.timeline.pending() == ()
 
@@ -300,17 +302,17 @@ def test_a_ring_is_what_it_was_before_its_buckets_were_split(version: int, is_ru
     table = resizable_table(version)
     rows, ring, saved = held(table), ring_of(table), table.savepoint()
     if is_run:
-        assert table.cluster(**MORE)
-        table.upsert(rides(("k003", "rome", 200, 1.0), ("new", "rome", 1, 1.0)), **WITHOUT_SERVICES)
+        assert table.cluster(options=MORE)
+        table.upsert(rides(("k003", "rome", 200, 1.0), ("new", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
         assert ring_of(table) != ring
     else:
-        assert table.schedule_clustering(**MORE)
+        assert table.schedule_clustering(options=MORE)
     assert table.restore(saved)
     assert (held(table), ring_of(table)) == (rows, ring)
     table.upsert(rides(("k003", "rome", 300, 3.0), ("new", "rome", 1, 1.0)))
     check_places(table)
     assert len(held(table)) == len(rows) + 1
-    assert table.compact() and table.cluster(**MORE)
+    assert table.compact() and table.cluster(options=MORE)
     check_places(table)
     assert table.validate().findings == ()
 
@@ -322,5 +324,5 @@ def test_a_compaction_without_work_is_undone_too() -> None:
     store.request(Action.COMPACTION, time, encode_compaction_plan(CompactionPlan(())))
     assert Instant(time, Action.COMPACTION, State.REQUESTED) in table.timeline.pending()
     result = table.restore(saved)
-    assert result is not None and result.undone == (time,)
+    assert result and result.undone == (time,)
     assert (held(table), table.timeline.pending()) == (rows, ())

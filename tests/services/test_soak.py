@@ -75,7 +75,7 @@ def soak(table: Table, done: Counter[str]) -> Seen:
         else:
             table.delete(rides(row(oldest, write)))
         seen.operations.append(done.total())
-        seen.files.append(len(table.state.storage.list_tree("")))
+        seen.files.append(len(table._context.storage.list_tree("")))
         seen.instants.append(len(table.timeline.instants))
     return seen
 

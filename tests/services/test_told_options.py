@@ -21,8 +21,8 @@ SERVICES: dict[str, Callable[..., object]] = {
     "plan_expiry": Table.plan_expiry,
     "savepoint": Table.savepoint,
     "upgrade": Table.upgrade,
-    "run_services": lambda table, **options: list(table.run_services(**options)),
-    "upsert": lambda table, **options: table.upsert(rides(("b", "rome", 1, 1.0)), **options),
+    "run_services": lambda table, options: list(table.run_services(options=options)),
+    "upsert": lambda table, options: table.upsert(rides(("b", "rome", 1, 1.0)), options=options),
 }
 
 
@@ -38,13 +38,13 @@ def test_an_option_that_says_otherwise_than_the_table_is_refused(service: str) -
         ("hoodie.bucket.index.num.buckets", "7", "needs a bucket index, and the table names none"),
     ):
         with pytest.raises(InvalidError, match=message):
-            SERVICES[service](table, **{key: value})
+            SERVICES[service](table, options={key: value})
     assert table.timeline.instants == instants
 
 
 def test_options_that_agree_with_the_table_are_taken() -> None:
     buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
     table = create(table_type=MOR)
-    table.upsert(rides(("a", "rome", 1, 1.0)), **buckets)
-    table.upsert(rides(("a", "rome", 2, 2.0)), **buckets)
-    assert table.compact(**buckets, **{"hoodie.table.name": "rides"}) is not None
+    table.upsert(rides(("a", "rome", 1, 1.0)), options=buckets)
+    table.upsert(rides(("a", "rome", 2, 2.0)), options=buckets)
+    assert table.compact(options={**buckets, "hoodie.table.name": "rides"})

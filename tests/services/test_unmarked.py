@@ -56,7 +56,7 @@ def test_until_the_next_write_a_backup_of_the_lost_file_brings_it_back(
     assert (finding.severity, finding.check, finding.instant) == ("warning", "timeline", write.requested)
     assert "put that back" in finding.what
     for path, data in lost.items():
-        table.state.storage.put(path, data)
+        table._context.storage.put(path, data)
     table.upsert(rides(NEXT))
     assert held(table) == sorted([*((UPDATED,) if verb == "upsert" else (FIRST, SECOND)), NEXT])
     assert table.validate().findings == ()
@@ -68,7 +68,7 @@ def test_the_next_write_rolls_it_back_and_keeps_what_it_wrote_though_it_dies_at_
     table_type: str, version: int, verb: str
 ) -> None:
     table, write, _ = with_lost(table_type, version, verb)
-    before = files(table.state.storage)
+    before = files(table._context.storage)
     for storage, step in Prepared.of(table).deaths(lambda each: each.upsert(rides(NEXT))):
         again = opened(storage, START_MS + HOUR_MS)
         assert held(again) in ([FIRST], sorted([FIRST, NEXT]))
@@ -85,7 +85,7 @@ def test_what_it_wrote_into_buckets_to_come_is_kept_with_the_rest(version: int) 
     table, resizing, _ = written_during_resizing(version)
     table.upsert(rides(row(8, 700)))
     write = table.timeline.writes()[-1]
-    storage = table.state.storage
+    storage = table._context.storage
     logs = [each for each in data_files(storage) if ".log." in each]
     written = {each for each in logs if write.requested in (instants_in(storage, each) or ())}
     assert any(f"_{resizing}.log" in each for each in written) and len(written) == 2
@@ -99,7 +99,7 @@ def test_what_it_wrote_into_buckets_to_come_is_kept_with_the_rest(version: int) 
 def test_rows_that_were_kept_can_be_written_again(version: int) -> None:
     table, write, _ = with_lost(COW, version, "append")
     table.upsert(rides(NEXT))
-    storage, folder = table.state.storage, f"{LOST_FOLDER}/{write.requested}"
+    storage, folder = table._context.storage, f"{LOST_FOLDER}/{write.requested}"
     (path,) = (each.path for each in storage.list_tree(folder) if each.path.endswith(".parquet"))
     rows = pq.read_table(storage.open(path))
     table.upsert(rows.drop_columns([name for name in rows.column_names if name.startswith("_hoodie_")]))
@@ -112,11 +112,11 @@ def test_rows_that_were_kept_can_be_written_again(version: int) -> None:
 
 @versions
 def test_a_clean_that_takes_dead_writes_back_and_repair_keep_them_too(version: int) -> None:
-    for way in (lambda each: each.clean(**LAZY), lambda each: each.repair(apply=True), Table.rollback):
+    for way in (lambda each: each.clean(options=LAZY), lambda each: each.repair(apply=True), Table.rollback):
         table, write, _ = with_lost(COW, version, "append")
         way(table)
         assert table.timeline.pending_writes() == ()
-        assert files(table.state.storage, f"{LOST_FOLDER}/{write.requested}")
+        assert files(table._context.storage, f"{LOST_FOLDER}/{write.requested}")
 
 
 @versions
@@ -143,7 +143,7 @@ def test_what_a_dead_writer_left_is_not_kept_though_its_rollback_dies_at_any_ste
     table = create(table_type=table_type, version=version)
     table.insert(rides(FIRST))
     with suppress(DrawstringError):
-        opened(DiesAtTheEnd(table.state.storage, 1_000), START_MS - HOUR_MS).upsert(rides(UPDATED))
+        opened(DiesAtTheEnd(table._context.storage, 1_000), START_MS - HOUR_MS).upsert(rides(UPDATED))
     (dead,) = table.timeline.pending_writes()
     for storage, step in Prepared.of(table).deaths(lambda each: each.rollback(dead.requested), steps_min=4):
         again = opened(storage, START_MS + HOUR_MS)

@@ -49,9 +49,9 @@ def held(table: Table) -> dict[str, int]:
 
 def die(table: Table, verb: str, *arguments: pa.Table) -> None:
     """Let the process of a call die right before what it did takes effect."""
-    storage = DiesBefore(table.state.storage, WRITE_ACTIONS, State.COMPLETED)
+    storage = DiesBefore(table._context.storage, WRITE_ACTIONS, State.COMPLETED)
     with suppress(InjectedFault):
-        getattr(Table(replace(table.state, storage=storage)), verb)(*arguments, **OPTIONS)
+        getattr(Table(replace(table._context, storage=storage)), verb)(*arguments, options=OPTIONS)
         raise AssertionError(f"the {verb} lives on")
 
 
@@ -63,24 +63,24 @@ def test_a_table_with_unusual_partition_values_goes_through_all_services(
         tmp_path / "t", SCHEMA, record_key="id", partition_by="place", ordering="ts", version=version,
         table_type=table_type, properties={"hoodie.datasource.write.partitionpath.urlencode": str(encodes)},
     )  # fmt: skip
-    table.insert(rows(1), **OPTIONS)
+    table.insert(rows(1), options=OPTIONS)
     die(table, "upsert", rows(2))
     assert held(table) == dict.fromkeys(VALUES, 1)
-    table.upsert(rows(3), **OPTIONS)
+    table.upsert(rows(3), options=OPTIONS)
     assert held(table) == dict.fromkeys(VALUES, 3)
     if table_type == "MERGE_ON_READ":
-        table.schedule_compaction(**OPTIONS)
+        table.schedule_compaction(options=OPTIONS)
         die(table, "compact")
-        assert table.compact(**OPTIONS) is not None
-    table.schedule_clustering(**OPTIONS)
+        assert table.compact(options=OPTIONS)
+    table.schedule_clustering(options=OPTIONS)
     die(table, "cluster")
-    assert table.cluster(**OPTIONS) is not None
-    table.delete(rows(4, VALUES[::2]), **OPTIONS)
-    table.upsert(rows(5, VALUES[1::2]), **OPTIONS)
-    table.clean(**{"hoodie.clean.commits.retained": "1"})
+    assert table.cluster(options=OPTIONS)
+    table.delete(rows(4, VALUES[::2]), options=OPTIONS)
+    table.upsert(rows(5, VALUES[1::2]), options=OPTIONS)
+    table.clean(options={"hoodie.clean.commits.retained": "1"})
     assert held(table) == dict.fromkeys(VALUES[1::2], 5)
-    assert table.state.storage.list_folders(".hoodie/.temp") == []
-    table.delete_partition(VALUES[1], **OPTIONS)
+    assert table._context.storage.list_folders(".hoodie/.temp") == []
+    table.delete_partition(VALUES[1], options=OPTIONS)
     assert held(table) == dict.fromkeys(VALUES[3::2], 5)
     found = table.validate().findings
     assert [each for each in found if each.severity is not Severity.NOTE] == []

@@ -47,7 +47,7 @@ def test_a_table_in_use_is_sound(version: int, table_type: str, index: dict[str,
     table.delete(rides(("c", "oslo", 9, 9.0)))
     table.insert_overwrite(rides(("x", "rome", 1, 1.0)))
     if table_type == MOR:
-        table.log_compact(**{"hoodie.log.compaction.blocks.threshold": "2"})
+        table.log_compact(options={"hoodie.log.compaction.blocks.threshold": "2"})
         table.compact()
     result = table.validate()
     assert (result.findings, result.is_sound) == ((), True)
@@ -59,7 +59,7 @@ def test_a_table_in_use_is_sound(version: int, table_type: str, index: dict[str,
 def test_a_missing_a_shortened_and_a_damaged_file_are_named(version: int) -> None:
     for damage in ("gone", "shorter", "flipped"):
         table = logged(version)
-        storage, path = table.state.storage, base_file(table)
+        storage, path = table._context.storage, base_file(table)
         data = storage.read(path)
         if damage == "gone":
             storage.delete([path])
@@ -75,16 +75,16 @@ def test_a_missing_a_shortened_and_a_damaged_file_are_named(version: int) -> Non
 def test_a_damaged_log_block_is_named_only_where_contents_are_looked_at() -> None:
     table = logged(9)
     log = next(log.status.path for each in table.file_slices() for log in each.logs)
-    data = table.state.storage.read(log)
-    table.state.storage.put(log, data[:60] + b"\xff" * (len(data) - 60))
+    data = table._context.storage.read(log)
+    table._context.storage.put(log, data[:60] + b"\xff" * (len(data) - 60))
     assert ("error", "unreadable", log) in found(table)
-    assert found(table, contents=False) == []
+    assert found(table, quick=True) == []
 
 
 @versions
 def test_orphans_are_found_and_deleted_when_asked_to(version: int) -> None:
     table = logged(version)
-    storage, path = table.state.storage, base_file(table)
+    storage, path = table._context.storage, base_file(table)
     base = BaseFile.parse(next(each for each in storage.list_files("rome") if each.path == path))
     assert base is not None
     never = f"rome/{base.file_id}_9-9-9_19990101000000000.parquet".replace("1999", "2999")
@@ -92,10 +92,10 @@ def test_orphans_are_found_and_deleted_when_asked_to(version: int) -> None:
     for orphan in (never, again):
         storage.put(orphan, storage.read(path))
     expected = {("warning", "orphan", never), ("warning", "orphan", again)}
-    assert set(found(table, contents=False)) == expected
+    assert set(found(table, quick=True)) == expected
     assert {each.path for each in table.repair()} == {never, again}
     assert storage.exists(never)
-    assert {each.path for each in table.repair("orphan", apply=True)} == {never, again}
+    assert {each.path for each in table.repair(only=["orphan"], apply=True)} == {never, again}
     assert not storage.exists(never) and not storage.exists(again)
     assert table.validate().findings == ()
 
@@ -103,7 +103,7 @@ def test_orphans_are_found_and_deleted_when_asked_to(version: int) -> None:
 def test_a_partition_that_lost_its_metadata_is_a_partition_again() -> None:
     table = logged(9)
     before = held(table)
-    storage = table.state.storage
+    storage = table._context.storage
     storage.delete([each.path for each in storage.list_files("rome") if "partition_metadata" in each.name])
     assert ("error", "partition", "rome") in found(table)
     with pytest.raises(DrawstringError):
@@ -115,12 +115,12 @@ def test_a_partition_that_lost_its_metadata_is_a_partition_again() -> None:
 
 def test_damaged_properties_are_put_in_order_from_their_backup() -> None:
     table = logged(9)
-    storage = table.state.storage
+    storage = table._context.storage
     good = storage.read(PROPERTIES_PATH)
     storage.put(BACKUP_PATH, good)
     storage.put(PROPERTIES_PATH, good[: len(good) // 2])
-    assert found(table, contents=False) == [("error", "properties", PROPERTIES_PATH)]
-    table.repair("properties", apply=True)
+    assert found(table, quick=True) == [("error", "properties", PROPERTIES_PATH)]
+    table.repair(only=["properties"], apply=True)
     assert not storage.exists(BACKUP_PATH)
     assert table.validate().findings == ()
 
@@ -145,7 +145,7 @@ def test_a_rollback_that_was_cut_short_is_finished() -> None:
     store = store_of(table)
     stuck = store.request(Action.ROLLBACK, store.new_time(store.load()), b"")
     assert [each.check for each in table.validate().findings] == ["rollback"]
-    assert [each.instant for each in table.repair("rollback", apply=True)] == [stuck.requested]
+    assert [each.instant for each in table.repair(only=["rollback"], apply=True)] == [stuck.requested]
     assert (table.validate().findings, table.timeline.pending()) == ((), ())
 
 
@@ -161,7 +161,7 @@ def test_a_key_in_several_file_groups_and_one_in_a_wrong_bucket_are_named() -> N
     buckets.upsert(rides(*((str(number), "rome", 1, 1.0) for number in range(20))))
     one, other = (each.base for each in buckets.file_slices()[:2])
     assert one is not None and other is not None
-    storage = buckets.state.storage
+    storage = buckets._context.storage
     storage.put(one.status.path, storage.read(other.status.path))
     checks = {each.check: each for each in buckets.validate().findings}
     assert checks["bucket"].severity is Severity.ERROR
@@ -205,19 +205,19 @@ def test_a_damaged_commit_and_timeline_are_findings_and_no_exceptions() -> None:
     write = table.timeline.writes()[-1]
     store = store_of(table)
     path = store.path(write)
-    data = table.state.storage.read(path)
-    table.state.storage.put(path, data[:100])
+    data = table._context.storage.read(path)
+    table._context.storage.put(path, data[:100])
     (finding,) = (each for each in table.validate().findings if each.check == "commit")
     assert (finding.path, finding.instant, finding.severity) == (path, write.requested, Severity.ERROR)
-    table.state.storage.put(path, data)
+    table._context.storage.put(path, data)
     twice = path.replace(f"_{write.completed}", "_29990101000000000")
-    table.state.storage.put(twice, data)
+    table._context.storage.put(twice, data)
     assert any("completed twice" in each.what for each in table.validate().findings)
 
 
 def test_a_remedy_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidError, match="choose orphan, partition-metadata, properties, rollback"):
-        create(table_type=COW).repair("everything")
+        create(table_type=COW).repair(only=["everything"])
 
 
 def test_the_command_line_says_what_it_found_and_did(

@@ -50,8 +50,8 @@ def end_of(write: Instant) -> str:
 def test_a_write_while_buckets_are_resized_goes_to_old_and_new_ones(version: int, kind: str) -> None:
     table = resizable_table(version)
     if kind == "merge":
-        table.cluster(**MORE)
-    resizing = table.schedule_clustering(**(MORE if kind == "split" else FEWER))
+        table.cluster(options=MORE)
+    resizing = table.schedule_clustering(options=MORE if kind == "split" else FEWER)
     assert resizing is not None
     before = table.timeline.writes()[-1]
     groups = [each.file_id for each in table.file_slices()]
@@ -71,7 +71,7 @@ def test_a_write_while_buckets_are_resized_goes_to_old_and_new_ones(version: int
     since, until = end_of(before), end_of(table.timeline.writes()[-1])
     pending = changed_keys(table, since)
     assert len(pending) == 6 and table.incremental(since).to_arrow().num_rows == 5
-    assert table.cluster(instant=resizing) is not None
+    assert table.cluster(instant=resizing)
     assert rows_of(table) == expected
     check_places(table)
     assert (problems(table), orphans(table)) == ([], [])
@@ -88,24 +88,24 @@ def test_a_write_while_buckets_are_resized_goes_to_old_and_new_ones(version: int
 @versions
 def test_other_buckets_are_compacted_while_some_are_resized(version: int) -> None:
     table = resizable_table(version)
-    resizing = table.schedule_clustering(**{**MORE, "hoodie.bucket.index.max.num.buckets": 3})
+    resizing = table.schedule_clustering(options={**MORE, "hoodie.bucket.index.max.num.buckets": 3})
     assert resizing is not None
     table.upsert(rides(*(row(number, 500) for number in range(40, 60))))
     expected = rows_of(table)
     result = table.compact()
-    assert result is not None and (result.files, rows_of(table)) == (1, expected)
+    assert result and (result.files, rows_of(table)) == (1, expected)
     assert sorted(bool(each.logs) for each in table.file_slices()) == [False, True]
-    assert table.cluster(instant=resizing) is not None
+    assert table.cluster(instant=resizing)
     assert (len(expected), rows_of(table), problems(table)) == (60, expected, [])
     check_places(table)
-    assert table.compact() is not None and table.compact() is None
+    assert table.compact() and not table.compact()
     assert rows_of(table) == expected
 
 
 @pytest.mark.parametrize("version", [6, 9])
 def test_the_later_of_writes_in_one_new_bucket_wins_whatever_the_verb(version: int) -> None:
     table = resizable_table(version, ordering=())
-    resizing = table.schedule_clustering(**MORE)
+    resizing = table.schedule_clustering(options=MORE)
     table.upsert(rides(row(3, 500), row(5, 500), row(3, 490)))
     table.upsert(rides(row(3, 400), row(4, 400)))
     table.delete(where="id in ('k004', 'k006')")
@@ -114,14 +114,14 @@ def test_the_later_of_writes_in_one_new_bucket_wins_whatever_the_verb(version: i
     merge = table.merge(source, ["id", "city"]).when_matched_update({"fare": "source.fare"})
     merge.when_not_matched_insert_all().execute()
     some = rides(row(8, 100)).select(["id", "city", "ts"])
-    table.upsert(some, **{"drawstring.write.partial_update": "true"})
+    table.upsert(some, options={"drawstring.write.partial_update": "true"})
     expected = {**{each[0]: each for each in (*ROWS, row(3, 400), row(4, 300), row(90, 300), row(91, 200))}}
     del expected["k006"]
     expected["k005"] = ("k005", "rome", 500, 200.0)
     expected["k007"] = ("k007", "rome", 7, 200.0)
     expected["k008"] = ("k008", "rome", 100, 2.0)
     assert rows_of(table) == expected
-    assert table.cluster(instant=resizing) is not None
+    assert table.cluster(instant=resizing)
     assert rows_of(table) == expected
     check_places(table)
     table.compact()
@@ -131,16 +131,16 @@ def test_the_later_of_writes_in_one_new_bucket_wins_whatever_the_verb(version: i
 @pytest.mark.parametrize("version", [8, 9])
 def test_blocks_with_some_of_the_columns_go_to_old_and_new_buckets(version: int) -> None:
     table = resizable_table(version)
-    resizing = table.schedule_clustering(**MORE)
+    resizing = table.schedule_clustering(options=MORE)
     for rows in ((row(8, 500), row(9, 500)), (row(8, 600), row(10, 500))):
         some = rides(*rows).select(["id", "city", "ts"])
-        result = table.upsert(some, **{"drawstring.write.partial_update": "true"})
+        result = table.upsert(some, options={"drawstring.write.partial_update": "true"})
         blocks = [block.is_partial for block in data_blocks(table, result.instant)]
         assert len(blocks) >= 2 and all(blocks)
     expected = rows_of(table)
     assert expected["k008"] == ("k008", "rome", 600, 2.0)
     assert expected["k009"] == ("k009", "rome", 500, 2.25)
-    assert table.cluster(instant=resizing) is not None
+    assert table.cluster(instant=resizing)
     assert rows_of(table) == expected
     check_places(table)
     table.compact()
@@ -173,11 +173,11 @@ class Life:
     def write(self, **options: Any) -> None:
         keys = self.keys()
         if self.random.random() < 0.3:
-            result = self.table.delete(rides(*(row(key, self.ts) for key in keys)), **options)
+            result = self.table.delete(rides(*(row(key, self.ts) for key in keys)), options=options)
             for key in keys:
                 self.rows.pop(f"k{key:03}", None)
         else:
-            result = self.table.upsert(rides(*(row(key, self.ts) for key in keys)), **options)
+            result = self.table.upsert(rides(*(row(key, self.ts) for key in keys)), options=options)
             for key in keys:
                 self.rows[f"k{key:03}"] = row(key, self.ts)
                 self.written[f"k{key:03}"] = result.instant
@@ -189,7 +189,7 @@ class Life:
         self.write(**ALLOW)
 
     def die(self) -> None:
-        storage = self.table.state.storage
+        storage = self.table._context.storage
         faulty = FaultyStorage(storage, self.random.randrange(2, 9))
         with suppress(DrawstringError):
             opened(faulty, START_MS).upsert(rides(*(row(key, self.ts) for key in self.keys())))
@@ -202,15 +202,15 @@ class Life:
     def schedule(self) -> None:
         self.table.compact()
         asked = self.random.choice((MORE, FEWER))
-        self.resizing = self.table.schedule_clustering(**asked) or self.resizing
+        self.resizing = self.table.schedule_clustering(options=asked) or self.resizing
 
     def run(self) -> None:
         if self.resizing is None:
             self.schedule()
         if self.resizing is not None:
             ring = ring_of(self.table)
-            result = self.table.cluster(lambda done, total: self.write(), instant=self.resizing)
-            assert result is not None and ring_of(self.table).sequence == ring.sequence + 1
+            result = self.table.cluster(progress=lambda done, total: self.write(), instant=self.resizing)
+            assert result and ring_of(self.table).sequence == ring.sequence + 1
             self.done += 1
             self.resizing = None
 
@@ -249,7 +249,7 @@ def test_histories_with_resizings_end_as_a_dictionary_does(version: int, seed: i
 DYING: dict[str, Callable[[Table], Any]] = {
     "write": lambda table: table.upsert(rides(row(3, 600), row(4, 600), row(91, 600))),
     "run": lambda table: table.cluster(),
-    "write that gives it up": lambda table: table.upsert(rides(row(3, 600)), **ALLOW),
+    "write that gives it up": lambda table: table.upsert(rides(row(3, 600)), options=ALLOW),
 }
 
 
@@ -273,7 +273,7 @@ def test_whatever_dies_at_any_step_readers_see_before_or_after_and_the_next_goes
         table.upsert(rides(row(5, 700), row(92, 700)))
         expected = {**seen, "k005": row(5, 700), "k092": row(92, 700)}
         assert rows_of(table) == expected, step
-        table.cluster(**MORE)
+        table.cluster(options=MORE)
         assert rows_of(table) == expected, step
         check_places(table)
         assert (problems(table), orphans(table), leftovers(table)) == ([], [], []), step

@@ -45,7 +45,7 @@ def on_disk(folder: Path) -> tuple[Table, str]:
     table = create(path=folder / "rides", table_type=MOR, properties=CONSISTENT)
     table.upsert(rides(*ROWS))
     table.compact()
-    resizing = table.schedule_clustering(**MORE)
+    resizing = table.schedule_clustering(options=MORE)
     assert resizing is not None
     return table, resizing
 
@@ -99,7 +99,7 @@ def test_a_process_that_is_killed_while_it_writes_twice_leaves_nothing_in_either
         other.kill()
     assert dual_write_logs(table, resizing) == [] and rows_of(table) == before
     table.upsert(rides(row(5, 500)))
-    assert table.cluster(instant=resizing) is not None
+    assert table.cluster(instant=resizing)
     assert rows_of(table) == {**before, "k005": row(5, 500)}
     assert (problems(table), orphans(table), leftovers(table)) == ([], [], [])
 
@@ -107,18 +107,18 @@ def test_a_process_that_is_killed_while_it_writes_twice_leaves_nothing_in_either
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_dead_write_that_is_left_for_a_clean_does_not_count_in_new_buckets_either(version: int) -> None:
     table, resizing, before = written_during_resizing(version)
-    storage, lazy = table.state.storage, {"hoodie.clean.failed.writes.policy": "LAZY", **WITHOUT_SERVICES}
+    storage, lazy = table._context.storage, {"hoodie.clean.failed.writes.policy": "LAZY", **WITHOUT_SERVICES}
     steps = 6
     while not table.timeline.pending_writes():
         with suppress(DrawstringError):
-            opened(FaultyStorage(storage, steps), START_MS).upsert(rides(row(7, 600)), **lazy)
+            opened(FaultyStorage(storage, steps), START_MS).upsert(rides(row(7, 600)), options=lazy)
         steps += 1
     table = opened(storage, START_MS + HOUR_MS)
-    table.upsert(rides(row(8, 700)), **lazy)
-    assert table.cluster(instant=resizing, **lazy) is not None
+    table.upsert(rides(row(8, 700)), options=lazy)
+    assert table.cluster(instant=resizing, options=lazy)
     expected = {**before, "k008": row(8, 700)}
     assert rows_of(table) == expected and table.timeline.pending_writes()
-    table.clean(**lazy)
+    table.clean(options=lazy)
     assert (rows_of(table), table.timeline.pending()) == (expected, ())
     assert (problems(table), orphans(table)) == ([], [])
 
@@ -130,7 +130,7 @@ def test_a_restore_takes_what_was_written_twice_out_of_both_buckets(version: int
     saved = table.savepoint()
     table.upsert(rides(row(8, 700), row(95, 700)))
     if is_run:
-        assert table.cluster(instant=resizing) is not None
+        assert table.cluster(instant=resizing)
         table.upsert(rides(row(9, 800)))
     table.restore(saved)
     assert rows_of(table) == before
@@ -138,7 +138,7 @@ def test_a_restore_takes_what_was_written_twice_out_of_both_buckets(version: int
     assert len(table.timeline.pending_of(Action.CLUSTERING)) == (0 if is_run else 1)
     assert (problems(table), orphans(table)) == ([], [])
     table.upsert(rides(row(10, 900)))
-    table.cluster(**MORE)
+    table.cluster(options=MORE)
     assert rows_of(table) == {**before, "k010": row(10, 900)}
     check_places(table)
     assert (problems(table), orphans(table)) == ([], [])
@@ -151,7 +151,7 @@ def test_the_timeline_is_archived_past_a_resizing_that_was_written_twice_for(
 ) -> None:
     table, resizing, rows = written_during_resizing(version)
     if gives_up:
-        table.upsert(rides(row(8, 700)), **ALLOW)
+        table.upsert(rides(row(8, 700)), options=ALLOW)
     else:
         table.cluster(instant=resizing)
         table.upsert(rides(row(8, 700)))
@@ -162,7 +162,7 @@ def test_the_timeline_is_archived_past_a_resizing_that_was_written_twice_for(
         "hoodie.clean.commits.retained": "1",
     }
     for number in range(10, 22):
-        table.upsert(rides(row(number, 800)), **short)
+        table.upsert(rides(row(number, 800)), options=short)
         rows[f"k{number:03}"] = row(number, 800)
         if number % 4 == 0:
             table.compact()
@@ -175,9 +175,9 @@ def test_the_timeline_is_archived_past_a_resizing_that_was_written_twice_for(
 @versions
 def test_a_resizing_whose_new_buckets_lost_what_was_written_to_them_is_given_up(version: int) -> None:
     table, resizing, before = written_during_resizing(version)
-    table.state.storage.delete([dual_write_logs(table, resizing)[0].status.path])
+    table._context.storage.delete([dual_write_logs(table, resizing)[0].status.path])
     assert rows_of(table) == before
-    assert table.cluster(instant=resizing) is None
+    assert not table.cluster(instant=resizing)
     assert (rows_of(table), table.timeline.pending(), dual_write_logs(table, resizing)) == (before, (), [])
     assert (problems(table), len(ring_of(table).values)) == ([], 2)
 
@@ -194,13 +194,13 @@ def test_a_writer_that_does_not_know_of_the_resizing_ends_it(
             patched.setattr(ConsistentIndex, "dual_write", lambda *_: None)
             patched.setattr(run, "make_way", lambda *_: None)
             if done == total:
-                table.upsert(rides(row(11, 900)), **ALLOW)
+                table.upsert(rides(row(11, 900)), options=ALLOW)
 
     if is_running:
         with pytest.raises(ConflictError, match="were written to while it ran"):
-            table.cluster(write_once, instant=resizing)
+            table.cluster(progress=write_once, instant=resizing)
     else:
         write_once()
-        assert table.cluster(instant=resizing) is None
+        assert not table.cluster(instant=resizing)
     assert rows_of(table) == {**before, "k011": row(11, 900)}
     assert (table.timeline.pending(), dual_write_logs(table, resizing), problems(table)) == ((), [], [])

@@ -119,7 +119,7 @@ def _readers(world: World, states: list[Found], is_undone: bool) -> Iterator[Rea
     start, end = world.moments[max(0, len(world.moments) - 3)], world.moments[-1]
 
     def increment(table: Table) -> Found:
-        return _rows(table.incremental(start.completed, end.completed, COLUMNS, full_scan=False))
+        return _rows(table.incremental(start.completed, end.completed, columns=COLUMNS, full_scan=False))
 
     try:
         whole = increment(world.table())

@@ -27,11 +27,11 @@ def test_file_groups_come_together_in_executors(spark: SparkSession, tmp_path: P
     table = drawstring.spark.table(spark, path)
     before, groups = held(spark, path), len(table.file_slices())
     told: list[tuple[int, int]] = []
-    result = table.cluster(lambda done, total: told.append((done, total)), **ORDER)
-    assert result is not None and result.files == told[-1][1] < groups
+    result = table.cluster(progress=lambda done, total: told.append((done, total)), options=ORDER)
+    assert result and result.files == told[-1][1] < groups
     assert len(table.file_slices()) == result.files
     assert held(spark, path) == before
-    assert table.cluster(**ORDER) is None
+    assert not table.cluster(options=ORDER)
 
 
 def test_executors_fold_log_files_when_a_table_changes_its_version(
@@ -44,7 +44,7 @@ def test_executors_fold_log_files_when_a_table_changes_its_version(
     before, table = held(spark, path), drawstring.spark.table(spark, path)
     assert table.config.version == 6
     told: list[tuple[int, int]] = []
-    result = table.upgrade(9, lambda done, total: told.append((done, total)))
+    result = table.upgrade(9, progress=lambda done, total: told.append((done, total)))
     assert result.compacted and told[-1][0] == told[-1][1] > 0
     assert (table.config.version, held(spark, path)) == (9, before)
     drawstring.spark.write(rides(spark, 2, ts=7), path, options={**KEYS, **MOR})

@@ -21,7 +21,7 @@ KEEP_1 = {"hoodie.clean.commits.retained": "1"}
 
 def write(table: Table, ts: int) -> None:
     rows = [{"id": number, "city": f"c{number % 2}", "ts": ts} for number in range(4)]
-    table.upsert(pa.Table.from_pylist(rows, SCHEMA), **LEAVE)
+    table.upsert(pa.Table.from_pylist(rows, SCHEMA), options=LEAVE)
 
 
 def outdate(table: Table) -> None:
@@ -29,8 +29,8 @@ def outdate(table: Table) -> None:
     for ts in (10, 11):
         write(table, ts)
         if table.config.is_merge_on_read:
-            table.compact(**LEAVE)
-    assert table.clean(**KEEP_1) is not None
+            table.compact(options=LEAVE)
+    assert table.clean(options=KEEP_1)
 
 
 def created(path: Path, table_type: str) -> Table:

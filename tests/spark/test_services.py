@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -31,11 +30,12 @@ def table(tmp_path: Path) -> drawstring.Table:
 
 
 def test_a_compaction_is_planned_and_run_by_spark(spark: SparkSession, table: drawstring.Table) -> None:
-    instant: Any = drawstring.spark.compact(spark, table.uri, schedule=True)
-    assert (logs(table), drawstring.spark.compact(spark, table.uri, schedule=True)) == (2, None)
-    with pytest.raises(InvalidError, match="leave one of them out"):
-        drawstring.spark.compact(spark, table.uri, schedule=True, instant=instant)
-    result: Any = drawstring.spark.compact(spark, table.uri, instant=instant)
+    opened = drawstring.spark.table(spark, table.uri)
+    instant = opened.schedule_compaction()
+    assert (logs(table), opened.schedule_compaction()) == (2, None)
+    with pytest.raises(InvalidError, match="no compaction"):
+        drawstring.spark.compact(spark, table.uri, "20200101000000000")
+    result = drawstring.spark.compact(spark, table.uri, instant)
     assert (result.instant, result.files) == (instant, 2)
     assert (logs(table), held(table)) == (0, [("a", "rome", 2, 2.0), ("b", "oslo", 2, 2.0)])
 

@@ -86,10 +86,10 @@ def test_a_stream_under_a_hold_keeps_what_it_has_not_seen(
     streamed(spark, table, tmp_path / "c", batches.append, **ONE_EACH, **HOLD)
     assert [each.name for each in table.holds()] == ["stream-1"]
     for number in range(2, 8):
-        table.upsert(pa.table({"id": [number], "ts": [1]}, SCHEMA), **few)
-        table.compact(**few)
-        table.clean(**few)
-        table.archive(**few)
+        table.upsert(pa.table({"id": [number], "ts": [1]}, SCHEMA), options=few)
+        table.compact(options=few)
+        table.clean(options=few)
+        table.archive(options=few)
     streamed(spark, table, tmp_path / "c", batches.append, **ONE_EACH, **HOLD)
     assert batches == [[(number, 1)] for number in range(1, 8)]
 

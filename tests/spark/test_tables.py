@@ -75,7 +75,7 @@ def test_an_increment_of_a_partial_update_has_whole_rows(session: SparkSession, 
         tmp_path / "t", schema, record_key="id", ordering="ts", table_type="MERGE_ON_READ"
     )
     start = table.upsert(pa.table({"id": [1, 2], "ts": [1, 1], "note": ["n1", "n2"]}, schema)).completed
-    table.upsert(pa.table({"id": [1], "ts": [2]}), **{"drawstring.write.partial_update": "true"})
+    table.upsert(pa.table({"id": [1], "ts": [2]}), options={"drawstring.write.partial_update": "true"})
     found = drawstring.spark.read(session, table.uri, columns=schema.names, incremental=(start, None))
     assert [tuple(row) for row in found.collect()] == [(1, 2, "n1")]
 
@@ -233,7 +233,7 @@ def test_an_overwrite_that_fails_leaves_the_old_table(
 def test_an_overwrite_waits_for_a_writer_of_the_old_table(session: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "rides"
     save(rides(session, 1), path, "insert")
-    state = drawstring.open(path).state
+    state = drawstring.open(path)._context
     with table_lock(state.storage, state.clock, state.ids, 0), pytest.raises(ConflictError):
         save(rides(session, 2), path, "insert", "overwrite", **{"hoodie.write.lock.wait_time_ms": "1"})
     assert load(session, path) == [(1, 1)]

@@ -18,7 +18,7 @@ def test_executors_write_to_old_and_new_buckets(spark: SparkSession, tmp_path: P
     path, options = str(tmp_path / "rides"), {**KEYS, **MOR, **CONSISTENT}
     drawstring.spark.write(rides(spark, *range(1, 13)), path, options=options)
     table = drawstring.spark.table(spark, path)
-    planned = table.schedule_clustering(**MORE)
+    planned = table.schedule_clustering(options=MORE)
     groups = len(table.file_slices())
     assert planned is not None
     result = drawstring.spark.write(rides(spark, 1, 2, 3, 40, ts=5), path, options=options)
@@ -26,7 +26,7 @@ def test_executors_write_to_old_and_new_buckets(spark: SparkSession, tmp_path: P
     assert table.delete(where="id = 4").deletes == 1
     expected = sorted([(1, 5), (2, 5), (3, 5), (40, 5), *((number, 1) for number in range(5, 13))])
     assert (held(spark, path), len(table.file_slices())) == (expected, groups)
-    assert table.cluster(instant=planned) is not None
+    assert table.cluster(instant=planned)
     assert held(spark, path) == expected
     assert len(table.file_slices()) > groups
     assert table.validate().findings == ()

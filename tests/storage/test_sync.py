@@ -121,7 +121,7 @@ def test_a_commit_flushes_files_then_folders_then_the_completed_file(
 
 def test_a_table_that_was_opened_without_flushes_has_none(tmp_path: Path, flushes: Flushes) -> None:
     drawstring.create(tmp_path / "t", SCHEMA, record_key="id", storage_options=OFF).insert(ROWS)
-    drawstring.open(tmp_path / "t", OFF).upsert(ROWS)
+    drawstring.open(tmp_path / "t", storage_options=OFF).upsert(ROWS)
     assert flushes == []
 
 

@@ -63,7 +63,7 @@ def recorded(storage: Storage, table: Table, act: Callable[[Table], object]) -> 
         act: what is done to it.
     """
     recorder = Recorder(storage)
-    act(Table(replace(table.state, storage=recorder)))
+    act(Table(replace(table._context, storage=recorder)))
     recorder.note()
     return recorder.noted
 

@@ -118,17 +118,17 @@ def changed_table(
     writes = table.timeline.writes()
     if hold:
         table.hold("reader", time_of(writes[HELD]), hours=10_000)
-    first, length = files_of(table.state.storage), len(written.states)
+    first, length = files_of(table._context.storage), len(written.states)
     options = {
         **ONLY_THE_WRITE,
         **KEEP_1,
         "hoodie.clean.policy": policy,
         "hoodie.clean.fileversions.retained": "1",
     }
-    changes = recorded(table.state.storage, table, later_writes(written, options))
+    changes = recorded(table._context.storage, table, later_writes(written, options))
     return ChangedTable(first, changes, written.states, written.optimized, writes, length - 1)
 
 
 def table_on(storage: Storage) -> Table:
     """Return a table of rides in a storage."""
-    return Table(replace(create().state, storage=storage))
+    return Table(replace(create()._context, storage=storage))

@@ -42,7 +42,7 @@ def rows_of(table: Table) -> Rows:
 
 def dual_write_logs(table: Table, resizing: str) -> list[LogFile]:
     """Log files in buckets that a resizing makes, by what is listed."""
-    listed = (LogFile.parse(status) for status in table.state.storage.list_files("rome"))
+    listed = (LogFile.parse(status) for status in table._context.storage.list_files("rome"))
     return [log for log in listed if log is not None and log.instant == resizing]
 
 
@@ -67,7 +67,7 @@ def resizable_table(version: int = 9, **how: Any) -> Table:
 def ring_of(table: Table, partition: str = "rome") -> Ring:
     """Return the ring of a partition as the timeline has it."""
     timeline = table.timeline
-    ring = load_ring(table.state.storage, partition, timeline.has_completed)
+    ring = load_ring(table._context.storage, partition, timeline.has_completed)
     assert ring is not None
     return ring
 

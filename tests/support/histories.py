@@ -121,12 +121,12 @@ class History:
     after: list[list[Row]] = field(default_factory=list)
 
     def upsert(self, rows: list[Row]) -> None:
-        self.table.upsert(table_of(rows), **self.case.write_options, **WITHOUT_COMPACTION)
+        self.table.upsert(table_of(rows), options={**self.case.write_options, **WITHOUT_COMPACTION})
         self.model.upsert(rows)
         self.after.append(self.model.sorted())
 
     def delete(self, rows: list[Row]) -> None:
-        self.table.delete(table_of(rows), **self.case.write_options, **WITHOUT_COMPACTION)
+        self.table.delete(table_of(rows), options={**self.case.write_options, **WITHOUT_COMPACTION})
         self.model.delete(rows)
         self.after.append(self.model.sorted())
 

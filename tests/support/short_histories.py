@@ -21,5 +21,5 @@ CASES = [
 def upsert(history: History, number: int, **options: str) -> None:
     """Write every other row, a little further on with every number."""
     rows = [row(key, 100 * number) for key in range(number % 3, 12, 2)]
-    history.table.upsert(table_of(rows), **history.case.write_options, **options)
+    history.table.upsert(table_of(rows), options={**history.case.write_options, **options})
     history.model.upsert(rows)

@@ -80,4 +80,4 @@ def logs(table: Table) -> int:
 
 def store_of(table: Table, clock: Clock | None = None) -> TimelineStore:
     """Return what writes the timeline of a table, by the table's clock or another one."""
-    return TimelineStore(table.state.storage, table.config, clock or table.state.clock)
+    return TimelineStore(table._context.storage, table.config, clock or table._context.clock)

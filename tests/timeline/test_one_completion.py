@@ -93,16 +93,16 @@ def test_every_action_completes_its_instant_through_one_function(
     table.savepoint(first)
     table.upsert(ROWS)
     if version > 6:
-        table.log_compact(**{"hoodie.log.compaction.blocks.threshold": 2})
+        table.log_compact(min_blocks=2)
     table.upsert(ROWS)
     table.compact()
-    table.cluster(**{"hoodie.clustering.plan.strategy.small.file.limit": 1 << 30})
+    table.cluster(options={"hoodie.clustering.plan.strategy.small.file.limit": 1 << 30})
     table.delete_partition("y")
     table.delete_savepoint(first)
     for _ in range(3):
         table.upsert(ROWS)
         table.compact()
-    table.clean(**{"hoodie.clean.commits.retained": 1})
+    table.clean(retain_commits=1)
     with monkeypatch.context() as failing, pytest.raises(OSError):
         failing.setattr(Transaction, "commit", _fail)
         table.upsert(ROWS)

@@ -42,7 +42,7 @@ class ChangesAfter(FaultyStorage):
 
 
 def test_properties_that_are_changed_during_a_look_are_not_lost() -> None:
-    storage = create().state.storage
+    storage = create()._context.storage
     data = storage.read(PROPERTIES_PATH)
     storage.put(BACKUP_PATH, data)
     storage.delete([PROPERTIES_PATH])  # as Hudi does before it writes them anew
@@ -61,7 +61,7 @@ def test_a_plan_that_was_taken_off_during_a_look_is_no_damage() -> None:
     instant = table.schedule_clustering()
     assert instant is not None
     (pending,) = table.timeline.pending_of(Action.CLUSTERING)
-    storage = table.state.storage
+    storage = table._context.storage
     plan = f".hoodie/{pending.requested}.replacecommit.requested"
     data = storage.read(plan)
 
@@ -80,7 +80,7 @@ def test_a_plan_that_was_taken_off_during_a_look_is_no_damage() -> None:
 
 
 def test_a_version_of_the_archive_that_is_being_written_does_not_count() -> None:
-    storage = create().state.storage
+    storage = create()._context.storage
     save_manifest(storage, "folder", 3, [], None)
     assert current_version(storage, "folder") == 3
     storage.put("folder/_version_", b"")

@@ -51,9 +51,9 @@ def main(uri: str, options: str, verb: str, place: str) -> None:
     table = Table(TableContext(storage, LocalEngine(1)))
     try:
         if verb == "upsert":
-            table.upsert(rides(("z", "rome", 1, 1.0), ("a", "rome", 2, 2.0)), **KEEP_FEW)
+            table.upsert(rides(("z", "rome", 1, 1.0), ("a", "rome", 2, 2.0)), options=KEEP_FEW)
         else:
-            getattr(table, verb)(**KEEP_FEW)
+            getattr(table, verb)(options=KEEP_FEW)
         print("done", flush=True)
     except DrawstringError as error:
         print(type(error).__name__, error, flush=True)

@@ -62,10 +62,10 @@ def test_rows_from_before_a_struct_are_rewritten_and_merged(
     options = {"hoodie.logfile.data.block.format": log_format}
     table = created(table_type, version)
     table.upsert(arrow_rows(OLD, ("a", 1), ("b", 1), ("c", 1)))
-    table.upsert(arrow_rows(new, ("d", 1, more), ("a", 2, None)), **options)
+    table.upsert(arrow_rows(new, ("d", 1, more), ("a", 2, None)), options=options)
     assert held(table) == {"a": None, "b": None, "c": None, "d": more}
-    table.upsert(arrow_rows(OLD, ("c", 2)), **options, **NULLS)
-    table.upsert(arrow_rows(new, ("b", 2, more)), **options)
+    table.upsert(arrow_rows(OLD, ("c", 2)), options={**options, **NULLS})
+    table.upsert(arrow_rows(new, ("b", 2, more)), options=options)
     if table_type == MOR:
         table.compact()
     assert held(table) == {"a": None, "b": more, "c": None, "d": more}
@@ -83,7 +83,7 @@ def test_a_struct_below_a_null_one_may_grow(table_type: str) -> None:
     after = {"s": {**A, "c": A}, "t": "t"}
     table.upsert(arrow_rows(OLD.append(pa.field("more", grown)), ("c", 1, after), ("d", 1, None)))
     if table_type == MOR:
-        table.upsert(arrow_rows(OLD, ("d", 2)), **NULLS)
+        table.upsert(arrow_rows(OLD, ("d", 2)), options=NULLS)
         table.compact()
     before = {"s": {**A, "c": None}, "t": "t"}
     assert held(table) == {"a": None, "b": before, "c": after, "d": None}
@@ -106,9 +106,9 @@ def test_rows_joined_with_nothing_are_written(table_type: str, log_format: str, 
     more = pa.array([{"s": A, "t": "t"}], DEEP).take(pa.array([None, 0], pa.int32()))
     rows = pa.table([["a", "b"], [1, 1], more], schema=OLD.append(pa.field("more", DEEP)))
     table = created(table_type, version)
-    table.upsert(rows, **options)
+    table.upsert(rows, options=options)
     assert held(table) == {"a": None, "b": {"s": A, "t": "t"}}
-    table.upsert(rows, **options)
+    table.upsert(rows, options=options)
     assert held(table) == {"a": None, "b": {"s": A, "t": "t"}}
     if table_type == MOR:
         table.compact()

@@ -98,8 +98,8 @@ def test_a_table_that_has_such_keys_is_read_and_kept_in_shape(
     table = create(properties={"hoodie.populate.meta.fields": meta_fields})
     with monkeypatch.context() as patched:
         patched.setattr("drawstring.keygen.keys._check_told_apart", lambda *_: None)
-        table.upsert(rows_of(AMBIGUOUS), **WITHOUT_COMPACTION)
-        table.upsert(rows_of(AMBIGUOUS, n=2), **WITHOUT_COMPACTION)
+        table.upsert(rows_of(AMBIGUOUS), options=WITHOUT_COMPACTION)
+        table.upsert(rows_of(AMBIGUOUS, n=2), options=WITHOUT_COMPACTION)
 
     assert held(table) == [(*AMBIGUOUS, 2)]
     assert table.validate().is_sound

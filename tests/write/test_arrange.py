@@ -55,7 +55,7 @@ def files(table: Table) -> list[tuple[str, list[dict[str, Any]]]]:
 
 def loaded(table_type: str = "COPY_ON_WRITE", how: dict[str, Any] | None = None, **options: str) -> Table:
     table = create(SCHEMA, table_type=table_type, **(how or {}))
-    table.bulk_insert(shuffled(), **options)
+    table.bulk_insert(shuffled(), options=options)
     assert sorted(row["id"] for _, rows in files(table) for row in rows) == [f"k{n:05}" for n in range(ROWS)]
     return table
 
@@ -114,7 +114,7 @@ def test_a_wrong_order_is_refused_before_anything_is_written(
 ) -> None:
     table = create(SCHEMA)
     with pytest.raises(kind, match=says):
-        table.bulk_insert(shuffled(), **options)
+        table.bulk_insert(shuffled(), options=options)
     assert table.timeline.instants == ()
 
 
@@ -134,5 +134,5 @@ def test_a_sort_does_not_take_more_memory_than_it_may() -> None:
 
 def test_a_sort_of_nothing_is_nothing() -> None:
     table = create(SCHEMA, table_type=MOR)
-    table.bulk_insert(shuffled().read_all().slice(0, 0), **{MODE: "GLOBAL_SORT"})
+    table.bulk_insert(shuffled().read_all().slice(0, 0), options={MODE: "GLOBAL_SORT"})
     assert drawstring.open(table.uri).scan().to_arrow().num_rows == 0

@@ -88,20 +88,20 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
         r"(id.*null.*1)",
     ),
     "an option without its prefix": (
-        lambda table: table.upsert(rides(*OLD), index_type="BUCKET"),
+        lambda table: table.upsert(rides(*OLD), options={"index_type": "BUCKET"}),
         r"'index_type': did you mean 'hoodie.index.type'",
     ),
     "an option with underscores": (
-        lambda table: table.upsert(rides(*OLD), hoodie_index_type="BUCKET"),
+        lambda table: table.upsert(rides(*OLD), options={"hoodie_index_type": "BUCKET"}),
         r"'hoodie_index_type': did you mean 'hoodie.index.type'",
     ),
-    "an option that is nobody's": (lambda table: table.upsert(rides(*OLD), foo="yep"), r"'foo'"),
+    "an option that is nobody's": (lambda table: table.upsert(rides(*OLD), options={"foo": "yep"}), r"'foo'"),
     "another operation than the call's": (
-        lambda table: table.upsert(rides(*OLD), **{"hoodie.datasource.write.operation": "delete"}),
+        lambda table: table.upsert(rides(*OLD), options={"hoodie.datasource.write.operation": "delete"}),
         r"operation is delete but the call is upsert.*call delete",
     ),
     "a slip in an option": (
-        lambda table: table.upsert(rides(*OLD), **{"hoodie.parquet.compresion.codec": "gzip"}),
+        lambda table: table.upsert(rides(*OLD), options={"hoodie.parquet.compresion.codec": "gzip"}),
         r"did you mean 'hoodie.parquet.compression.codec'",
     ),
     "a partition in Hudi's own folder": (
@@ -137,19 +137,19 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
     ),
     "rows that are none": (lambda table: table.upsert([("a", 1)]), r"cannot read rows from list"),
     "a misspelt option": (
-        lambda table: table.upsert(rides(*OLD), **{"hoodie.index.typ": "BUCKET"}),
+        lambda table: table.upsert(rides(*OLD), options={"hoodie.index.typ": "BUCKET"}),
         r"unknown option 'hoodie.index.typ'.*did you mean 'hoodie.index.type'",
     ),
     "a value that an option does not have": (
-        lambda table: table.upsert(rides(*OLD), **{"hoodie.logfile.data.block.format": "orc"}),
+        lambda table: table.upsert(rides(*OLD), options={"hoodie.logfile.data.block.format": "orc"}),
         r"hoodie.logfile.data.block.format is 'orc': choose parquet, avro \(",
     ),
     "options of another table": (
-        lambda table: table.upsert(rides(*OLD), **{"hoodie.datasource.write.recordkey.field": "city"}),
+        lambda table: table.upsert(rides(*OLD), options={"hoodie.datasource.write.recordkey.field": "city"}),
         r"record key city.*the table has id",
     ),
     "an operation that does not exist": (
-        lambda table: table.write("merge", table.state.engine.rows(SCHEMA, []), {}),
+        lambda table: table._write_rows("merge", table._context.engine.rows(SCHEMA, []), {}),
         r"write.operation is 'merge'.*upsert",
     ),
     "a table of that name": (
@@ -193,8 +193,8 @@ def test_a_property_that_does_not_exist_makes_no_table(tmp_path: Path, key: str,
 def test_a_compaction_takes_no_option_that_is_nobodys(tmp_path: Path) -> None:
     table = table_at(tmp_path)
     with pytest.raises(InvalidError, match="'foo'"):
-        table.compact(foo=1)
-    assert table.compact(**{"hoodie.datasource.write.operation": "upsert"})
+        table.compact(options={"foo": 1})
+    assert table.compact(options={"hoodie.datasource.write.operation": "upsert"})
 
 
 def test_a_value_that_does_not_fit_its_column_is_told(tmp_path: Path) -> None:
@@ -292,9 +292,11 @@ def test_more_buckets_than_the_table_has_are_refused(tmp_path: Path) -> None:
     )
     before = files_below(table.uri)
     with pytest.raises(InvalidError, match=r"number of buckets 4 but the table has 2"):
-        table.upsert(rides(*OLD), **{"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"})
+        table.upsert(
+            rides(*OLD), options={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
+        )
     with pytest.raises(InvalidError, match="bucket index"):
-        table.upsert(rides(*OLD), **{"hoodie.index.type": "SIMPLE"})
+        table.upsert(rides(*OLD), options={"hoodie.index.type": "SIMPLE"})
     assert files_below(table.uri) == before
     assert held(table) == OLD
 

@@ -50,7 +50,7 @@ def fare(image: str | None) -> float | None:
 
 
 def logs(table: Table) -> list[str]:
-    stats = table.state.storage.list_tree("")
+    stats = table._context.storage.list_tree("")
     return sorted(status.path for status in stats if status.path.endswith(".cdc"))
 
 
@@ -97,7 +97,7 @@ def test_the_log_holds_what_the_mode_says() -> None:
         table = create(mode)
         table.insert(rows_of(("a", "rome", 1, 1.0)))
         table.upsert(rows_of(("a", "rome", 2, 2.0)))
-        content = table.state.storage.read(logs(table)[0])
+        content = table._context.storage.read(logs(table)[0])
         header = content[content.index(b'{"type"') :]
         fields = json.JSONDecoder().raw_decode(header.decode("latin-1"))[0]["fields"]
         assert tuple(field["name"] for field in fields) == names
@@ -107,7 +107,7 @@ def test_the_log_holds_what_the_mode_says() -> None:
 def test_log_files_need_no_change_logs(version: int) -> None:
     table = create("DATA_BEFORE_AFTER", version, MOR)
     table.insert(rows_of(("a", "rome", 1, 1.0), ("b", "rome", 1, 2.0)))
-    table.upsert(rows_of(("a", "rome", 2, 1.5)), **{"hoodie.parquet.small.file.limit": "0"})
+    table.upsert(rows_of(("a", "rome", 2, 1.5)), options={"hoodie.parquet.small.file.limit": "0"})
     table.delete(rows_of(("b", "rome", 2, 0.0)))
     assert changes(table) == [("i", None, 1.0), ("i", None, 2.0), ("u", 1.0, 1.5), ("d", 2.0, None)]
     table.compact()
@@ -119,11 +119,11 @@ def test_the_table_says_whether_and_how_it_logs() -> None:
     table = create(None)
     assert table.config.properties[MODE] == "DATA_BEFORE_AFTER"
     row = rows_of(("a", "rome", 1, 1.0))
-    table.insert(row, **{ENABLED: "true", MODE: "data_before_after"})
+    table.insert(row, options={ENABLED: "true", MODE: "data_before_after"})
     with pytest.raises(InvalidError, match="mode OP_KEY_ONLY but the table has DATA_BEFORE_AFTER"):
-        table.insert(row, **{MODE: "OP_KEY_ONLY"})
+        table.insert(row, options={MODE: "OP_KEY_ONLY"})
     with pytest.raises(InvalidError, match="CDC logging False but the table has True"):
-        table.insert(row, **{ENABLED: "false"})
+        table.insert(row, options={ENABLED: "false"})
     with pytest.raises(InvalidError, match=r"needs hoodie\.table\.cdc\.enabled"):
         create(None, properties={MODE: "DATA_BEFORE"})
     with pytest.raises(InvalidError, match="choose OP_KEY_ONLY"):
@@ -134,7 +134,7 @@ def test_the_table_says_whether_and_how_it_logs() -> None:
 def test_a_failed_write_leaves_no_change_log(monkeypatch: pytest.MonkeyPatch) -> None:
     table = create("DATA_BEFORE")
     table.insert(rows_of(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)))
-    storage = type(table.state.storage)
+    storage = type(table._context.storage)
     put = storage.put_if_absent
 
     def failing(self: Any, path: str, data: bytes) -> bool:
@@ -155,7 +155,7 @@ def test_changes_that_merge_column_by_column_are_not_logged_yet() -> None:
     table = create("DATA_BEFORE")
     table.insert(rows_of(("a", "rome", 1, 1.0)))
     patching = {**table.config.properties, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}
-    save_properties(table.state.storage, patching, SystemClock())
+    save_properties(table._context.storage, patching, SystemClock())
     with pytest.raises(UnsupportedError, match=r"logs changes .* and merges records column by column"):
         table.upsert(rows_of(("a", "rome", 2, 2.0)))
 

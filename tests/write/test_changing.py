@@ -82,7 +82,7 @@ def test_rows_that_delete_whatever_their_time_are_no_late_ones() -> None:
 def test_copies_of_a_key_are_told_apart_by_the_condition() -> None:
     table = create()
     table.insert(rides(A))
-    table.insert(rides(("a", "rome", 5, 7.0)), **{"hoodie.parquet.small.file.limit": "0"})
+    table.insert(rides(("a", "rome", 5, 7.0)), options={"hoodie.parquet.small.file.limit": "0"})
     table.update("fare = 7", {"fare": "8"})
     assert held(table) == [A, ("a", "rome", 5, 8.0)]
     table.delete(where="fare = 8")
@@ -168,7 +168,7 @@ def test_partition_columns_and_half_a_delete_are_refused() -> None:
         table.update(None, {"city": "'oslo'"})
     for call in ({}, {"data": rides(A), "where": "id = 'a'"}):
         with pytest.raises(InvalidError, match="rows or a condition"):
-            table.delete(**call)
+            table.delete(options=call)
     assert len(table.timeline.instants) == 1
 
 
@@ -216,7 +216,7 @@ def test_a_global_index_merges_on_the_key_alone(table_type: str) -> None:
     table.update("id = 'b'", {"fare": "9.0"})
     table.delete(where="id = 'c'")
     assert held(table) == [("a", "rome", 1, 5.0), ("b", "rome", 1, 9.0), ("n", "oslo", 1, 1.0)]
-    table.insert(rides(("a", "pisa", 1, 0.0)), **{"hoodie.datasource.insert.dup.policy": "drop"})
+    table.insert(rides(("a", "pisa", 1, 0.0)), options={"hoodie.datasource.insert.dup.policy": "drop"})
     assert len(held(table)) == 3
 
 
@@ -237,7 +237,7 @@ def test_tables_of_other_shapes_are_changed_where_they_are(properties: dict[str,
     assert held(table) == [A, ("b", "rome", 1, 21.0), ("n", "oslo", 1, 1.0)]
     table.upsert(
         pa.table({"id": ["a"], "city": ["rome"], "ts": [9], "fare": [7.0]}),
-        **{"drawstring.write.partial_update": "true"},
+        options={"drawstring.write.partial_update": "true"},
     )
     assert held(table)[0] == ("a", "rome", 9, 7.0)
 
@@ -258,6 +258,6 @@ def test_what_reads_rows_to_change_them_goes_to_other_processes() -> None:
             sent.append(pickle.loads(pickle.dumps(read)))
             return super().read(sources, sent[-1], schema)
 
-    Table(replace(table.state, engine=Sending())).update("id = 'a'", {"fare": 5.0})
+    Table(replace(table._context, engine=Sending())).update("id = 'a'", {"fare": 5.0})
     assert len(sent) == 1
     assert held(table)[0] == ("a", "rome", 1, 5.0)

@@ -58,8 +58,8 @@ def test_patterns_cross_slashes_and_take_no_other_sign_for_a_pattern() -> None:
 def test_rows_name_the_partitions_when_no_option_does() -> None:
     table = create()
     table.upsert(rides(ROME, PISA, OSLO))
-    rows = table.state.engine.rows(*_stream(rides(ROME, ("new", "oslo", 1, 1.0))))
-    table.write("delete_partition", rows, {})
+    rows = table._context.engine.rows(*_stream(rides(ROME, ("new", "oslo", 1, 1.0))))
+    table._write_rows("delete_partition", rows, {})
     assert held(table) == [PISA]
 
 
@@ -73,9 +73,9 @@ def test_wrong_calls_are_refused_and_leave_no_trace() -> None:
     with pytest.raises(InvalidError, match="no partition to delete"):
         table.delete_partition()
     with pytest.raises(InvalidError, match="goes with operation delete_partition"):
-        table.upsert(rides(ROME), **{"hoodie.datasource.write.partitions.to.delete": "rome"})
+        table.upsert(rides(ROME), options={"hoodie.datasource.write.partitions.to.delete": "rome"})
     with pytest.raises(InvalidError, match="the call is delete_partition"):
-        table.delete_partition("rome", **{OPERATION: "upsert"})
+        table.delete_partition("rome", options={OPERATION: "upsert"})
     assert len(table.timeline.instants) == 1
 
 
@@ -85,9 +85,9 @@ def test_a_table_without_partitions_says_what_empties_it(path: str) -> None:
     table.upsert(rides(ROME))
     with pytest.raises(InvalidError, match=r"names no partition|delete\(where=.*insert_overwrite_table"):
         table.delete_partition(path)
-    rows = table.state.engine.rows(*_stream(rides(ROME)))
+    rows = table._context.engine.rows(*_stream(rides(ROME)))
     with pytest.raises(InvalidError, match="no partitions"):
-        table.write("delete_partition", rows, {})
+        table._write_rows("delete_partition", rows, {})
     assert held(table) == [ROME]
 
 

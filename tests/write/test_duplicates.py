@@ -16,16 +16,16 @@ def test_insert_drops_rows_whose_key_is_there_when_told_to(table_type: str, inde
     table.insert(rides(A1, ("c", "rome", 1, 1.0)))
     table.delete(rides(("c", "rome", 1, 1.0)))
     new = rides(A2, B1, ("b", "rome", 0, 9.0), ("c", "rome", 5, 5.0))
-    table.insert(new, **{"hoodie.datasource.write.insert.drop.duplicates": "true"})
+    table.insert(new, options={"hoodie.datasource.write.insert.drop.duplicates": "true"})
     kept = [A1, B1, ("c", "rome", 5, 5.0)]
     assert held(table) == kept
-    table.insert(rides(A2, ("d", "rome", 1, 1.0)), **{"hoodie.datasource.insert.dup.policy": "drop"})
+    table.insert(rides(A2, ("d", "rome", 1, 1.0)), options={"hoodie.datasource.insert.dup.policy": "drop"})
     assert held(table) == [*kept, ("d", "rome", 1, 1.0)]
     with pytest.raises(InvalidError, match=r"^rows to insert have keys that the table has already, 'd'"):
         table.insert(
             rides(("d", "rome", 2, 1.0), ("e", "rome", 2, 1.0)),
-            **{"hoodie.datasource.insert.dup.policy": "fail"},
+            options={"hoodie.datasource.insert.dup.policy": "fail"},
         )
     assert held(table) == [*kept, ("d", "rome", 1, 1.0)]
-    table.upsert(rides(A2), **{"hoodie.datasource.insert.dup.policy": "fail"})
+    table.upsert(rides(A2), options={"hoodie.datasource.insert.dup.policy": "fail"})
     assert held(table)[0] == A2

@@ -19,13 +19,15 @@ ROW = ("a", "rome", 1, 1.0)
 Write = Callable[[Table, dict[str, Any]], CommitResult]
 
 NOTHING: dict[str, Write] = {
-    "upsert of no rows": lambda table, how: table.upsert(rides(), **how),
-    "append of no rows": lambda table, how: table.append(rides(), **how),
-    "delete of keys that are not there": lambda table, how: table.delete(rides(("z", "rome", 9, 9.0)), **how),
-    "delete where nothing is": lambda table, how: table.delete(where="ts > 99", **how),
-    "update where nothing is": lambda table, how: table.update("ts > 99", {"fare": "0"}, **how),
-    "overwrite with no rows": lambda table, how: table.insert_overwrite(rides(), **how),
-    "delete_partition that is not there": lambda table, how: table.delete_partition("q*", **how),
+    "upsert of no rows": lambda table, how: table.upsert(rides(), options=how),
+    "append of no rows": lambda table, how: table.append(rides(), options=how),
+    "delete of keys that are not there": lambda table, how: table.delete(
+        rides(("z", "rome", 9, 9.0)), options=how
+    ),
+    "delete where nothing is": lambda table, how: table.delete(where="ts > 99", options=how),
+    "update where nothing is": lambda table, how: table.update("ts > 99", {"fare": "0"}, options=how),
+    "overwrite with no rows": lambda table, how: table.insert_overwrite(rides(), options=how),
+    "delete_partition that is not there": lambda table, how: table.delete_partition("q*", options=how),
 }
 each = pytest.mark.parametrize("write", NOTHING.values(), ids=list(NOTHING))
 kinds = pytest.mark.parametrize("table_type", [COW, MOR])
@@ -37,7 +39,7 @@ def test_a_write_that_changes_nothing_leaves_no_trace_where_that_is_not_allowed(
     table_type: str, write: Write
 ) -> None:
     table = create(table_type=table_type)
-    table.upsert(rides(ROW), **WITHOUT_SERVICES)
+    table.upsert(rides(ROW), options=WITHOUT_SERVICES)
     before = table.timeline.instants
     result = write(table, {**WITHOUT_SERVICES, **NONE})
     assert (result.instant, result.completed, result.records_written, result.files) == ("", None, 0, 0)
@@ -48,7 +50,7 @@ def test_a_write_that_changes_nothing_leaves_no_trace_where_that_is_not_allowed(
 @each
 def test_it_is_a_commit_by_default(write: Write) -> None:
     table = create()
-    table.upsert(rides(ROW), **WITHOUT_SERVICES)
+    table.upsert(rides(ROW), options=WITHOUT_SERVICES)
     result = write(table, WITHOUT_SERVICES)
     assert table.timeline.writes()[-1].requested == result.instant
     assert held(table) == [ROW]
@@ -57,10 +59,10 @@ def test_it_is_a_commit_by_default(write: Write) -> None:
 @kinds
 def test_a_write_that_changes_something_is_committed(table_type: str) -> None:
     table = create(table_type=table_type, properties=BUCKETS)
-    table.upsert(rides(ROW), **WITHOUT_SERVICES, **NONE)
-    table.delete(rides(ROW), **WITHOUT_SERVICES, **NONE)
-    table.upsert(rides(ROW), **WITHOUT_SERVICES, **NONE)
-    table.delete_partition("rome", **WITHOUT_SERVICES, **NONE)
-    table.upsert(rides(ROW), **WITHOUT_SERVICES, **NONE)
-    table.insert_overwrite_table(rides(), **WITHOUT_SERVICES, **NONE)
+    table.upsert(rides(ROW), options={**WITHOUT_SERVICES, **NONE})
+    table.delete(rides(ROW), options={**WITHOUT_SERVICES, **NONE})
+    table.upsert(rides(ROW), options={**WITHOUT_SERVICES, **NONE})
+    table.delete_partition("rome", options={**WITHOUT_SERVICES, **NONE})
+    table.upsert(rides(ROW), options={**WITHOUT_SERVICES, **NONE})
+    table.insert_overwrite_table(rides(), options={**WITHOUT_SERVICES, **NONE})
     assert (len(table.timeline.writes()), held(table)) == (6, [])

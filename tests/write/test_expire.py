@@ -34,36 +34,36 @@ def lived_in(table_type: str, version: int, **options: Any) -> Storage:
     """Rome is written to on days 0 and 8 (an update), oslo on day 0, bern on day 5."""
     storage = create(
         table_type=table_type, version=version, properties={"hoodie.index.type": "SIMPLE"}
-    ).state.storage
-    on_day(storage, 0).upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), **WITHOUT_SERVICES)
-    on_day(storage, 5).upsert(rides(("c", "bern", 1, 1.0)), **WITHOUT_SERVICES)
-    on_day(storage, 8).upsert(rides(("a", "rome", 2, 2.0)), **WITHOUT_SERVICES, **options)
+    )._context.storage
+    on_day(storage, 0).upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=WITHOUT_SERVICES)
+    on_day(storage, 5).upsert(rides(("c", "bern", 1, 1.0)), options=WITHOUT_SERVICES)
+    on_day(storage, 8).upsert(rides(("a", "rome", 2, 2.0)), options={**WITHOUT_SERVICES, **options})
     return storage
 
 
 @tables
 def test_partitions_go_that_nobody_wrote_to_for_so_long(table_type: str, version: int) -> None:
     table = on_day(lived_in(table_type, version), 10)
-    assert table.plan_expiry(**{DAYS: 11}) == []
-    assert table.expire_partitions(**{DAYS: 11}) is None
-    assert table.plan_expiry(**{DAYS: 3}) == ["bern", "oslo"]
-    result = table.expire_partitions(**{DAYS: 6})
-    assert result is not None
+    assert table.plan_expiry(options={DAYS: 11}) == []
+    assert not table.expire_partitions(options={DAYS: 11})
+    assert table.plan_expiry(options={DAYS: 3}) == ["bern", "oslo"]
+    result = table.expire_partitions(options={DAYS: 6})
+    assert result
     assert held(table) == [("a", "rome", 2, 2.0), ("c", "bern", 1, 1.0)]
-    assert table.expire_partitions(**{DAYS: 6}) is None
+    assert not table.expire_partitions(options={DAYS: 6})
     table.upsert(rides(("b", "oslo", 9, 9.0)))
-    assert table.plan_expiry(**{DAYS: 6}) == []
+    assert table.plan_expiry(options={DAYS: 6}) == []
 
 
 @pytest.mark.parametrize("version", [6, 9])
 def test_the_first_write_counts_where_that_is_asked_for(version: int) -> None:
     table = on_day(lived_in(COW, version), 10)
     by_creation = {"hoodie.partition.ttl.management.strategy.type": "KEEP_BY_CREATION_TIME", DAYS: 7}
-    assert table.plan_expiry(**by_creation) == ["oslo", "rome"]
+    assert table.plan_expiry(options=by_creation) == ["oslo", "rome"]
     one = {"hoodie.partition.ttl.strategy.max.delete.partitions": "1"}
-    assert table.plan_expiry(**by_creation, **one) == ["oslo"]
+    assert table.plan_expiry(options={**by_creation, **one}) == ["oslo"]
     rome = {"hoodie.partition.ttl.strategy.partition.selected": "rome,paris"}
-    assert table.plan_expiry(**by_creation, **rome) == ["rome"]
+    assert table.plan_expiry(options={**by_creation, **rome}) == ["rome"]
 
 
 def test_a_write_drops_old_partitions_when_told_to() -> None:
@@ -79,9 +79,9 @@ def test_a_damaged_partition_holds_up_no_other(
     storage = lived_in(table_type, version)
     storage.delete([each.path for each in storage.list_tree("bern") if each.name.endswith(lost)])
     table = on_day(storage, 10)
-    assert table.plan_expiry(**{DAYS: 3}) == ["oslo"]
-    result = table.expire_partitions(**{DAYS: 3})
-    assert result is not None
+    assert table.plan_expiry(options={DAYS: 3}) == ["oslo"]
+    result = table.expire_partitions(options={DAYS: 3})
+    assert result
     assert result.partitions_dropped == 1
     assert "partition 'bern' is damaged and stays" in caplog.text
     with pytest.raises(CorruptTableError):
@@ -100,10 +100,10 @@ def test_a_late_update_in_a_log_file_keeps_a_partition_when_its_commit_is_archiv
         "hoodie.compact.inline.max.delta.commits": "1",
     }
     for number in range(5):
-        on_day(storage, 9).upsert(rides(("z", "milan", number, 1.0)), **short)
+        on_day(storage, 9).upsert(rides(("z", "milan", number, 1.0)), options=short)
     table = on_day(storage, 10)
     assert len(table.timeline.writes()) <= 5
-    assert table.plan_expiry(**{DAYS: 3}) == ["bern", "oslo"]
+    assert table.plan_expiry(options={DAYS: 3}) == ["bern", "oslo"]
 
 
 def test_what_is_not_said_or_not_known_is_refused() -> None:
@@ -111,7 +111,7 @@ def test_what_is_not_said_or_not_known_is_refused() -> None:
     with pytest.raises(InvalidError, match=r"days\.retain"):
         table.expire_partitions()
     with pytest.raises(InvalidError, match=r"days\.retain"):
-        table.upsert(rides(("a", "rome", 1, 1.0)), **{"hoodie.partition.ttl.inline": "true"})
+        table.upsert(rides(("a", "rome", 1, 1.0)), options={"hoodie.partition.ttl.inline": "true"})
     with pytest.raises(UnsupportedError, match="CUSTOM"):
-        table.expire_partitions(**{"hoodie.partition.ttl.management.strategy.type": "CUSTOM", DAYS: 1})
+        table.expire_partitions(options={"hoodie.partition.ttl.management.strategy.type": "CUSTOM", DAYS: 1})
     assert table.timeline.instants == ()

@@ -102,8 +102,8 @@ def test_writes_go_on_where_real_hudi_stopped(name: str, tmp_path: Path) -> None
         before.slice(3, 1),
         renamed(table, before.slice(0, 2)),
     )
-    table.upsert(pa.concat_tables([updates, fresh]), **options)
-    table.delete(gone, **options)
+    table.upsert(pa.concat_tables([updates, fresh]), options=options)
+    table.delete(gone, options=options)
     expected = sorted(plain(updates, before.slice(4), fresh))
     assert sorted(plain(data(table))) == expected
     if table.config.is_merge_on_read:
@@ -190,7 +190,7 @@ def test_a_refused_call_leaves_the_metadata_table_alone(tmp_path: Path) -> None:
     rows = data(table)
     for wrong in (
         lambda: table.upsert(rows.drop_columns([key])),
-        lambda: table.upsert(rows, **{"hoodie.index.type": "SIMPEL"}),
+        lambda: table.upsert(rows, options={"hoodie.index.type": "SIMPEL"}),
         lambda: table.compact(),
     ):
         before = all_files(tmp_path)
@@ -205,7 +205,9 @@ def test_a_wrong_number_of_buckets_is_noticed(name: str, buckets: str, tmp_path:
     table = golden_table(name, tmp_path)
     rows = data(table)
     with pytest.raises(InvalidError, match=r"hoodie\.bucket\.index\.num\.buckets"):
-        table.upsert(rows, **{"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": buckets})
+        table.upsert(
+            rows, options={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": buckets}
+        )
     assert sorted(plain(data(table))) == sorted(plain(rows))
 
 
@@ -213,4 +215,4 @@ def test_a_bucketed_table_is_not_taken_for_one_without(tmp_path: Path) -> None:
     table = golden_table("v9_idx_bucket_cow", tmp_path)
     with pytest.raises(InvalidError, match=r"set hoodie\.index\.type=BUCKET"):
         table.upsert(data(table))
-    assert table.upsert(data(table), **{"hoodie.index.type": "SIMPLE"}).instant
+    assert table.upsert(data(table), options={"hoodie.index.type": "SIMPLE"}).instant

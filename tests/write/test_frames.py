@@ -130,7 +130,7 @@ def test_a_column_with_a_nul_in_its_name_does_not_become_another(data: Any, writ
     if isinstance(data, pa.RecordBatchReader):
         data = NUL.to_reader()
     with pytest.raises(InvalidError, match=r"'(a\\x00b|s\.q\\x00r)'"):
-        getattr(table, write)(data, **{"hoodie.write.set.null.for.missing.columns": "true"})
+        getattr(table, write)(data, options={"hoodie.write.set.null.for.missing.columns": "true"})
     assert rows(table) == []
 
 

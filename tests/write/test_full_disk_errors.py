@@ -80,7 +80,7 @@ def test_a_full_disk_is_told_as_what_it_is(table_type: str, free_bytes: int, tmp
     table = made(tmp_path / "t", table_type)
     table.upsert(rows(10))
     before = table.scan().to_arrow()
-    full = Table(replace(table.state, storage=FullDisk(table.state.storage, free_bytes)))
+    full = Table(replace(table._context, storage=FullDisk(table._context.storage, free_bytes)))
     with pytest.raises(UnavailableError, match="The disk is full: free space"):
         full.upsert(rows(100_000))
     assert table.scan().to_arrow().equals(before)

@@ -93,9 +93,11 @@ def test_what_needs_key_columns_is_refused() -> None:
     with pytest.raises(InvalidError, match="hand over those of a scan"):
         table.delete(arrow_rows(SCHEMA, ("rome", 1)))
     with pytest.raises(InvalidError, match="bucket index needs key columns"):
-        table.upsert(arrow_rows(SCHEMA, ("rome", 1)), **{"hoodie.index.type": "BUCKET"})
+        table.upsert(arrow_rows(SCHEMA, ("rome", 1)), options={"hoodie.index.type": "BUCKET"})
     with pytest.raises(InvalidError, match="record key fare but the table has none"):
-        table.upsert(arrow_rows(SCHEMA, ("rome", 1)), **{"hoodie.datasource.write.recordkey.field": "fare"})
+        table.upsert(
+            arrow_rows(SCHEMA, ("rome", 1)), options={"hoodie.datasource.write.recordkey.field": "fare"}
+        )
     assert len(table.timeline.writes()) == 1
 
 
@@ -107,7 +109,7 @@ def test_dates_make_the_paths_of_a_table_without_keys_too() -> None:
         "hoodie.keygen.timebased.output.dateformat": "yyyyMMdd",
     }
     table = create(partition_by="fare", properties=day)
-    table.insert(arrow_rows(SCHEMA, ("rome", 0), ("oslo", 31)), **day)
+    table.insert(arrow_rows(SCHEMA, ("rome", 0), ("oslo", 31)), options=day)
     found = table.scan(columns=["_hoodie_partition_path", "city"], where="fare = '31'").to_arrow().to_pylist()
     assert found == [{"_hoodie_partition_path": "19700201", "city": "oslo"}]
 

@@ -80,9 +80,9 @@ def test_rows_get_their_keys_and_are_found_by_them(name: str, version: int, tabl
     partition_by, properties, key, path = GENERATORS[name]
     table = create(partition_by, properties, version, table_type)
     types = {"hoodie.datasource.write.partitionpath.field": partition_by} if "custom" in name else {}
-    table.insert(arrow_rows(SCHEMA, ("a", "rome", DAY, 1, 1.0), ("b", "oslo", DAY, 1, 2.0)), **types)
-    table.upsert(arrow_rows(SCHEMA, ("a", "rome", DAY, 2, 3.0), ("c", "rome", DAY, 2, 4.0)), **types)
-    table.delete(arrow_rows(SCHEMA, ("b", "oslo", DAY, 3, 0.0)), **types)
+    table.insert(arrow_rows(SCHEMA, ("a", "rome", DAY, 1, 1.0), ("b", "oslo", DAY, 1, 2.0)), options=types)
+    table.upsert(arrow_rows(SCHEMA, ("a", "rome", DAY, 2, 3.0), ("c", "rome", DAY, 2, 4.0)), options=types)
+    table.delete(arrow_rows(SCHEMA, ("b", "oslo", DAY, 3, 0.0)), options=types)
     assert held(table) == [("a", 3.0), ("c", 4.0)]
     assert held(table, "_hoodie_record_key", "_hoodie_partition_path")[0] == (key, path)
     assert [row[0] for row in held(table, "id")] == ["a", "c"]
@@ -95,11 +95,11 @@ def test_the_settings_of_a_table_are_stored_and_may_not_change() -> None:
     stored = table.config.properties
     assert stored["hoodie.keygen.timebased.output.dateformat"] == "yyyy/MM/dd"
     row = arrow_rows(SCHEMA, ("a", "rome", DAY, 1, 1.0))
-    table.insert(row, **TIMEBASED)
+    table.insert(row, options=TIMEBASED)
     with pytest.raises(InvalidError, match=r"output\.dateformat yyyyMM but the table has yyyy/MM/dd"):
-        table.insert(row, **{"hoodie.keygen.timebased.output.dateformat": "yyyyMM"})
+        table.insert(row, options={"hoodie.keygen.timebased.output.dateformat": "yyyyMM"})
     with pytest.raises(InvalidError, match="key generator SIMPLE but the table has TIMESTAMP"):
-        table.insert(row, **{TYPE: "SIMPLE"})
+        table.insert(row, options={TYPE: "SIMPLE"})
     assert len(table.timeline.writes()) == 1
 
 
@@ -180,7 +180,8 @@ def test_an_old_table_keeps_to_the_spelling_of_its_complex_keys(version: int, is
     assert held(table, "_hoodie_record_key", "fare") == [(key, 2.0)]
     with pytest.raises(InvalidError, match=f"record keys such as '{key}'"):
         table.upsert(
-            arrow_rows(SCHEMA, ("a", "rome", DAY, 3, 3.0)), **{bare: "false" if is_bare == "true" else "true"}
+            arrow_rows(SCHEMA, ("a", "rome", DAY, 3, 3.0)),
+            options={bare: "false" if is_bare == "true" else "true"},
         )
 
 
@@ -189,7 +190,7 @@ def forget(table: Table, properties: dict[str, str]) -> None:
     from drawstring.base.clock import SystemClock
     from drawstring.timeline.properties_store import save_properties
 
-    save_properties(table.state.storage, properties, SystemClock())
+    save_properties(table._context.storage, properties, SystemClock())
 
 
 GOLDEN_CUSTOM = {
@@ -211,7 +212,7 @@ def test_writes_put_rows_of_real_hudi_into_the_partitions_that_they_are_in(name:
     raw = before.set_column(
         before.schema.get_field_index("created"), "created", before.column("created").cast(pa.int64())
     )
-    table.upsert(raw, **options)
+    table.upsert(raw, options=options)
     after = table.scan().to_arrow()
     paths = ["_hoodie_record_key", "_hoodie_partition_path"]
     assert sorted(after.select(paths).to_pylist(), key=str) == sorted(
@@ -226,12 +227,14 @@ def test_rows_are_changed_and_merged_where_they_are(name: str, table_type: str) 
     partition_by, properties, _, _ = GENERATORS[name]
     table = create(partition_by, properties, 9, table_type)
     types = {"hoodie.datasource.write.partitionpath.field": partition_by} if "custom" in name else {}
-    table.insert(arrow_rows(SCHEMA, ("a", "rome", DAY, 1, 1.0), ("b", "oslo", DAY, 1, 2.0)), **types)
-    table.update(f"made = {DAY} and city = 'rome'", {"fare": "fare + 10"}, **types)
+    table.insert(arrow_rows(SCHEMA, ("a", "rome", DAY, 1, 1.0), ("b", "oslo", DAY, 1, 2.0)), options=types)
+    table.update(f"made = {DAY} and city = 'rome'", {"fare": "fare + 10"}, options=types)
     source = arrow_rows(SCHEMA, ("a", "rome", DAY, 2, 0.5), ("c", "rome", DAY + 1, 1, 4.0))
-    merge = table.merge(source, **types).when_matched_update({"fare": "source.fare + target.fare"})
+    merge = table.merge(source, options=types).when_matched_update({"fare": "source.fare + target.fare"})
     merge.when_not_matched_insert_all().execute()
-    table.delete(where="id = 'b'", **types)
+    table.delete(where="id = 'b'", options=types)
     assert held(table) == [("a", 11.5), ("c", 4.0)]
-    table.upsert(arrow_rows(SCHEMA, ("a", "rome", DAY, 3, 7.0), ("c", "rome", DAY + 1, 3, 8.0)), **types)
+    table.upsert(
+        arrow_rows(SCHEMA, ("a", "rome", DAY, 3, 7.0), ("c", "rome", DAY + 1, 3, 8.0)), options=types
+    )
     assert held(table) == [("a", 7.0), ("c", 8.0)]

@@ -18,7 +18,7 @@ def test_a_rewritten_file_has_all_its_keys_in_the_bloom_filter() -> None:
     table.upsert(rides(*rows[10:40]))
     table.delete(rides(*rows[:15]))
     table.upsert(rides(*rows[35:]))
-    storage = table.state.storage
+    storage = table._context.storage
     newest = max(
         (status.path for status in storage.list_files("rome") if status.path.endswith(".parquet")),
         key=lambda path: path.rpartition("_")[2],

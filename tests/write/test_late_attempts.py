@@ -18,7 +18,7 @@ FIRST = rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0))
 
 def late_file(table: Table, instant: str) -> str:
     """Do what an attempt does that was outrun: note a file of its own, and make it."""
-    storage = table.state.storage
+    storage = table._context.storage
     [of_winner] = [each.path for each in storage.list_files("rome") if each.name.endswith(".parquet")]
     path = f"rome/{BaseFile.name_of('late-0', '0-0-9', instant)}"
     Markers(storage, instant).create(path, "CREATE")
@@ -36,7 +36,7 @@ def test_a_file_begun_while_the_commit_is_made_goes(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(TimelineStore, "complete", outrun)
     table.insert(FIRST)
     assert late
-    assert not table.state.storage.exists(late[0])
+    assert not table._context.storage.exists(late[0])
     assert held(table) == [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)]
 
 
@@ -45,6 +45,6 @@ def test_a_file_begun_after_the_commit_goes_with_the_next_write() -> None:
     table.insert(FIRST)
     late = late_file(table, table.timeline.writes()[0].requested)
     table.upsert(rides(("a", "rome", 2, 2.0)))
-    assert not table.state.storage.exists(late)
-    assert not table.state.storage.list_tree(".hoodie/.temp")
+    assert not table._context.storage.exists(late)
+    assert not table._context.storage.list_tree(".hoodie/.temp")
     assert held(table) == [("a", "rome", 2, 2.0), ("b", "rome", 1, 1.0)]

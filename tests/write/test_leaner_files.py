@@ -30,9 +30,10 @@ def held(table: Table, **how: Any) -> list[tuple[Any, ...]]:
 def go_through(table: Table, **options: str) -> None:
     """Write with every operation and compare after each."""
     table.insert(
-        arrow_rows(SCHEMA, ("a", "rome", 1, 1.0), ("b", "rome", 2, 2.0), ("c", "oslo", 1, 3.0)), **options
+        arrow_rows(SCHEMA, ("a", "rome", 1, 1.0), ("b", "rome", 2, 2.0), ("c", "oslo", 1, 3.0)),
+        options=options,
     )
-    table.bulk_insert(arrow_rows(SCHEMA, ("d", "oslo", 1, 4.0)), **options)
+    table.bulk_insert(arrow_rows(SCHEMA, ("d", "oslo", 1, 4.0)), options=options)
     assert held(table) == [
         ("a", "rome", 1, 1.0),
         ("b", "rome", 2, 2.0),
@@ -40,21 +41,22 @@ def go_through(table: Table, **options: str) -> None:
         ("d", "oslo", 1, 4.0),
     ]
     table.upsert(
-        arrow_rows(SCHEMA, ("a", "rome", 2, 1.5), ("b", "rome", 1, 9.0), ("e", "rome", 1, 5.0)), **options
+        arrow_rows(SCHEMA, ("a", "rome", 2, 1.5), ("b", "rome", 1, 9.0), ("e", "rome", 1, 5.0)),
+        options=options,
     )
     assert held(table, where="city = 'rome'") == [
         ("a", "rome", 2, 1.5),
         ("b", "rome", 2, 2.0),
         ("e", "rome", 1, 5.0),
     ]
-    table.delete(arrow_rows(SCHEMA, ("c", "oslo", 9, 0.0), ("a", "rome", 9, 0.0)), **options)
+    table.delete(arrow_rows(SCHEMA, ("c", "oslo", 9, 0.0), ("a", "rome", 9, 0.0)), options=options)
     expected = [("b", "rome", 2, 2.0), ("d", "oslo", 1, 4.0), ("e", "rome", 1, 5.0)]
     assert held(table) == expected
     if table.config.is_merge_on_read:
         table.compact()
         assert held(table) == expected
-    table.upsert(arrow_rows(SCHEMA, ("d", "oslo", 2, 4.5)), **options)
-    table.insert_overwrite(arrow_rows(SCHEMA, ("z", "rome", 1, 7.0)), **options)
+    table.upsert(arrow_rows(SCHEMA, ("d", "oslo", 2, 4.5)), options=options)
+    table.insert_overwrite(arrow_rows(SCHEMA, ("z", "rome", 1, 7.0)), options=options)
     assert held(table) == [("d", "oslo", 2, 4.5), ("z", "rome", 1, 7.0)]
 
 
@@ -138,22 +140,22 @@ def test_contradictions_are_refused(
 def test_a_global_index_is_refused_and_a_bloom_index_taken_as_simple() -> None:
     table = create(SCHEMA, properties={META_FIELDS: "false"})
     row = arrow_rows(SCHEMA, ("a", "rome", 1, 1.0))
-    table.upsert(row, **{"hoodie.index.type": "BLOOM"})
-    table.upsert(row, **{"hoodie.index.type": "BLOOM"})
+    table.upsert(row, options={"hoodie.index.type": "BLOOM"})
+    table.upsert(row, options={"hoodie.index.type": "BLOOM"})
     assert held(table) == [("a", "rome", 1, 1.0)]
     for leaner in (table, create(SCHEMA, properties={DROPPED: "true"})):
         with pytest.raises(UnsupportedError, match="GLOBAL_SIMPLE is not available yet"):
-            leaner.upsert(row, **{"hoodie.index.type": "GLOBAL_SIMPLE"})
+            leaner.upsert(row, options={"hoodie.index.type": "GLOBAL_SIMPLE"})
 
 
 def test_a_table_keeps_what_its_files_hold() -> None:
     table = create(SCHEMA, properties={META_FIELDS: "false"})
     row = arrow_rows(SCHEMA, ("a", "rome", 1, 1.0))
-    table.insert(row, **{META_FIELDS: "false"})
+    table.insert(row, options={META_FIELDS: "false"})
     with pytest.raises(InvalidError, match="meta columns True but the table has False"):
-        table.insert(row, **{META_FIELDS: "true"})
+        table.insert(row, options={META_FIELDS: "true"})
     with pytest.raises(InvalidError, match="dropping partition columns True"):
-        table.insert(row, **{DROPPED: "true"})
+        table.insert(row, options={DROPPED: "true"})
 
 
 NAMES = (

@@ -49,5 +49,5 @@ def test_writes_of_base_files_alone_do_not_look_for_log_files_to_compact(listed:
     for number in range(6):
         listed.clear()
         # The merge of small files looks once more, now and then: a file's name draws the lot.
-        table.append(rides((f"new{number}", "bern", 1, 1.0)), **{"drawstring.append.merge": "false"})
+        table.append(rides((f"new{number}", "bern", 1, 1.0)), options={"drawstring.append.merge": "false"})
     assert listed[".hoodie/timeline"] == 3

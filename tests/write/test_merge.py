@@ -227,7 +227,7 @@ def test_an_update_does_not_move_a_row_to_another_partition() -> None:
 
 def test_only_partitions_that_can_match_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     table = filled()
-    storage = table.state.storage
+    storage = table._context.storage
     opened: list[str] = []
     plain = type(storage).open
     monkeypatch.setattr(type(storage), "open", lambda s, path: opened.append(path) or plain(s, path))

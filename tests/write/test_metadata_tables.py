@@ -40,12 +40,12 @@ def rows(table: Table) -> pa.Table:
 
 def nothing(table: Table) -> CommitResult:
     """Carry out a write that finds nothing to do; it takes dead writes back."""
-    return table.delete(rows(table).slice(0, 0), **EMPTY)
+    return table.delete(rows(table).slice(0, 0), options=EMPTY)
 
 
 def through(table: Table, fail_after: int, failures: int | None = None) -> tuple[Table, FaultyStorage]:
-    faulty = FaultyStorage(table.state.storage, fail_after, failures)
-    return Table(replace(table.state, storage=faulty)), faulty
+    faulty = FaultyStorage(table._context.storage, fail_after, failures)
+    return Table(replace(table._context, storage=faulty)), faulty
 
 
 def writes(table: Table) -> list[str]:
@@ -57,9 +57,9 @@ def die_with_files(table: Table) -> str:
     for changes in range(2, NEVER):
         dying, _ = through(table, changes)
         with suppress(InjectedFault):
-            dying.upsert(rows(table), **KEEP)
+            dying.upsert(rows(table), options=KEEP)
         dead = [each.requested for each in table.timeline.pending_writes()]
-        if dead and table.state.storage.list_tree(f".hoodie/.temp/{dead[-1]}"):
+        if dead and table._context.storage.list_tree(f".hoodie/.temp/{dead[-1]}"):
             return dead[-1]
     raise AssertionError("no write died")
 
@@ -81,7 +81,7 @@ def test_a_write_that_is_refused_or_empty_leaves_a_metadata_table_alone(name: st
         table.upsert(rows(table).drop_columns([table.config.record_key_fields[0]]))
     with pytest.raises(InvalidError):
         table.upsert(null_keys(table))
-    assert table.upsert(rows(table).slice(0, 0), **EMPTY).instant == ""
+    assert table.upsert(rows(table).slice(0, 0), options=EMPTY).instant == ""
     assert nothing(table).instant == ""
     assert kept(root) == before
     assert table.config.metadata_partitions
@@ -98,7 +98,7 @@ def test_a_write_that_fails_leaves_a_metadata_table_alone(name: str, tmp_path: P
         failing, faulty = through(table, changes, failures=1)
         last = ""
         try:
-            failing.upsert(rows(table), **KEEP)
+            failing.upsert(rows(table), options=KEEP)
         except InjectedFault as error:
             last = error.message.split()[-1]
         is_begun = last.startswith(".hoodie/hoodie.properties") or last.endswith((".commit", ".deltacommit"))
@@ -123,15 +123,15 @@ def test_a_writer_that_dies_never_leaves_a_stale_metadata_table(name: str, tmp_p
         table = drawstring.open(copy)
         dying, faulty = through(table, changes)
         with suppress(InjectedFault):
-            dying.upsert(rows(table), **KEEP)
+            dying.upsert(rows(table), options=KEEP)
         if table.config.metadata_partitions:
             assert writes(table) == known
-            assert table.state.storage.list_files(".hoodie/metadata/files")
+            assert table._context.storage.list_files(".hoodie/metadata/files")
         assert nothing(table).instant == ""  # takes the dead write back, and does nothing else
         if table.config.metadata_partitions:
             assert kept(copy) == before
             left_alone += 1
-        table.upsert(rows(table).slice(0, 1), **KEEP)
+        table.upsert(rows(table).slice(0, 1), options=KEEP)
         assert not table.config.metadata_partitions
         assert not (copy / ".hoodie/metadata").exists()
         shutil.rmtree(copy)
@@ -147,7 +147,7 @@ def test_a_rollback_of_what_the_metadata_table_was_told_of_switches_it_off(name:
     dead = die_with_files(table)
     named = f"{dead}.deltacommit" if name.startswith("v6") else f"timeline/{dead}_{dead}.deltacommit"
     told = f".hoodie/metadata/.hoodie/{named}"
-    table.state.storage.put(told, b"{}")
+    table._context.storage.put(told, b"{}")
     assert nothing(table).instant == ""
     assert not table.config.metadata_partitions
     assert not table.timeline.pending_writes()
@@ -160,7 +160,7 @@ SERVICES: dict[str, Callable[[Table], object]] = {
     "cluster": lambda table: table.cluster(),
     "change_version": lambda table: table.downgrade(8),
     "restore": lambda table: table.restore(writes(table)[-2]),
-    "clean": lambda table: table.clean(**{"hoodie.clean.commits.retained": "1"}),
+    "clean": lambda table: table.clean(options={"hoodie.clean.commits.retained": "1"}),
 }
 
 
@@ -168,7 +168,7 @@ SERVICES: dict[str, Callable[[Table], object]] = {
 def test_an_action_that_took_effect_leaves_no_metadata_table(service: str, tmp_path: Path) -> None:
     root = unpack("v9_mdt_cow", tmp_path)
     table = drawstring.open(root)
-    assert SERVICES[service](table) is not None
+    assert SERVICES[service](table)
     assert not table.config.metadata_partitions
     assert not (root / ".hoodie/metadata").exists()
 
@@ -178,7 +178,7 @@ def test_a_compaction_leaves_no_metadata_table(tmp_path: Path) -> None:
     table = drawstring.open(root)
     assert table.schedule_compaction() is not None
     assert table.config.metadata_partitions
-    assert table.compact() is not None
+    assert table.compact()
     assert not table.config.metadata_partitions
 
 
@@ -197,7 +197,7 @@ def test_a_restore_that_dies_has_switched_the_metadata_table_off_before_a_write_
     for changes in range(1, NEVER):
         copy = tmp_path / "copy"
         shutil.copytree(root, copy)
-        table = Table(replace(drawstring.open(copy).state, storage=LocalStorage(copy)))
+        table = Table(replace(drawstring.open(copy)._context, storage=LocalStorage(copy)))
         dying, faulty = through(table, changes)
         with suppress(InjectedFault):
             dying.restore(known[-2])

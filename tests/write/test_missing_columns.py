@@ -68,15 +68,15 @@ def test_rows_that_lack_columns_are_refused_and_nothing_changes(
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_the_caller_says_what_becomes_of_columns_that_rows_lack(table_type: str) -> None:
     table = created(table_type)
-    table.upsert(lacking("note"), **{"drawstring.write.partial_update": "true"})
+    table.upsert(lacking("note"), options={"drawstring.write.partial_update": "true"})
     assert rows(table) == [{**ROW, "ts": 2}]
-    table.upsert(lacking("note"), **{NULLS: "true"})
+    table.upsert(lacking("note"), options={NULLS: "true"})
     assert rows(table) == [{**ROW, "ts": 2, "note": None}]
     table = created(table_type)
-    table.upsert(lacking("note"), **{"hoodie.datasource.write.reconcile.schema": "true"})
+    table.upsert(lacking("note"), options={"hoodie.datasource.write.reconcile.schema": "true"})
     assert rows(table) == [{**ROW, "ts": 2, "note": None}]
     with pytest.raises(InvalidError, match="lack columns"):
-        table.upsert(lacking("note"), **{NULLS: "false"})
+        table.upsert(lacking("note"), options={NULLS: "false"})
 
 
 def test_fields_of_structs_count_at_any_depth() -> None:

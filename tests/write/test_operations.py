@@ -28,7 +28,7 @@ def test_insert_keeps_duplicates_as_they_come(table_type: str) -> None:
 def test_insert_keeps_the_newest_duplicate_when_told_to_combine(table_type: str) -> None:
     for verb in ("insert", "bulk_insert", "insert_overwrite"):
         table = create(table_type=table_type)
-        getattr(table, verb)(rides(A2, B1, A1), **{"hoodie.combine.before.insert": "true"})
+        getattr(table, verb)(rides(A2, B1, A1), options={"hoodie.combine.before.insert": "true"})
         assert held(table) == [A2, B1]
 
 
@@ -36,7 +36,7 @@ def test_insert_keeps_the_newest_duplicate_when_told_to_combine(table_type: str)
 def test_upsert_and_delete_reach_every_copy_of_a_key(table_type: str) -> None:
     table = create(table_type=table_type)
     table.insert(rides(A1, B1))
-    table.insert(rides(A1, B1), **NEW_FILE_GROUPS)
+    table.insert(rides(A1, B1), options=NEW_FILE_GROUPS)
     newer = ("a", "rome", 3, 3.0)
     table.upsert(rides(newer))
     assert held(table) == [newer, newer, B1, B1]
@@ -184,7 +184,7 @@ def test_a_load_begins_another_base_file_at_the_size_limit() -> None:
     reader = pa.RecordBatchReader.from_batches(
         SCHEMA, [batch for part in batches for batch in part.to_batches()]
     )
-    result = table.bulk_insert(reader, **{"hoodie.parquet.max.file.size": "20000"})
+    result = table.bulk_insert(reader, options={"hoodie.parquet.max.file.size": "20000"})
     assert result.files > 1
     assert len(held(table)) == 12_000
 
@@ -269,10 +269,10 @@ def test_every_type_of_column_survives(version: int, table_type: str, options: d
         return sorted(rows, key=lambda row: row["id"])
 
     first = [typed_row(number, 0) for number in range(4)]
-    table.upsert(pa.Table.from_pylist(first, TYPES), **options)
+    table.upsert(pa.Table.from_pylist(first, TYPES), options=options)
     assert found() == first
     second = [typed_row(number, number) for number in range(3)]
-    table.upsert(pa.Table.from_pylist(second, TYPES), **options)
+    table.upsert(pa.Table.from_pylist(second, TYPES), options=options)
     assert found() == [*second, first[3]]
     if table_type == MOR:
         assert table.compact()
@@ -292,13 +292,14 @@ def test_columns_grow_at_any_depth_and_widen(table_type: str, options: dict[str,
     )
     table = create(old, table_type=table_type, partition_by=(), ordering=())
     before = table.upsert(
-        pa.Table.from_pylist([{"id": key, "n": 1, "place": {"name": "x"}} for key in "abc"], old), **options
+        pa.Table.from_pylist([{"id": key, "n": 1, "place": {"name": "x"}} for key in "abc"], old),
+        options=options,
     )
     wide = {"id": "b", "n": 2**40, "place": {"name": "y", "zip": 7}, "extra": dt.date(2024, 1, 1)}
-    table.upsert(pa.Table.from_pylist([wide], new), **options)
+    table.upsert(pa.Table.from_pylist([wide], new), options=options)
     table.upsert(
         pa.Table.from_pylist([{"id": "c", "n": 3}], pa.schema([("id", pa.string()), ("n", pa.int32())])),
-        **{"hoodie.write.set.null.for.missing.columns": "true"},
+        options={"hoodie.write.set.null.for.missing.columns": "true"},
     )
 
     def found(**how: Any) -> dict[str, dict[str, Any]]:
@@ -319,11 +320,12 @@ def test_columns_grow_at_any_depth_and_widen(table_type: str, options: dict[str,
 @table_types
 def test_a_commit_carries_what_the_caller_adds(table_type: str) -> None:
     table = create(table_type=table_type)
-    rows = table.state.engine.rows(SCHEMA, rides(A1).to_batches())  # type: ignore[attr-defined]
-    result = table.write("upsert", rows, {}, {"checkpoint": "17"})
+    rows = table._context.engine.rows(SCHEMA, rides(A1).to_batches())  # type: ignore[attr-defined]
+    result = table._write_rows("upsert", rows, {}, {"checkpoint": "17"})
     assert result.completed
     assert b"checkpoint" in b"".join(
-        table.state.storage.read(each.path) for each in table.state.storage.list_files(".hoodie/timeline")
+        table._context.storage.read(each.path)
+        for each in table._context.storage.list_files(".hoodie/timeline")
     )
 
 
@@ -331,7 +333,7 @@ def test_an_inline_compaction_runs_after_so_many_delta_commits() -> None:
     table = create(table_type=MOR)
     options = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "3"}
     for turn in range(1, 7):
-        table.upsert(rides(("a", "rome", turn, float(turn))), **options)
+        table.upsert(rides(("a", "rome", turn, float(turn))), options=options)
         logs = [len(each.logs) for each in table.file_slices()]
         assert logs == [{1: 0, 2: 1, 3: 0, 4: 1, 5: 2, 6: 0}[turn]]
         assert held(table) == [("a", "rome", turn, float(turn))]

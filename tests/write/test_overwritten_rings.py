@@ -102,8 +102,8 @@ def test_rings_of_archived_overwrites_go() -> None:
     }
     counts = []
     for ts in range(2, 16):
-        table.insert_overwrite(rides(("k1", "rome", ts, 1.0)), **few)
-        names = [each.name for each in table.state.storage.list_tree(FOLDERS[0]) if "rome" in each.path]
+        table.insert_overwrite(rides(("k1", "rome", ts, 1.0)), options=few)
+        names = [each.name for each in table._context.storage.list_tree(FOLDERS[0]) if "rome" in each.path]
         counts.append(len(names))
     assert max(counts) < 16
     table.upsert(rides(("k1", "rome", 20, 2.0), ("k2", "rome", 20, 2.0)))
@@ -113,7 +113,7 @@ def test_rings_of_archived_overwrites_go() -> None:
 @pytest.mark.parametrize("rows", [ROMANS, []], ids=["overwritten", "dropped"])
 def test_a_partition_whose_ring_another_engine_left_as_it_was_is_mended_by_overwriting_it(rows: Any) -> None:
     table = table_with_two_rings(9)
-    storage = table.state.storage
+    storage = table._context.storage
     if rows:
         table.insert_overwrite(rides(*rows))
     else:
@@ -138,7 +138,7 @@ ALLOW = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
 
 def test_buckets_that_are_being_resized_are_not_overwritten_but_others_are() -> None:
     table = table_with_two_rings(9)
-    planned = table.schedule_clustering(**RESIZING)
+    planned = table.schedule_clustering(options=RESIZING)
     assert planned is not None
     with pytest.raises(ConflictError, match="part of a pending clustering"):
         table.insert_overwrite(rides(*NEW_ROMANS))
@@ -154,9 +154,9 @@ def test_buckets_that_are_being_resized_are_not_overwritten_but_others_are() -> 
 
 def test_an_overwrite_that_does_not_wait_gives_the_resizing_up() -> None:
     table = table_with_two_rings(9)
-    assert table.schedule_clustering(**RESIZING)
+    assert table.schedule_clustering(options=RESIZING)
     table.upsert(rides(("k2", "rome", 2, 2.0)))
-    table.insert_overwrite(rides(*NEW_ROMANS), **ALLOW)
+    table.insert_overwrite(rides(*NEW_ROMANS), options=ALLOW)
     assert table.timeline.pending() == ()
     assert held(table) == sorted([*NEW_ROMANS, PISA])
     table.upsert(rides(("k1", "rome", 3, 3.0)))

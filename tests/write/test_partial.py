@@ -33,7 +33,9 @@ def test_columns_that_rows_lack_stay_as_they_are(
 ) -> None:
     table = filled(table_type, version, index, ordered)
     options = {**PARTIAL, "hoodie.logfile.data.block.format": log_format}
-    table.upsert(rows_with("id city ts fare", ("a", "rome", 6, 10.0), ("c", "pisa", 6, None)), **options)
+    table.upsert(
+        rows_with("id city ts fare", ("a", "rome", 6, 10.0), ("c", "pisa", 6, None)), options=options
+    )
     assert held(table) == [
         ("a", "rome", 6, 10.0, "n1", ["x"]),
         ("b", "rome", 5, 2.0, "n2", []),
@@ -42,11 +44,13 @@ def test_columns_that_rows_lack_stay_as_they_are(
     late = rows_with(
         "note id ts city", ("m1", "a", 7, "rome"), ("m2", "b", 4, "rome"), ("m0", "a", 6, "rome")
     )
-    table.upsert(late, **options)
+    table.upsert(late, options=options)
     first = ("a", "rome", 7, 10.0, "m1", ["x"]) if ordered else ("a", "rome", 6, 10.0, "m0", ["x"])
     second = ("b", "rome", 5, 2.0, "n2", []) if ordered else ("b", "rome", 4, 2.0, "m2", [])
     assert held(table)[:2] == [first, second]
-    table.upsert(rows_with("id city ts stops", ("n", "rome", 8, ["y"]), ("a", "rome", 9, ["z"])), **options)
+    table.upsert(
+        rows_with("id city ts stops", ("n", "rome", 8, ["y"]), ("a", "rome", 9, ["z"])), options=options
+    )
     expected = [
         (*("a", "rome", 9), *first[3:5], ["z"]),
         second,
@@ -72,15 +76,15 @@ def test_a_new_record_in_a_log_file_says_who_it_is(index: dict[str, str], versio
     new = [(f"n{n}", "rome", 6, 10.0) for n in range(9)]
     table.delete(rows_with("id city", *(each[:2] for each in new)))
     new += [(f"p{n}", "rome", 6, 10.0) for n in range(9)]
-    table.upsert(rows_with("id city ts fare", *new), **PARTIAL)
+    table.upsert(rows_with("id city ts fare", *new), options=PARTIAL)
     assert [each for each in held(table) if each[0][0] != "o"] == [(*each, None, None) for each in new]
 
 
 def test_logs_hold_the_columns_given_and_no_others() -> None:
     table = filled(MOR)
-    table.upsert(rows_with("id city ts fare", ("a", "rome", 6, 10.0)), **PARTIAL)
+    table.upsert(rows_with("id city ts fare", ("a", "rome", 6, 10.0)), options=PARTIAL)
     (log,) = [log for each in table.file_slices() for log in each.logs]
-    with table.state.storage.open(log.status.path) as file:
+    with table._context.storage.open(log.status.path) as file:
         (block,) = scan_blocks(file, file.size())
     assert block.is_partial
     assert block.schema_json
@@ -91,11 +95,13 @@ def test_logs_hold_the_columns_given_and_no_others() -> None:
 
 def test_a_table_that_goes_by_commit_time_logs_whole_rows() -> None:
     table = filled(MOR, ordered=False)
-    table.upsert(rows_with("id city ts fare", ("a", "rome", 6, 10.0)), **PARTIAL)
-    table.update("id = 'a'", {"note": "'new'"}, **{"hoodie.spark.sql.merge.into.partial.updates": "true"})
+    table.upsert(rows_with("id city ts fare", ("a", "rome", 6, 10.0)), options=PARTIAL)
+    table.update(
+        "id = 'a'", {"note": "'new'"}, options={"hoodie.spark.sql.merge.into.partial.updates": "true"}
+    )
     blocks = []
     for log in [log for each in table.file_slices() for log in each.logs]:
-        with table.state.storage.open(log.status.path) as file:
+        with table._context.storage.open(log.status.path) as file:
             blocks += scan_blocks(file, file.size())
     assert [block.is_partial for block in blocks] == [False, False]
     assert held(table)[0] == ("a", "rome", 6, 10.0, "new", ["x"])
@@ -114,16 +120,16 @@ def test_wrong_partial_updates_are_refused_and_leave_no_trace() -> None:
             (rows_with("id city ts", ("a", "rome", 1)).append_column("fare", [["x"]]), "fare.*is.*double"),
         ):
             with pytest.raises(InvalidError, match=text):
-                table.upsert(rows, **PARTIAL)
+                table.upsert(rows, options=PARTIAL)
         with pytest.raises(InvalidError, match="goes with operation upsert"):
-            table.insert(rows_with("id city ts", ("a", "rome", 1)), **PARTIAL)
+            table.insert(rows_with("id city ts", ("a", "rome", 1)), options=PARTIAL)
         assert len(table.timeline.instants) == 1
 
 
 def test_an_empty_table_takes_partial_rows_whole() -> None:
     table = filled(COW)
     table.delete(where="true")
-    table.upsert(rows_with("id city ts note", ("a", "rome", 6, "m")), **PARTIAL)
+    table.upsert(rows_with("id city ts note", ("a", "rome", 6, "m")), options=PARTIAL)
     assert held(table) == [("a", "rome", 6, None, "m", None)]
 
 
@@ -132,7 +138,7 @@ def blocks(table: Table) -> list[tuple[bool, set[str]]]:
     found = []
     for each in table.file_slices():
         for log in each.logs:
-            with table.state.storage.open(log.status.path) as file:
+            with table._context.storage.open(log.status.path) as file:
                 for block in scan_blocks(file, file.size()):
                     names = {
                         field["name"] for field in json.loads(block.schema_json or '{"fields": []}')["fields"]
@@ -159,16 +165,16 @@ def test_merges_log_the_columns_that_updates_set_and_new_rows_whole(
             "id city ts fare", ("a", "rome", 6, 10.0), ("c", "pisa", 1, 9.0), ("n", "rome", 1, 8.0)
         )
         (
-            table.merge(rows, "target.id = source.id", **options)
+            table.merge(rows, "target.id = source.id", options=options)
             .when_matched_delete("target.id = 'c'")
             .when_matched_update({"fare": "source.fare + target.fare", "note": None})
             .when_not_matched_insert({name: f"source.{name}" for name in ("id", "city", "ts", "fare")})
             .execute()
         )
-        table.update("id = 'b'", {"fare": "fare * 2"}, **options)
+        table.update("id = 'b'", {"fare": "fare * 2"}, options=options)
         changed = [names for is_partial, names in blocks(table) if is_partial]
         assert sorted(map(sorted, changed)) == ([["fare", "note", "ts"], ["fare", "ts"]] if partial else [])
-        outcomes.append((held(table), table.compact() is not None, held(table)))
+        outcomes.append((held(table), table.compact(), held(table)))
     expected = [
         ("a", "rome", 5, 11.0, None, ["x"]),
         ("b", "rome", 5, 4.0, "n2", []),
@@ -187,8 +193,10 @@ def test_tables_with_a_column_for_deletes_get_whole_rows_which_hudi_can_read() -
     )
     row = {"id": "a", "city": "rome", "ts": 5, "fare": 1.0, "note": "n", "stops": None}
     table.upsert(pa.Table.from_pylist([row], table.schema))
-    table.upsert(rows_with("id city fare", ("a", "rome", 2.0)), **{"drawstring.write.partial_update": "true"})
-    table.update("id = 'a'", {"ts": 6}, **{"hoodie.spark.sql.merge.into.partial.updates": "true"})
+    table.upsert(
+        rows_with("id city fare", ("a", "rome", 2.0)), options={"drawstring.write.partial_update": "true"}
+    )
+    table.update("id = 'a'", {"ts": 6}, options={"hoodie.spark.sql.merge.into.partial.updates": "true"})
     assert not any(is_partial for is_partial, _ in blocks(table))
     assert held(table) == [("a", "rome", 6, 2.0, "n", None)]
 
@@ -216,8 +224,8 @@ def test_an_update_leaves_structs_with_required_fields_alone(log_format: str) ->
     row = {"id": "a", "city": "rome", "ts": 5, "fare": 1.0, "note": "n", "stops": None}
     last = {"at": 1, "by": None}
     table.upsert(pa.Table.from_pylist([{**row, "last": last}, {**row, "id": "b", "last": None}], schema))
-    table.update(None, {"fare": "fare + 1"}, **{"hoodie.logfile.data.block.format": log_format})
-    table.update("id = 'a'", {"note": "'m'"}, **{"hoodie.logfile.data.block.format": log_format})
+    table.update(None, {"fare": "fare + 1"}, options={"hoodie.logfile.data.block.format": log_format})
+    table.update("id = 'a'", {"note": "'m'"}, options={"hoodie.logfile.data.block.format": log_format})
     for _ in ("logs", "base files"):
         found = table.scan(["id", "fare", "note", "last"]).to_arrow().to_pylist()
         assert sorted(found, key=lambda each: str(each["id"])) == [
@@ -233,5 +241,5 @@ def test_a_global_index_takes_no_partial_update(table_type: str, ordered: bool) 
     table = filled(table_type, ordered=ordered)
     options = {**PARTIAL, "hoodie.index.type": "GLOBAL_SIMPLE"}
     with pytest.raises(UnsupportedError, match="a partial update needs an index within partitions"):
-        table.upsert(rows_with("id city ts fare", ("a", "rome", 6, 9.0)), **options)
+        table.upsert(rows_with("id city ts fare", ("a", "rome", 6, 9.0)), options=options)
     assert len(table.timeline.instants) == 1

@@ -37,7 +37,9 @@ def create(table_type: str, version: int, key: Sequence[str], path: str, more: d
 
 def upsert(table: Table, *rows: dict[str, object], **options: str) -> None:
     names = [name for name in COLUMNS if name in rows[0]]
-    table.upsert(pa.Table.from_pylist(list(rows), pa.schema([(n, COLUMNS[n]) for n in names])), **options)
+    table.upsert(
+        pa.Table.from_pylist(list(rows), pa.schema([(n, COLUMNS[n]) for n in names])), options=options
+    )
 
 
 def notes(table: Table) -> list[tuple[str, int, str]]:

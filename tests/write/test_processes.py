@@ -50,7 +50,7 @@ def test_a_writer_killed_in_the_middle_leaves_the_table_as_it_was(
         assert held(table) == OLD
         other.kill()
     assert held(table) == OLD
-    table.upsert(rides(OWN), **NO_WAIT)
+    table.upsert(rides(OWN), options=NO_WAIT)
     assert held(table) == [*OLD, OWN]
     assert (len(rollbacks(table)), orphans(table), leftovers(table)) == (1, [], [])
 
@@ -61,7 +61,7 @@ def test_a_writer_killed_when_it_had_decided_to_commit_is_completed_by_the_next(
         assert re.fullmatch(r"\.hoodie/timeline/\d+_\d+\.commit", other.says())
         other.kill()
     assert held(table) == OLD
-    table.upsert(rides(OWN), **NO_WAIT)
+    table.upsert(rides(OWN), options=NO_WAIT)
     assert ("a", "oslo", 2, 2.0) in held(table) and OWN in held(table)
     assert (rollbacks(table), orphans(table), leftovers(table)) == ([], [], [])
 
@@ -73,15 +73,15 @@ def test_a_second_writer_gives_up_or_waits_and_nothing_is_lost(tmp_path: Path) -
         with pytest.raises(
             ConflictError, match=r"Another writer holds the table \(process \d+ on .*wait_time_ms"
         ) as caught:
-            table.upsert(rides(OWN), **NO_WAIT)
+            table.upsert(rides(OWN), options=NO_WAIT)
         assert caught.value.table == str(tmp_path)
         with pytest.raises(ConflictError):
-            table.clean(**NO_WAIT)
+            table.clean(options=NO_WAIT)
         assert held(table) == OLD
         with writer(str(tmp_path), "c", 3) as third:
             other.go_on()
             assert (other.says(), third.says()) == ("done", "done")
-    table.upsert(rides(OWN), **NO_WAIT)
+    table.upsert(rides(OWN), options=NO_WAIT)
     new = [(key, city, ts, float(ts)) for key, ts in (("b", 2), ("c", 3)) for city in ("oslo", "rome")]
     assert held(table) == sorted([*OLD, *new, OWN])
     assert (rollbacks(table), orphans(table)) == ([], [])

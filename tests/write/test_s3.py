@@ -40,23 +40,23 @@ def test_a_table_lives_on_s3(s3: S3Server, table_type: str, version: int) -> Non
 
 def test_a_second_writer_on_s3_gives_up_while_the_first_one_writes(s3: S3Server) -> None:
     table = table_on_s3(s3, COW, 9)
-    first = LeaseLock(table.state.storage, SystemClock(), SystemIds())
+    first = LeaseLock(table._context.storage, SystemClock(), SystemIds())
     assert first.try_acquire()
     with pytest.raises(ConflictError, match=r"owner .*lease good for \d+ s more.*wait_time_ms") as caught:
-        table.upsert(rides(("a", "rome", 1, 1.0)), **NO_WAIT)
+        table.upsert(rides(("a", "rome", 1, 1.0)), options=NO_WAIT)
     assert caught.value.table == table.uri
     first.release()
-    table.upsert(rides(("a", "rome", 1, 1.0)), **NO_WAIT)
+    table.upsert(rides(("a", "rome", 1, 1.0)), options=NO_WAIT)
     assert held(table) == [("a", "rome", 1, 1.0)]
 
 
 def test_the_lease_of_a_killed_writer_ends_by_itself(s3: S3Server) -> None:
     table = table_on_s3(s3, COW, 9)
-    storage, now_ms = table.state.storage, SystemClock().now_ms()
+    storage, now_ms = table._context.storage, SystemClock().now_ms()
     storage.put(LEASE_PATH, Lease(False, now_ms + 60_000, "killed").encode())
     with pytest.raises(ConflictError, match="owner killed"):
-        table.upsert(rides(("a", "rome", 1, 1.0)), **NO_WAIT)
+        table.upsert(rides(("a", "rome", 1, 1.0)), options=NO_WAIT)
     storage.put(LEASE_PATH, Lease(False, now_ms - 60_000, "killed").encode())
-    table.upsert(rides(("a", "rome", 1, 1.0)), **NO_WAIT)
+    table.upsert(rides(("a", "rome", 1, 1.0)), options=NO_WAIT)
     assert held(table) == [("a", "rome", 1, 1.0)]
     assert json.loads(storage.read(LEASE_PATH))["expired"] is True

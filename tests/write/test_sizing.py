@@ -65,7 +65,7 @@ def test_new_records_go_to_the_small_file_that_is_there(table_type: str, version
 def test_without_a_limit_new_records_make_new_file_groups(table_type: str, verb: str) -> None:
     table = create(table_type=table_type)
     table.upsert(rides(("a", "rome", 1, 1.0)))
-    getattr(table, verb)(rides(("b", "rome", 1, 1.0)), **NEW_FILE_GROUPS)
+    getattr(table, verb)(rides(("b", "rome", 1, 1.0)), options=NEW_FILE_GROUPS)
     assert len(groups(table)) == 2
     assert [row[0] for row in held(table)] == ["a", "b"]
 
@@ -162,11 +162,11 @@ def test_with_an_index_in_log_files_new_records_go_to_them(version: int, verb: s
 
 def test_log_files_count_for_the_size_of_a_file_group() -> None:
     table = create(WIDE, table_type=MOR, properties=LOG_INDEX)
-    table.upsert(wide(0, 300), **SMALL)
-    table.upsert(wide(300, 300), **SMALL)
+    table.upsert(wide(0, 300), options=SMALL)
+    table.upsert(wide(300, 300), options=SMALL)
     assert [logs for _, logs, _ in groups(table)] == [1]
-    table.upsert(wide(600, 300), **SMALL)
-    table.upsert(wide(900, 300), **SMALL)
+    table.upsert(wide(600, 300), options=SMALL)
+    table.upsert(wide(900, 300), options=SMALL)
     assert len(groups(table)) > 1
     assert len(ids(table)) == 1200
 
@@ -174,11 +174,11 @@ def test_log_files_count_for_the_size_of_a_file_group() -> None:
 @pytest.mark.parametrize(("candidates", "grown"), [("1", 1), ("2", 2)])
 def test_a_merge_on_read_table_fills_as_many_file_groups_as_it_may(candidates: str, grown: int) -> None:
     table = create(WIDE, table_type=MOR)
-    table.bulk_insert(wide(0, 400), **SMALL)
-    table.insert(wide(400, 300), **{**SMALL, **NEW_FILE_GROUPS})
+    table.bulk_insert(wide(0, 400), options=SMALL)
+    table.insert(wide(400, 300), options={**SMALL, **NEW_FILE_GROUPS})
     before = {file_id: size for file_id, _, size in groups(table)}
     limit = {"hoodie.merge.small.file.group.candidates.limit": candidates}
-    table.upsert(wide(1000, 900), **SMALL, **limit)
+    table.upsert(wide(1000, 900), options={**SMALL, **limit})
     after = {file_id: size for file_id, _, size in groups(table)}
     assert sum(after[file_id] > size for file_id, size in before.items()) == grown
     assert len(ids(table)) == 1600
@@ -188,7 +188,7 @@ def test_a_merge_on_read_table_fills_as_many_file_groups_as_it_may(candidates: s
 def test_files_grow_to_the_size_aimed_at_and_no_further(verb: str) -> None:
     table = create(WIDE)
     for number in range(8):
-        getattr(table, verb)(wide(number * 700, 700), **SMALL)
+        getattr(table, verb)(wide(number * 700, 700), options=SMALL)
     sizes = [size for _, _, size in groups(table)]
     assert max(sizes) < 130_000
     assert sum(size < 80_000 for size in sizes) <= 1
@@ -198,23 +198,23 @@ def test_files_grow_to_the_size_aimed_at_and_no_further(verb: str) -> None:
 def test_a_hot_partition_is_divided_among_several_file_groups() -> None:
     table = create(WIDE)
     rows = pa.concat_tables([wide(0, 9000), wide(0, 100, "oslo")])
-    table.upsert(rows, **SMALL)
+    table.upsert(rows, options=SMALL)
     first = groups(table)
     assert len(first) >= 8
     assert max(size for _, _, size in first) < 200_000
     assert len(groups(table, "oslo")) == 1
-    table.insert(wide(20_000, 9000), **SMALL)
+    table.insert(wide(20_000, 9000), options=SMALL)
     assert len(groups(table)) >= 16
     assert len(ids(table)) == 18_100
 
 
 def test_only_new_records_count_when_there_is_little_room() -> None:
     table = create(WIDE)
-    table.upsert(wide(0, 3000), **SMALL)
-    table.insert(wide(5000, 100), **{**SMALL, **NEW_FILE_GROUPS})
+    table.upsert(wide(0, 3000), options=SMALL)
+    table.insert(wide(5000, 100), options={**SMALL, **NEW_FILE_GROUPS})
     before = {file_id for file_id, _, _ in groups(table)}
     changed = pa.concat_tables([wide(0, 3000, ts=2), wide(6000, 50, ts=2)])
-    result = table.upsert(changed, **SMALL)
+    result = table.upsert(changed, options=SMALL)
     assert {file_id for file_id, _, _ in groups(table)} == before
     assert (result.inserts, result.updates) == (50, 3000)
 
@@ -222,11 +222,11 @@ def test_only_new_records_count_when_there_is_little_room() -> None:
 def test_copies_of_a_key_stay_together_in_a_hot_partition() -> None:
     table = create(WIDE)
     twice = pa.concat_tables([wide(0, 5000), wide(0, 5000, ts=2)])
-    table.upsert(twice, **SMALL)
+    table.upsert(twice, options=SMALL)
     assert len(ids(table)) == 5000
     assert set(table.scan(columns=["ts"]).to_arrow().column("ts").to_pylist()) == {2}
     table.insert(
-        pa.concat_tables([wide(6000, 2000)] * 2), **SMALL, **{"hoodie.combine.before.insert": "true"}
+        pa.concat_tables([wide(6000, 2000)] * 2), options={**SMALL, "hoodie.combine.before.insert": "true"}
     )
     assert len(ids(table)) == 7000
 
@@ -238,7 +238,7 @@ def test_an_insert_leaves_copies_of_a_key_beside_each_other_unless_told_to_merge
     table.insert(rides(old))
     table.insert(rides(late))
     assert held(table) == [late, old]
-    table.insert(rides(new), **{"hoodie.merge.allow.duplicate.on.inserts": "false"})
+    table.insert(rides(new), options={"hoodie.merge.allow.duplicate.on.inserts": "false"})
     assert (held(table), len(groups(table))) == ([new], 1)
 
 
@@ -341,7 +341,7 @@ def test_rows_are_let_go_of_as_those_that_know_their_places_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = create(WIDE, properties={"hoodie.index.type": "GLOBAL_SIMPLE"})
-    table.insert(wide(0, 100), **SMALL)
+    table.insert(wide(0, 100), options=SMALL)
     kept: list[LocalRows] = []
     left: list[int] = []
     persist = LocalRows.persist
@@ -353,6 +353,6 @@ def test_rows_are_let_go_of_as_those_that_know_their_places_are_kept(
         return found
 
     monkeypatch.setattr(LocalRows, "persist", watched)
-    table.upsert(wide(50, 2000, ts=2), **SMALL)
+    table.upsert(wide(50, 2000, ts=2), options=SMALL)
     assert left == [0]
     assert len(ids(table)) == 2050

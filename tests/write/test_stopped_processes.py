@@ -26,11 +26,11 @@ FIRST = (("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0), ("c", "oslo", 1, 1.0))
 def write_on(table: Table, first: int) -> None:
     """Write until archiving has passed what was pending before."""
     for ts in range(first, first + 7):
-        table.upsert(rides(("b", "rome", ts, float(ts)), ("d", "oslo", ts, float(ts))), **WAIT)
+        table.upsert(rides(("b", "rome", ts, float(ts)), ("d", "oslo", ts, float(ts))), options=WAIT)
 
 
 def known_writes(table: Table) -> set[str]:
-    archived = open_archive(table.state.storage, table.config).completed("")
+    archived = open_archive(table._context.storage, table.config).completed("")
     return {each.requested for each in (*table.timeline.writes(), *archived) if each.is_write}
 
 
@@ -55,7 +55,7 @@ def test_a_process_that_was_stopped_cannot_undo_or_double_what_others_did(s3: S3
     table.insert(rides(*FIRST))
     others = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
     for ts in range(2, 8):
-        table.upsert(rides(("b", "rome", ts, float(ts))), **others)
+        table.upsert(rides(("b", "rome", ts, float(ts))), options=others)
     before = known_writes(table)
     with running("tests.write.stopped_process", table.uri, json.dumps(s3.options), verb, place) as other:
         assert "/" in other.says()

@@ -92,7 +92,7 @@ def test_rows_that_a_global_index_left_where_they_were_are_no_obstacle(sql_table
     table = sql_table()
     stays = {"hoodie.index.type": "GLOBAL_SIMPLE", "hoodie.simple.index.update.partition.path": "false"}
     table.upsert(rows((4, "a", 1, WINTER)))
-    table.upsert(rows((1, "b", 2, SUMMER)), **stays)
+    table.upsert(rows((1, "b", 2, SUMMER)), options=stays)
     table.upsert(rows((4, "b", 2, WINTER)))
     assert held(table) == [(1, "b"), (2, "a"), (3, "a"), (4, "b")]
 

@@ -38,7 +38,7 @@ NULL_KEY = replaced("id", pa.array(["n", None]))
 
 
 def verb(name: str, rows: pa.Table, **options: str) -> Call:
-    return lambda table, give: getattr(table, name)(give(rows), **options)
+    return lambda table, give: getattr(table, name)(give(rows), options=options)
 
 
 def merge(rows: pa.Table) -> Call:

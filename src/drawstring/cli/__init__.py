@@ -1,4 +1,4 @@
-"""The command line: `drawstring show|timeline|files|head|compact|cluster PATH`."""
+"""The command line: `drawstring show PATH`, and a command for each service of `drawstring.Table`."""
 
 from drawstring.cli.app import main
 

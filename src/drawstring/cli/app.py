@@ -20,15 +20,15 @@ from drawstring.cli.commands.archive import archive
 from drawstring.cli.commands.bootstrap import bootstrap
 from drawstring.cli.commands.clean import clean
 from drawstring.cli.commands.cluster import cluster
-from drawstring.cli.commands.compact import compact
-from drawstring.cli.commands.expire import expire
+from drawstring.cli.commands.compact import compact, compact_base_files, log_compact
+from drawstring.cli.commands.expire import expire_partitions
 from drawstring.cli.commands.files import files
 from drawstring.cli.commands.head import head
 from drawstring.cli.commands.holds import holds
 from drawstring.cli.commands.restore import restore
 from drawstring.cli.commands.rollback import rollback
 from drawstring.cli.commands.savepoint import savepoint
-from drawstring.cli.commands.services import services
+from drawstring.cli.commands.services import run_services
 from drawstring.cli.commands.show import show
 from drawstring.cli.commands.timeline import timeline
 from drawstring.cli.commands.validate import repair, validate
@@ -44,13 +44,15 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     files,
     head,
     compact,
+    log_compact,
+    compact_base_files,
     cluster,
     clean,
     archive,
-    services,
+    run_services,
     validate,
     repair,
-    expire,
+    expire_partitions,
     rollback,
     savepoint,
     restore,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -16,7 +17,9 @@ TablePath = Annotated[str, Parameter(help="Root of the table: a folder, or an ad
 AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for machines.")]
 StorageOptions = Annotated[
     tuple[str, ...],
-    Parameter(name="--option", negative="", help="Option of the storage as NAME=VALUE; may be repeated."),
+    Parameter(
+        name="--storage-option", negative="", help="Option of the storage as NAME=VALUE; may be repeated."
+    ),
 ]
 DryRun = Annotated[
     bool, Parameter(name="--dry-run", negative="", help="Show what would be done, and do nothing.")
@@ -24,9 +27,9 @@ DryRun = Annotated[
 HudiOptions = Annotated[
     tuple[str, ...],
     Parameter(
-        name="--hoodie",
+        name="--option",
         negative="",
-        help="Option of Hudi's as NAME=VALUE, hoodie.clean.commits.retained=3 for instance; may be repeated.",
+        help="Option by Hudi's key as NAME=VALUE, hoodie.clean.policy=... for instance; may be repeated.",
     ),
 ]
 
@@ -42,7 +45,7 @@ def open_table(path: str, options: tuple[str, ...]) -> Table:
         given = storage_options(options)
         of_stores = [name for name in given if not is_storage_key(name)]
         if of_stores and not is_object_store(path):
-            raise InvalidError(f"{path} is in no object store: leave --option {of_stores[0]} out")
+            raise InvalidError(f"{path} is in no object store: leave --storage-option {of_stores[0]} out")
         return drawstring.open(path, storage_options=given or None)
     except DrawstringError as error:
         raise error.at(table=path) from error.__cause__
@@ -50,12 +53,30 @@ def open_table(path: str, options: tuple[str, ...]) -> Table:
 
 def storage_options(options: tuple[str, ...]) -> dict[str, str]:
     """Return `NAME=VALUE` words as a dictionary."""
-    return _pairs(options, "An option of the object store")
+    return _pairs(options, "An option of the storage")
 
 
 def named_values(options: tuple[str, ...]) -> dict[str, str]:
     """Return Hudi's options, given as `NAME=VALUE` words, as a dictionary."""
     return _pairs(options, "An option of Hudi's")
+
+
+def column_names(columns: Sequence[str], flag: str) -> list[str] | None:
+    """Return the columns that a flag names, None when it was not given.
+
+    Args:
+        columns: each a column, or several with commas between them, and perhaps one behind.
+        flag: for the error.
+
+    Raises:
+        InvalidError: an empty name.
+    """
+    names = [name.strip() for each in columns for name in each.removesuffix(",").split(",")]
+    if not all(names):
+        raise InvalidError(
+            f"{flag} {','.join(columns)!r} has an empty name: put one comma between two columns"
+        )
+    return names or None
 
 
 def _pairs(options: tuple[str, ...], what: str) -> dict[str, str]:

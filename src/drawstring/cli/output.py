@@ -12,6 +12,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from decimal import Decimal
 
 from rich.console import Console
@@ -19,6 +20,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from drawstring.cli.printable import printable, printable_json
+from drawstring.model.result import Result
 
 Value = object
 """What Arrow's `to_pylist` gives: a number, text, a date, a list, a dictionary, ..."""
@@ -41,6 +43,16 @@ def print_json(value: Value) -> None:
     """Print one JSON document."""
     document = json.dumps(as_json(value), indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write(printable_json(document) + "\n")
+
+
+def print_result(result: Result) -> None:
+    """Print what a call returned as one JSON document; `changed` says whether it had something to do."""
+    print_json(result_fields(result))
+
+
+def result_fields(result: Result) -> dict[str, object]:
+    """Return what machines are told of a result."""
+    return {"changed": result.changed, **asdict(result)}
 
 
 def print_grid(columns: Sequence[str], rows: Iterable[Sequence[Value]], *, title: str | None = None) -> None:

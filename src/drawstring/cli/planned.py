@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from drawstring.base.errors import InvalidError
 from drawstring.cli import output
 from drawstring.model.result import CommitResult
 
 
-def check_choice(*, schedule: bool, run: str | None) -> None:
-    """Refuse --schedule beside --run.
+def check_choice(*, schedule: bool, instant: str | None) -> None:
+    """Refuse --schedule beside --instant.
 
     Raises:
         InvalidError: both were given.
     """
-    if schedule and run:
-        raise InvalidError("--schedule and --run exclude each other: give one of them, or none for both")
+    if schedule and instant:
+        raise InvalidError("--schedule and --instant exclude each other: give one of them, or none for both")
 
 
 def print_scheduled(instant: str | None, nothing: str, *, as_json: bool) -> None:
@@ -33,7 +31,7 @@ def print_scheduled(instant: str | None, nothing: str, *, as_json: bool) -> None
         output.print_line(f"scheduled {instant}" if instant else nothing)
 
 
-def print_done(result: CommitResult | None, told: str, *, as_json: bool) -> None:
+def print_done(result: CommitResult, told: str, *, as_json: bool) -> None:
     """Print what was done.
 
     Args:
@@ -42,6 +40,6 @@ def print_done(result: CommitResult | None, told: str, *, as_json: bool) -> None
         as_json: whether machines read it.
     """
     if as_json:
-        output.print_json(asdict(result) if result else None)
+        output.print_result(result)
     else:
         output.print_line(told)

@@ -1,4 +1,4 @@
-"""What a committed write tells its caller."""
+"""Results of writes and services (decision 46)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,21 @@ from drawstring.model.instant import Instant
 
 
 @dataclass(frozen=True, slots=True)
-class CommitResult:
-    """A completed action.
+class Result:
+    """What a call that may change a table returns; false when there was nothing to do."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether the call changed the table; a commit without rows is a change of its timeline."""
+        raise NotImplementedError
+
+    def __bool__(self) -> bool:
+        return self.changed
+
+
+@dataclass(frozen=True, slots=True)
+class CommitResult(Result):
+    """What a write, compaction, clustering or expiry of partitions committed.
 
     Attributes:
         instant: requested time; empty when there was nothing to do.
@@ -40,9 +53,19 @@ class CommitResult:
     groups_dropped: int = 0
 
     @property
+    def changed(self) -> bool:
+        """Whether there is a commit."""
+        return bool(self.instant)
+
+    @property
     def copied(self) -> int:
         """Records that moved to a new file as they were; none go into a log."""
         return max(0, self.records_written - self.inserts - self.updates)
+
+    @staticmethod
+    def nothing(operation: str) -> CommitResult:
+        """Return the result of an operation that had nothing to do."""
+        return CommitResult("", None, operation)
 
     @staticmethod
     def of(instant: Instant, operation: str, stats: Sequence[WriteStat], seconds: float) -> CommitResult:
@@ -62,23 +85,28 @@ class CommitResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveResult:
+class ArchiveResult(Result):
     """Instants moved from the active timeline into the archived one.
 
     Attributes:
-        instants: how many.
-        first, last: requested times of the oldest and the newest of them.
+        instants: how many; 0 when there was nothing to archive.
+        first, last: requested times of the oldest and the newest of them; empty when there are none.
         seconds: time that it took.
     """
 
-    instants: int
-    first: str
-    last: str
-    seconds: float
+    instants: int = 0
+    first: str = ""
+    last: str = ""
+    seconds: float = 0.0
+
+    @property
+    def changed(self) -> bool:
+        """Whether an instant was moved."""
+        return bool(self.instants)
 
 
 @dataclass(frozen=True, slots=True)
-class VersionResult:
+class VersionResult(Result):
     """A table that changed its version, or had the one asked for already.
 
     Attributes:
@@ -95,6 +123,11 @@ class VersionResult:
     instants: int = 0
     archived: int = 0
     seconds: float = 0.0
+
+    @property
+    def changed(self) -> bool:
+        """Whether the table has another version now, or leftovers of an interrupted change went."""
+        return self.old != self.new or bool(self.instants)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +147,11 @@ class VersionPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreResult:
+class RestoreResult(Result):
     """A completed restore.
 
     Attributes:
-        instant: requested time.
+        instant: requested time; empty when there was nothing to undo.
         completed: completion time; None in table version 6.
         restored_to: requested time of the write that is the newest one again.
         undone: requested times of what is gone, newest first.
@@ -126,12 +159,17 @@ class RestoreResult:
         seconds: time that it took.
     """
 
-    instant: str
-    completed: str | None
-    restored_to: str
-    undone: tuple[str, ...]
-    files: int
-    seconds: float
+    instant: str = ""
+    completed: str | None = None
+    restored_to: str = ""
+    undone: tuple[str, ...] = ()
+    files: int = 0
+    seconds: float = 0.0
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was undone."""
+        return bool(self.instant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,28 +188,33 @@ class PlannedRollback:
 
 
 @dataclass(frozen=True, slots=True)
-class RollbackResult:
+class RollbackResult(Result):
     """A pending action that was rolled back.
 
     Attributes:
-        instant: requested time of the action.
-        action: its action.
+        instant: requested time of the action; empty when no write was pending.
+        action: its action; empty when no write was pending.
         files: files deleted, or log files whose blocks no longer count.
         seconds: time that it took.
     """
 
-    instant: str
-    action: str
-    files: int
-    seconds: float
+    instant: str = ""
+    action: str = ""
+    files: int = 0
+    seconds: float = 0.0
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was rolled back."""
+        return bool(self.instant)
 
 
 @dataclass(frozen=True, slots=True)
-class CleanResult:
+class CleanResult(Result):
     """A completed clean.
 
     Attributes:
-        instant: requested time.
+        instant: requested time; empty when there was nothing to clean.
         completed: completion time; None in table version 6.
         files: files deleted.
         partitions: partitions that they lay in.
@@ -181,10 +224,15 @@ class CleanResult:
         seconds: time that it took.
     """
 
-    instant: str
-    completed: str | None
-    files: int
-    partitions: int
-    partitions_deleted: int
-    earliest_retained: str
-    seconds: float
+    instant: str = ""
+    completed: str | None = None
+    files: int = 0
+    partitions: int = 0
+    partitions_deleted: int = 0
+    earliest_retained: str = ""
+    seconds: float = 0.0
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is a commit of a clean."""
+        return bool(self.instant)

@@ -44,6 +44,10 @@ def register(spark: SparkSession) -> None:
 
     Raises:
         UnsupportedError: it is a Spark Connect session.
+
+    Example:
+        >>> drawstring.spark.register(spark)
+        >>> spark.read.format("hudi").load("/lake/rides").show()
     """
     session = classic(spark)
     _take_over()

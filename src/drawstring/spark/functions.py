@@ -50,10 +50,14 @@ def read(  # noqa: PLR0913 - everything a query can be told
         where: a SQL predicate, as in `"month = 7 and delay > 60"`, or a pyarrow expression.
         as_of: an instant or a date-time: the table as it was then.
         read_optimized: base files only; changes that are not compacted yet do not show.
-        incremental: begin, exclusive, and end, inclusive or None for now: what changed in between, in times
-            as `drawstring.Table.incremental` takes them.
-        storage_options: options of the object store, as for `drawstring.open`; they win over the session's
-            `spark.hadoop.fs.s3a.*`.
+        incremental: begin, exclusive, and end, inclusive or None for now: what changed in between. Both are
+            completion times (requested times in table version 6) or date-times; the begin may be
+            `"earliest"`.
+        storage_options: options of the object store, as in `{"region": "eu-central-1"}`; they win over the
+            session's `spark.hadoop.fs.s3a.*`.
+
+    Returns:
+        The rows, with the columns of the table.
 
     Raises:
         InvalidError: there is no table, or a column, condition or time that is none.
@@ -61,13 +65,17 @@ def read(  # noqa: PLR0913 - everything a query can be told
             feature that this release cannot read.
         CorruptTableError: a file of the table is damaged or missing; of data files, actions say so.
         UnavailableError: a pending write would be missed by `incremental`.
+
+    Example:
+        >>> drawstring.spark.read(spark, "/lake/rides", columns=["id", "fare"], where="fare > 15").count()
+        2
     """
     storage = options_of_storage(classic(spark), path, {}, storage_options)
     if incremental is not None and (as_of is not None or read_optimized):
         raise InvalidError("incremental does not go with as_of or read_optimized: leave them out")
 
     def scan() -> Scan:
-        table = open_table(path, storage)
+        table = open_table(path, storage_options=storage)
         if incremental is not None:
             return table.incremental(incremental[0], incremental[1], columns=columns, where=where)
         return table.scan(columns=columns, where=where, as_of=as_of, read_optimized=read_optimized)
@@ -95,16 +103,25 @@ def changes(
         start: exclusive; a time or `earliest`; None for the newest commit up to `end` alone.
         end: inclusive; None for now. A bound may also be the `_hoodie_commit_time` of a row: as start it
             leaves that commit out, as end it takes it in.
-        storage_options: options of the object store, as for `read`.
+        storage_options: options of the object store, as in `{"region": "eu-central-1"}`; they win over the
+            session's `spark.hadoop.fs.s3a.*`.
+
+    Returns:
+        The changes, commit by commit, without an order between their rows.
 
     Raises:
-        InvalidError: there is no table, a time that is none, or commits whose files are gone.
+        InvalidError: there is no table, a time that makes no sense, or commits whose files are gone.
         UnsupportedError: a Spark Connect session, or a table with a feature that this release cannot read.
         CorruptTableError: a file of the table is damaged or missing; of data files, actions say so.
         UnavailableError: a pending write would be missed.
+
+    Example:
+        >>> drawstring.spark.changes(spark, "/lake/rides", "earliest").groupBy("op").count().show()
     """
     storage = options_of_storage(classic(spark), path, {}, storage_options)
-    return Reread(path, storage, lambda: open_table(path, storage).changes(start, end)).dataframe(spark)
+    return Reread(
+        path, storage, lambda: open_table(path, storage_options=storage).changes(start, end)
+    ).dataframe(spark)
 
 
 @naming
@@ -124,7 +141,7 @@ def write(
     options: Mapping[str, Any] | None = None,
     mode: str = "append",
     storage_options: Mapping[str, str] | None = None,
-) -> CommitResult | None:
+) -> CommitResult:
     """Write a DataFrame to a table, which comes into being if it is not there.
 
     Args:
@@ -133,20 +150,26 @@ def write(
         operation: `upsert`, `insert`, `bulk_insert`, `append`, `delete`, `insert_overwrite`,
             `insert_overwrite_table`, `delete_partition` or `bootstrap`, for which the rows are those of the
             folder that the options name; by default what the options say, else `upsert`.
-        options: Hudi's write options.
+        options: Hudi's write options by their keys; of a new table they say what it is like.
         mode: what to do about a table that is there: `append` to it, `overwrite` it (put a new one in its
             place; with operation `insert_overwrite_table` replace its rows; with `insert_overwrite`, where
             Hudi drops the table, refuse), `errorifexists`, `ignore`.
-        storage_options: options of the object store, as for `read`.
+        storage_options: options of the object store, as in `{"region": "eu-central-1"}`; they win over the
+            session's `spark.hadoop.fs.s3a.*`.
 
     Returns:
-        What was committed, None when mode `ignore` found a table.
+        What was committed; false when mode `ignore` found a table.
 
     Raises:
         ConflictError: another writer was there first; nothing was written.
         InvalidError: rows, options or mode do not fit; nothing was written.
         UnsupportedError: a Spark Connect session, or what this release cannot write.
         CorruptTableError: a file of the table that the write needs is damaged or missing.
+
+    Example:
+        >>> keys = {"hoodie.datasource.write.recordkey.field": "id", "hoodie.table.ordering.fields": "ts"}
+        >>> drawstring.spark.write(rides, "/lake/rides", operation="upsert", options=keys).inserts
+        3
     """
     options = options or {}
     parsed = WriteOptions.parse({**options, **({_OPERATION: operation} if operation else {})})
@@ -155,7 +178,7 @@ def write(
     found = target.exists()
     asked = mode_of(mode)
     if found and asked == "ignore":
-        return None
+        return CommitResult.nothing(parsed.operation)
     if found:
         _check_mode(asked, parsed.operation)
     if parsed.operation == "bootstrap":
@@ -164,7 +187,7 @@ def write(
     if found and asked == "overwrite" and parsed.operation != "insert_overwrite_table":
         return target.replace(df, rows, parsed, options)
     table = target.open() if found else target.create(rows.schema, parsed, options)
-    return table.write(parsed.operation, rows, options)
+    return table._write_rows(parsed.operation, rows, options)
 
 
 def _check_mode(mode: str, operation: str) -> None:
@@ -183,40 +206,38 @@ def _check_mode(mode: str, operation: str) -> None:
 def compact(
     spark: SparkSession,
     path: str,
-    *,
-    schedule: bool = False,
-    logs: bool = False,
     instant: str | None = None,
+    *,
     options: Mapping[str, Any] | None = None,
     storage_options: Mapping[str, str] | None = None,
-) -> CommitResult | str | None:
+) -> CommitResult:
     """Fold log files into new base files, by Spark's executors.
+
+    Other services are methods of `drawstring.spark.table(spark, path)`: `schedule_compaction`, `log_compact`,
+    `cluster`, `clean`, ...
 
     Args:
         spark: a classic session.
         path: the table's root.
-        schedule: only plan a compaction, for another job to run.
-        logs: make one log file of many where there are, and leave the base files alone.
-        instant: run the compaction that was scheduled under this time, and nothing else.
-        options: Hudi's write options.
-        storage_options: options of the object store, as for `read`.
+        instant: run the compaction that was scheduled under this requested time, and nothing else; by default
+            all that are pending and free, and then what is left to compact.
+        options: further options by Hudi's keys, as in `{"hoodie.compaction.strategy": "LogFileNumBased"}`.
+        storage_options: options of the object store, as in `{"region": "eu-central-1"}`; they win over the
+            session's `spark.hadoop.fs.s3a.*`.
 
     Returns:
-        What was done, with `schedule` the instant of the plan; None when there was nothing to compact.
+        What was committed; false when there was nothing to compact.
 
     Raises:
         ConflictError: another process runs the compaction, or another writer holds the table.
         InvalidError: there is no table, or no such compaction, or the table is COPY_ON_WRITE.
-        UnsupportedError: a Spark Connect session; with `logs`, a table that merges column by column or by
-            code.
+        UnsupportedError: a Spark Connect session.
+
+    Example:
+        >>> drawstring.spark.compact(spark, "/lake/rides").files
+        2
     """
-    if schedule and instant is not None:
-        raise InvalidError("schedule plans a compaction and instant runs one: leave one of them out")
-    opened = table(spark, path, storage_options=storage_options)
-    if schedule:
-        plan = opened.schedule_log_compaction if logs else opened.schedule_compaction
-        return plan(**(options or {}))
-    return (opened.log_compact if logs else opened.compact)(instant=instant, **(options or {}))
+    return table(spark, path, storage_options=storage_options).compact(instant, options=options)
 
 
 def mode_of(mode: str) -> str:

@@ -20,8 +20,9 @@ from drawstring.txn.table_context import TableContext
 class SparkTable(Table):
     """A `drawstring.Table` whose verbs take DataFrames, and whose work is done in Spark's executors."""
 
-    def _taken_in(self, data: Any) -> tuple[Table, Rows]:
-        return (self, SparkRows.of(data)) if isinstance(data, DataFrame) else super()._taken_in(data)
+    def _rows_of(self, data: Any) -> tuple[TableContext, Rows]:
+        is_frame = isinstance(data, DataFrame)
+        return (self._context, SparkRows.of(data)) if is_frame else super()._rows_of(data)
 
 
 @naming
@@ -31,7 +32,8 @@ def table(spark: SparkSession, path: str, *, storage_options: Mapping[str, str] 
     Args:
         spark: a classic session.
         path: the table's root.
-        storage_options: options of the object store, as for `read`.
+        storage_options: options of the object store, as in `{"region": "eu-central-1"}`; they win over the
+            session's `spark.hadoop.fs.s3a.*`.
 
     Returns:
         The table; its verbs take DataFrames, and whatever those of `drawstring.Table` take.
@@ -40,6 +42,11 @@ def table(spark: SparkSession, path: str, *, storage_options: Mapping[str, str] 
         InvalidError: there is no table.
         UnsupportedError: a Spark Connect session, or a table of a version that this release does not know.
         CorruptTableError: the table's properties are damaged beyond their backup.
+
+    Example:
+        >>> table = drawstring.spark.table(spark, "/lake/rides")
+        >>> table.update("city = 'lima'", {"fare": "fare * 2"}).updates
+        2
     """
     engine = SparkEngine(spark)
     given = options_of_storage(engine.spark, path, {}, storage_options)

@@ -30,8 +30,16 @@ def add_listener(listener: Listener) -> None:
     """Have a function called with an `Event` after every write and service of this process.
 
     Args:
-        listener: called in the thread that did the work, which waits for it. An error in it is logged, and
-            changes nothing.
+        listener: called in the thread that did the work, which waits for it, so it must not write to the
+            table. An error in it is logged, and changes nothing.
+
+    Example:
+        >>> events = []
+        >>> drawstring.add_listener(events.append)
+        >>> result = table.update("id = 1", {"fare": "11.0"})
+        >>> events[0].operation, events[0].updates
+        ('update', 1)
+        >>> drawstring.remove_listener(events.append)
     """
     with _mutex:
         if listener not in _listeners:
@@ -39,7 +47,15 @@ def add_listener(listener: Listener) -> None:
 
 
 def remove_listener(listener: Listener) -> None:
-    """Call a function no more; fine when it was not."""
+    """Call a function no more.
+
+    Args:
+        listener: which `add_listener` was given; one that is not called passes without an error.
+
+    Example:
+        >>> drawstring.add_listener(print)
+        >>> drawstring.remove_listener(print)
+    """
     with _mutex:
         if listener in _listeners:
             _listeners.remove(listener)

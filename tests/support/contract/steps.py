@@ -94,7 +94,7 @@ class Both:
         if verb != "delete":
             self.columns |= columns
         given = self.give(table_of(rows, columns))  # after wider rows they lack columns, which are null then
-        result: CommitResult = getattr(self.table, verb)(given, **NULLS, **options)
+        result: CommitResult = getattr(self.table, verb)(given, options={**NULLS, **options})
         return result
 
     def rows(self, step: Step, *, may_repeat: bool = False) -> list[Row]:
@@ -231,7 +231,7 @@ def partial(both: Both, step: Step, options: dict[str, str]) -> CommitResult | N
     kept |= {*ADDED} if step.wide else set()
     columns = {name: kind for name, kind in both.columns.items() if name in kept}
     rows = both.sent({name: row[name] for name in columns} for row in found)
-    result = both.table.upsert(both.give(table_of(rows, columns)), **{**options, **PARTIAL})
+    result = both.table.upsert(both.give(table_of(rows, columns)), options={**options, **PARTIAL})
     both.patch(rows, result)
     return result
 
@@ -269,7 +269,7 @@ def insert_overwrite_table(both: Both, step: Step, options: dict[str, str]) -> C
 
 def delete_partition(both: Both, step: Step, options: dict[str, str]) -> CommitResult:
     path = both.kind.path_of(both.rows(step)[0])
-    result = both.table.delete_partition(path, **options)
+    result = both.table.delete_partition(path, options=options)
     both.model.clear([path])
     return result
 
@@ -281,7 +281,7 @@ def update_where(both: Both, step: Step, options: dict[str, str]) -> CommitResul
     if not all(both.model.can_patch(both.model.name(row)) for row in hit):
         return None
     shift = {Pace.LATE: -5, Pace.TIE: 0, Pace.NEWER: 10}[pace]
-    result = both.table.update(where, {"value": "value + 1000", "ts": f"ts + {shift}"}, **options)
+    result = both.table.update(where, {"value": "value + 1000", "ts": f"ts + {shift}"}, options=options)
     changed = [{**row, "value": _plus(row["value"], 1000), "ts": row["ts"] + shift} for row in hit]
     both.patch(both.sent(changed), result)
     return result
@@ -289,7 +289,7 @@ def update_where(both: Both, step: Step, options: dict[str, str]) -> CommitResul
 
 def delete_where(both: Both, step: Step, options: dict[str, str]) -> CommitResult:
     where, hit = _condition(both, step)
-    result = both.table.delete(where=where, **options)
+    result = both.table.delete(where=where, options=options)
     both.model.delete(map(both.model.name, hit))
     return result
 
@@ -312,7 +312,7 @@ def merge(both: Both, step: Step, options: dict[str, str]) -> CommitResult | Non
     source = [{**row, "fate": "gone" if int(row["id"][1:]) in gone else "stays"} for row in rows]
     data = both.give(table_of(source, {**both.columns, "fate": pa.string()}))
     on = dict.fromkeys((*kind.keys, *(() if kind.is_global else kind.partition_fields)))
-    builder = both.table.merge(data, list(on), **options).when_matched_delete("source.fate = 'gone'")
+    builder = both.table.merge(data, list(on), options=options).when_matched_delete("source.fate = 'gone'")
     if kind.merges_few:
         builder.when_matched_update({"value": "source.value", "ts": "source.ts"})
     else:
@@ -357,7 +357,7 @@ def compact(both: Both, step: Step, options: dict[str, str]) -> CommitResult | N
 
 def cluster(both: Both, step: Step, options: dict[str, str]) -> CommitResult | None:
     both.model.late = []
-    return both.table.cluster(**options, **{"hoodie.clustering.plan.strategy.sort.columns": "value"})
+    return both.table.cluster(options={**options, "hoodie.clustering.plan.strategy.sort.columns": "value"})
 
 
 OPERATIONS: dict[str, Operation] = {

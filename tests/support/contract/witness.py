@@ -48,9 +48,9 @@ class Witness:
         return self.both.kind
 
     def take(self, step: Step) -> CommitResult | None:
-        """Carry a step out; None when it came to nothing."""
+        """Carry a step out; None or an empty result when it came to nothing."""
         result = self.both.take(step)
-        if result is not None:
+        if result:
             time, model = result.completed or result.instant, self.both.model
             made = Commit(step.operation, result.instant, time, dict(model.state), tuple(model.late))
             self.commits.append(made)
@@ -150,7 +150,7 @@ class Witness:
 
 def data_blocks(table: Table, instant: str) -> Iterator[LogBlock]:
     """Yield the blocks with records that a commit wrote."""
-    storage = table.state.storage
+    storage = table._context.storage
     for status in storage.list_tree(""):
         if ".log." in status.name and not status.path.startswith(".hoodie/"):
             with storage.open(status.path) as file:

@@ -112,7 +112,7 @@ def _take(world: World, step: Step) -> None:
     if step.name == "change_version":
         table = world.table()
         change = table.upgrade if step.keys[0] > table.config.version else table.downgrade
-        change(step.keys[0], **dict(world.kind.options))
+        change(step.keys[0], options=dict(world.kind.options))
         world.kind = replace(world.kind, version=step.keys[0])
     else:
         take(world, step)

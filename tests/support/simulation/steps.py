@@ -120,19 +120,19 @@ def _append(world: World, table: Table, step: Step) -> None:
 def _leave_merge(world: World, table: Table, step: Step) -> None:
     """Append, and let the process die that merges then: before it began, or when all is written."""
     state = State.INFLIGHT if step.keys[0] % 2 else State.COMPLETED
-    _append(world, _dying(table, DiesBefore(table.state.storage, MERGES, state)), step)
+    _append(world, _dying(table, DiesBefore(table._context.storage, MERGES, state)), step)
 
 
 def _die(world: World, table: Table, step: Step) -> None:
     """Begin a write whose process dies when all is written."""
-    storage = DiesBefore(table.state.storage, WRITE_ACTIONS, State.COMPLETED)
+    storage = DiesBefore(table._context.storage, WRITE_ACTIONS, State.COMPLETED)
     with suppress(InjectedFault):
         world.write(_dying(table, storage), "upsert", step.keys)
         raise AssertionError(f"{step} lives on")
 
 
 def _dying(table: Table, storage: Storage) -> Table:
-    return Table(replace(table.state, storage=storage))
+    return Table(replace(table._context, storage=storage))
 
 
 def _delete(world: World, table: Table, step: Step) -> None:
@@ -153,7 +153,7 @@ def _overwrite(world: World, table: Table, step: Step) -> None:
 def _drop(world: World, table: Table, step: Step) -> None:
     if not any(at[0] == step.city for at in world.rows):
         return
-    result = table.delete_partition(step.city, **dict(world.kind.options))
+    result = table.delete_partition(step.city, options=dict(world.kind.options))
     for at in [at for at in world.rows if at[0] == step.city]:
         del world.rows[at]
     world.note(result)
@@ -162,7 +162,7 @@ def _drop(world: World, table: Table, step: Step) -> None:
 def _update(world: World, table: Table, step: Step) -> None:
     ids = ", ".join(f"'k{key}'" for key in step.keys)
     where, change = f"id in ({ids})", {"value": "value + 1", "ts": str(world.time)}
-    result = table.update(where, change, **dict(world.kind.options))
+    result = table.update(where, change, options=dict(world.kind.options))
     for key in step.keys:
         at = place(key)
         if at in world.rows:
@@ -172,7 +172,7 @@ def _update(world: World, table: Table, step: Step) -> None:
 
 def _service(name: str) -> Callable[[World, Table, Step], None]:
     def run(world: World, table: Table, step: Step) -> None:
-        getattr(table, name)(**dict(world.kind.options))
+        getattr(table, name)(options=dict(world.kind.options))
 
     return run
 
@@ -181,42 +181,42 @@ def _savepoint(world: World, table: Table, step: Step) -> None:
     newest = table.timeline.latest_write()
     moment = world.moments[-1] if world.moments else None
     if world.saved is None and newest and moment and moment.instant == newest.requested:
-        table.savepoint(**dict(world.kind.options))
+        table.savepoint(options=dict(world.kind.options))
         world.saved = moment
 
 
 def _delete_savepoint(world: World, table: Table, step: Step) -> None:
     if world.saved is not None:
-        table.delete_savepoint(world.saved.instant, **dict(world.kind.options))
+        table.delete_savepoint(world.saved.instant, options=dict(world.kind.options))
         world.saved = None
 
 
 def _restore(world: World, table: Table, step: Step) -> None:
     if world.saved is None:
         return
-    table.restore(world.saved.instant, **dict(world.kind.options))
+    table.restore(world.saved.instant, options=dict(world.kind.options))
     world.rows = dict(world.saved.rows)
     world.moments = [each for each in world.moments if each.instant <= world.saved.instant]
 
 
 def _compact(world: World, table: Table, step: Step) -> None:
     if world.kind.is_mor:
-        world.note(table.compact(**dict(world.kind.options)))
+        world.note(table.compact(options=dict(world.kind.options)))
 
 
 def _plan_compaction(world: World, table: Table, step: Step) -> None:
     if world.kind.is_mor:
-        table.schedule_compaction(**dict(world.kind.options))
+        table.schedule_compaction(options=dict(world.kind.options))
 
 
 def _cluster(world: World, table: Table, step: Step) -> None:
     if not world.kind.is_hashed:
-        world.note(table.cluster(**dict(world.kind.options)))
+        world.note(table.cluster(options=dict(world.kind.options)))
 
 
 def _plan_clustering(world: World, table: Table, step: Step) -> None:
     if not world.kind.is_hashed:
-        table.schedule_clustering(**dict(world.kind.options))
+        table.schedule_clustering(options=dict(world.kind.options))
 
 
 def _rollback(world: World, table: Table, step: Step) -> None:
@@ -226,7 +226,7 @@ def _rollback(world: World, table: Table, step: Step) -> None:
         return
     target = pending[step.keys[0] % len(pending)]
     try:
-        table.rollback(target.requested, **dict(world.kind.options))
+        table.rollback(target.requested, options=dict(world.kind.options))
     except ConflictError:
         # In version 6 others may have written on top of a compaction.
         if world.kind.version != 6 or target.action is not Action.COMPACTION:

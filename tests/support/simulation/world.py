@@ -142,7 +142,7 @@ class World:
 
     def write(self, table: Table, verb: str, keys: tuple[int, ...], **options: str) -> None:
         """Write rows of some keys and note the commit."""
-        result = getattr(table, verb)(self._batch(keys), **dict(self.kind.options), **options)
+        result = getattr(table, verb)(self._batch(keys), options={**dict(self.kind.options), **options})
         self.apply(keys, verb)
         self.note(result)
 
@@ -164,7 +164,7 @@ class World:
 
     def note(self, result: Any) -> None:
         """Remember a commit."""
-        if result is not None:
+        if result:
             self.moments.append(Moment(result.instant, result.completed or result.instant, dict(self.rows)))
 
 

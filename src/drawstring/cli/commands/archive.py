@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from drawstring.cli import output
 from drawstring.cli.arguments import (
@@ -16,24 +19,36 @@ from drawstring.cli.arguments import (
 )
 from drawstring.model.instant import Instant
 
+MinCommits = Annotated[
+    int | None, Parameter(validator=Number(gte=1), help="Newest writes that stay; 20 by default.")
+]
+MaxCommits = Annotated[
+    int | None,
+    Parameter(validator=Number(gte=1), help="Writes that may be there before some are moved; 30 by default."),
+]
+
 
 def archive(
     path: TablePath,
     *,
+    min_commits: MinCommits = None,
+    max_commits: MaxCommits = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
-    hoodie: HudiOptions = (),
-    option: StorageOptions = (),
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
 ) -> None:
     """Move old instants into the archived timeline; by default beyond 30 writes, and 20 stay."""
-    table = open_table(path, option)
+    table = open_table(path, storage_option)
+    given = named_values(option)
     if dry_run:
-        _show(table.plan_archive(**named_values(hoodie)), as_json)
+        plan = table.plan_archive(min_commits=min_commits, max_commits=max_commits, options=given)
+        _show(plan, as_json)
         return
-    result = table.archive(**named_values(hoodie))
+    result = table.archive(min_commits=min_commits, max_commits=max_commits, options=given)
     if as_json:
-        output.print_json(asdict(result) if result else None)
-    elif result is None:
+        output.print_result(result)
+    elif not result:
         output.print_line("nothing to archive")
     else:
         span = f"{output.instant_text(result.first)} to {output.instant_text(result.last)}"

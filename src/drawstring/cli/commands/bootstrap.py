@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 import drawstring
 from drawstring.cli import output
-from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, storage_options
+from drawstring.cli.arguments import (
+    AsJson,
+    HudiOptions,
+    StorageOptions,
+    TablePath,
+    column_names,
+    named_values,
+    storage_options,
+)
 
-Columns = Annotated[tuple[str, ...], Parameter(negative="", help="A column; may be repeated.")]
+Columns = Annotated[
+    tuple[str, ...], Parameter(negative="", help="Columns, with commas between them; may be repeated.")
+]
 
 
 def bootstrap(
@@ -29,26 +38,34 @@ def bootstrap(
         str | None,
         Parameter(help="Pattern of the source's folders that the mode is for; the others get the other one."),
     ] = None,
-    merge_on_read: Annotated[bool, Parameter(negative="", help="Make a MERGE_ON_READ table.")] = False,
+    name: Annotated[
+        str | None, Parameter(help="Name of the table; the last part of PATH by default.")
+    ] = None,
+    table_type: Annotated[
+        Literal["COPY_ON_WRITE", "MERGE_ON_READ"], Parameter(help="Type of the table.")
+    ] = "COPY_ON_WRITE",
     version: Annotated[Literal[6, 8, 9], Parameter(help="Version of the table.")] = 9,
     as_json: AsJson = False,
-    option: StorageOptions = (),
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
 ) -> None:
     """Make a table of a folder of Parquet files."""
     result = drawstring.bootstrap(
         path,
         source,
-        record_key=record_key,
-        partition_by=partition_by,
-        ordering=ordering,
+        record_key=column_names(record_key, "--record-key") or (),
+        partition_by=column_names(partition_by, "--partition-by") or (),
+        ordering=column_names(ordering, "--ordering") or (),
         mode=mode,
         matching=matching,
-        table_type="MERGE_ON_READ" if merge_on_read else "COPY_ON_WRITE",
+        name=name,
+        table_type=table_type,
         version=version,
-        storage_options=storage_options(option) or None,
+        options=named_values(option),
+        storage_options=storage_options(storage_option) or None,
     )
     if as_json:
-        output.print_json(asdict(result))
+        output.print_result(result)
         return
     size = output.size_text(result.bytes_written)
     written = f"{result.records_written} rows, {result.files} base files ({size})"

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from drawstring.cli import output
 from drawstring.cli.arguments import (
@@ -17,23 +22,42 @@ from drawstring.cli.arguments import (
 from drawstring.model.clean import CleanPlan
 from drawstring.model.result import CleanResult
 
+RetainCommits = Annotated[
+    int | None, Parameter(validator=Number(gte=1), help="Newest commits whose files stay; 10 by default.")
+]
+RetainVersions = Annotated[
+    int | None,
+    Parameter(validator=Number(gte=1), help="Newest versions of each file group that stay, instead."),
+]
+RetainHours = Annotated[
+    int | None, Parameter(validator=Number(gte=1), help="Hours for which files stay, instead.")
+]
+
 
 def clean(
     path: TablePath,
     *,
+    retain_commits: RetainCommits = None,
+    retain_versions: RetainVersions = None,
+    retain_hours: RetainHours = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
-    hoodie: HudiOptions = (),
-    option: StorageOptions = (),
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
 ) -> None:
     """Delete old versions of files; by default the files of the newest 10 commits stay."""
-    table = open_table(path, option)
-    if dry_run:
-        _show(table.plan_clean(**named_values(hoodie)), as_json)
-        return
-    result = table.clean(**named_values(hoodie))
-    if as_json:
-        output.print_json(asdict(result) if result else None)
+    table = open_table(path, storage_option)
+    call = partial(
+        table.plan_clean if dry_run else table.clean,
+        retain_commits=retain_commits,
+        retain_versions=retain_versions,
+        retain_hours=retain_hours,
+    )
+    result = call(options=named_values(option))
+    if not isinstance(result, CleanResult):
+        _show(result, as_json)
+    elif as_json:
+        output.print_result(result)
     else:
         output.print_line(_told(result) if result else "nothing to clean")
 

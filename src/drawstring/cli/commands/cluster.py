@@ -2,49 +2,84 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from drawstring.cli import output
-from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
+from drawstring.cli.arguments import (
+    AsJson,
+    HudiOptions,
+    StorageOptions,
+    TablePath,
+    column_names,
+    named_values,
+    open_table,
+)
 from drawstring.cli.bar import progress_bar
 from drawstring.cli.planned import check_choice, print_done, print_scheduled
 from drawstring.model.result import CommitResult
 
 _NOTHING: Final = "nothing to cluster"
-_SORT_COLUMNS: Final = "hoodie.clustering.plan.strategy.sort.columns"
 
 Schedule = Annotated[bool, Parameter(negative="", help="Only plan a clustering, for another process to run.")]
 Instant = Annotated[
     str | None, Parameter(help="Run the clustering that was scheduled under this instant, and nothing else.")
 ]
-SortBy = Annotated[str, Parameter(help="Columns to sort rows by, with commas between them.")]
+SortBy = Annotated[
+    tuple[str, ...],
+    Parameter(negative="", help="Columns to sort rows by, with commas between them; may be repeated."),
+]
+Layout = Annotated[
+    Literal["LINEAR", "ZORDER", "HILBERT"] | None,
+    Parameter(help="How the sort columns order rows; LINEAR by default."),
+]
+Partitions = Annotated[
+    tuple[str, ...], Parameter(negative="", help="Cluster only this partition path; may be repeated.")
+]
+SmallFileBytes = Annotated[
+    int | None,
+    Parameter(validator=Number(gte=0), help="Base files below this size are clustered; 300 MiB by default."),
+]
+TargetFileBytes = Annotated[
+    int | None, Parameter(validator=Number(gte=1), help="Size of new base files; 1 GiB by default.")
+]
 
 
 def cluster(
     path: TablePath,
     *,
     schedule: Schedule = False,
-    run: Instant = None,
-    sort_by: SortBy = "",
-    hoodie: HudiOptions = (),
+    instant: Instant = None,
+    sort_by: SortBy = (),
+    layout: Layout = None,
+    partitions: Partitions = (),
+    small_file_bytes: SmallFileBytes = None,
+    target_file_bytes: TargetFileBytes = None,
     as_json: AsJson = False,
-    option: StorageOptions = (),
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
 ) -> None:
     """Cluster a table: bring its small file groups together, and sort their rows.
 
     By default what is scheduled is run, and then what is left to cluster.
     """
-    check_choice(schedule=schedule, run=run)
-    table, given = open_table(path, option), named_values(hoodie)
-    if sort_by:
-        given[_SORT_COLUMNS] = sort_by
+    check_choice(schedule=schedule, instant=instant)
+    table = open_table(path, storage_option)
+    given: dict[str, Any] = {
+        "sort_by": column_names(sort_by, "--sort-by"),
+        "layout": layout,
+        "partitions": list(partitions) or None,
+        "small_file_bytes": small_file_bytes,
+        "target_file_bytes": target_file_bytes,
+        "options": named_values(option),
+    }
     if schedule:
         print_scheduled(table.schedule_clustering(**given), _NOTHING, as_json=as_json)
         return
     with progress_bar(table.config.name) as began:
-        result = table.cluster(began(f"clustering {table.config.name}"), instant=run, **given)
+        result = table.cluster(instant, progress=began(f"clustering {table.config.name}"), **given)
     print_done(result, _told(result) if result else _NOTHING, as_json=as_json)
 
 

@@ -1,13 +1,14 @@
-"""`drawstring compact`: merge log files into new base files, or small base files into larger ones."""
+"""`drawstring compact`, `log-compact` and `compact-base-files`: few files in place of many."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Final
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
-from drawstring.base.errors import InvalidError
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
 from drawstring.cli.bar import progress_bar
@@ -25,17 +26,24 @@ Schedule = Annotated[
 Instant = Annotated[
     str | None, Parameter(help="Run the compaction that was scheduled under this instant, and nothing else.")
 ]
-Logs = Annotated[
-    bool,
-    Parameter(negative="", help="Make one log file of many where there are, and leave the base files alone."),
+Strategy = Annotated[
+    tuple[str, ...],
+    Parameter(negative="", help="Which file groups are compacted: a strategy of Hudi's; may be repeated."),
 ]
-BaseFiles = Annotated[
+Hybrid = Annotated[
     bool,
-    Parameter(
-        name="--base-files",
-        negative="",
-        help="Put small base files of a partition together, and leave log files alone; COPY_ON_WRITE too.",
-    ),
+    Parameter(negative="", help="Make a base file, or one log file of many, whichever costs least."),
+]
+MinBlocks = Annotated[
+    int | None,
+    Parameter(validator=Number(gte=2), help="Log blocks from which log files are compacted; 5 by default."),
+]
+SmallFileBytes = Annotated[
+    int | None,
+    Parameter(validator=Number(gte=0), help="Base files below this size become few; 100 MiB by default."),
+]
+TargetFileBytes = Annotated[
+    int | None, Parameter(validator=Number(gte=1), help="Size of new base files; 120 MiB by default.")
 ]
 
 
@@ -43,40 +51,93 @@ def compact(
     path: TablePath,
     *,
     schedule: Schedule = False,
-    run: Instant = None,
-    logs: Logs = False,
-    base_files: BaseFiles = False,
-    hoodie: HudiOptions = (),
+    instant: Instant = None,
+    strategy: Strategy = (),
+    hybrid: Hybrid = False,
     as_json: AsJson = False,
-    option: StorageOptions = (),
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
 ) -> None:
     """Compact a MERGE_ON_READ table: merge its log files into new base files.
 
-    By default what is scheduled is run, and then what is left to compact. With --base-files small base files
-    become few, in a table of either type.
+    By default what is scheduled is run, and then what is left to compact.
     """
-    check_choice(schedule=schedule, run=run)
-    if logs and base_files:
-        raise InvalidError("--logs and --base-files exclude each other: give one of them, or none")
-    table, given = open_table(path, option), named_values(hoodie)
-    plan, service = _service(table, logs=logs, base_files=base_files)
-    if schedule:
-        print_scheduled(plan(**given), _NOTHING, as_json=as_json)
-        return
-    with progress_bar(table.config.name) as began:
-        result = service(began(f"compacting {table.config.name}"), instant=run, **given)
-    print_done(result, _told(result) if result else _NOTHING, as_json=as_json)
+    table = open_table(path, storage_option)
+    given = {"strategy": list(strategy) or None, "hybrid": hybrid or None, "options": named_values(option)}
+    call = _Call(table.schedule_compaction, table.compact, given)
+    call.carry_out(table, instant, schedule=schedule, as_json=as_json)
 
 
-def _service(
-    table: Table, *, logs: bool, base_files: bool
-) -> tuple[Callable[..., str | None], Callable[..., CommitResult | None]]:
-    """Return what plans the compaction that is asked for, and what runs it."""
-    if base_files:
-        return table.schedule_base_file_compaction, table.compact_base_files
-    if logs:
-        return table.schedule_log_compaction, table.log_compact
-    return table.schedule_compaction, table.compact
+def log_compact(
+    path: TablePath,
+    *,
+    schedule: Schedule = False,
+    instant: Instant = None,
+    min_blocks: MinBlocks = None,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Make one log file of many in a MERGE_ON_READ table, and leave the base files alone."""
+    table = open_table(path, storage_option)
+    given = {"min_blocks": min_blocks, "options": named_values(option)}
+    call = _Call(table.schedule_log_compaction, table.log_compact, given)
+    call.carry_out(table, instant, schedule=schedule, as_json=as_json)
+
+
+def compact_base_files(
+    path: TablePath,
+    *,
+    schedule: Schedule = False,
+    instant: Instant = None,
+    small_file_bytes: SmallFileBytes = None,
+    target_file_bytes: TargetFileBytes = None,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Put small base files of a partition together, in a table of either type; log files stay."""
+    table = open_table(path, storage_option)
+    given = {
+        "small_file_bytes": small_file_bytes,
+        "target_file_bytes": target_file_bytes,
+        "options": named_values(option),
+    }
+    call = _Call(table.schedule_base_file_compaction, table.compact_base_files, given)
+    call.carry_out(table, instant, schedule=schedule, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A compaction of one kind.
+
+    Attributes:
+        plan: plans it.
+        run: plans and runs it.
+        given: keyword arguments of both.
+    """
+
+    plan: Callable[..., str | None]
+    run: Callable[..., CommitResult]
+    given: dict[str, Any]
+
+    def carry_out(self, table: Table, instant: str | None, *, schedule: bool, as_json: bool) -> None:
+        """Plan or run it, and print what became of it.
+
+        Args:
+            table: the table.
+            instant: of the plan to run; None for all.
+            schedule: whether it is only planned.
+            as_json: whether machines read what is printed.
+        """
+        check_choice(schedule=schedule, instant=instant)
+        if schedule:
+            print_scheduled(self.plan(**self.given), _NOTHING, as_json=as_json)
+            return
+        name = table.config.name
+        with progress_bar(name) as began:
+            result = self.run(instant, progress=began(f"compacting {name}"), **self.given)
+        print_done(result, _told(result) if result else _NOTHING, as_json=as_json)
 
 
 def _told(result: CommitResult) -> str:

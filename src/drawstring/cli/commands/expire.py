@@ -1,8 +1,7 @@
-"""`drawstring expire`: drop the partitions whose time is over."""
+"""`drawstring expire-partitions`: drop the partitions whose time is over."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Final
 
 from cyclopts import Parameter
@@ -22,42 +21,44 @@ from drawstring.cli.arguments import (
 
 _DAYS: Final = "hoodie.partition.ttl.strategy.days.retain"
 
-Days = Annotated[
+RetainDays = Annotated[
     int | None,
     Parameter(
-        name="--days",
         validator=Number(gte=0),
-        help=f"Days that a partition lives after its last write; what --hoodie {_DAYS} says by default.",
+        help=f"Days that a partition lives after its last write; what --option {_DAYS} says by default.",
     ),
+]
+Partitions = Annotated[
+    tuple[str, ...], Parameter(negative="", help="Drop this partition path at most; may be repeated.")
 ]
 
 
-def expire(
+def expire_partitions(
     path: TablePath,
     *,
-    days: Days = None,
+    retain_days: RetainDays = None,
+    partitions: Partitions = (),
     dry_run: DryRun = False,
-    hoodie: HudiOptions = (),
     as_json: AsJson = False,
-    option: StorageOptions = (),
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
 ) -> None:
     """Drop the partitions that nobody wrote to for some days, as one commit."""
-    table, given = open_table(path, option), named_values(hoodie)
-    if days is not None:
-        given[_DAYS] = str(days)
-    if _DAYS not in given:
-        raise InvalidError("say how many days a partition lives: --days 30, for instance")
+    table, given = open_table(path, storage_option), named_values(option)
+    if retain_days is None and _DAYS not in given:
+        raise InvalidError("say how many days a partition lives: --retain-days 30, for instance")
+    only = list(partitions) or None
     if dry_run:
-        partitions = table.plan_expiry(**given)
+        found = table.plan_expiry(retain_days=retain_days, partitions=only, options=given)
         if as_json:
-            output.print_json(partitions)
+            output.print_json(found)
             return
-        output.print_grid(("partition to drop",), [(each,) for each in partitions])
-        output.print_line(f"{len(partitions)} partitions; nothing was dropped")
+        output.print_grid(("partition to drop",), [(each,) for each in found])
+        output.print_line(f"{len(found)} partitions; nothing was dropped")
         return
-    result = table.expire_partitions(**given)
+    result = table.expire_partitions(retain_days=retain_days, partitions=only, options=given)
     if as_json:
-        output.print_json(asdict(result) if result else None)
+        output.print_result(result)
     else:
         text = f"dropped old partitions at instant {result.instant}" if result else "no partition is that old"
         output.print_line(text)

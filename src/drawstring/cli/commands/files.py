@@ -15,10 +15,14 @@ OnePartition = Annotated[str | None, Parameter(name="--partition", help="Show on
 
 
 def files(
-    path: TablePath, *, partition: OnePartition = None, as_json: AsJson = False, option: StorageOptions = ()
+    path: TablePath,
+    *,
+    partition: OnePartition = None,
+    as_json: AsJson = False,
+    storage_option: StorageOptions = (),
 ) -> None:
     """List the files that a snapshot reads: each file group's base file and log files."""
-    slices = list(open_table(path, option).file_slices())
+    slices = list(open_table(path, storage_option).file_slices())
     if partition is not None:
         slices = _of_partition(slices, partition, path)
     slices.sort(key=lambda part: (part.partition, part.file_id))

@@ -28,16 +28,16 @@ def holds(
     hours: Hours = 24.0,
     release: Release = None,
     as_json: AsJson = False,
-    option: StorageOptions = (),
+    storage_option: StorageOptions = (),
 ) -> None:
     """Show what readers hold; cleaning and archiving keep what was written after these positions."""
-    table = open_table(path, option)
+    table = open_table(path, storage_option)
     if position is not None and hold is None:
         raise InvalidError("--position needs --hold, the name of the reader")
     if release is not None and not table.release(release):
         raise InvalidError(f"there is no hold {release!r}")
     if hold is not None:
-        table.hold(hold, position, hours)
+        table.hold(hold, position, hours=hours)
     found = [hold_fields(each) for each in table.holds()]
     if as_json:
         output.print_json(found)

@@ -28,12 +28,12 @@ def restore(
     instant: Instant,
     *,
     dry_run: DryRun = False,
-    hoodie: HudiOptions = (),
     as_json: AsJson = False,
-    option: StorageOptions = (),
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
 ) -> None:
     """Undo all that was written after a write. It is gone for good: look with --dry-run first."""
-    table, given = open_table(path, option), named_values(hoodie)
+    table, given = open_table(path, storage_option), named_values(option)
     if dry_run:
         plan = table.plan_restore(instant)
         if as_json:
@@ -43,10 +43,10 @@ def restore(
         output.print_grid(("instant to undo", "action", "requested"), rows)
         output.print_line(f"{len(rows)} instants; nothing was undone")
         return
-    result = table.restore(instant, **given)
+    result = table.restore(instant, options=given)
     if as_json:
-        output.print_json(asdict(result) if result else None)
-    elif result is None:
+        output.print_result(result)
+    elif not result:
         output.print_line("nothing to undo")
     else:
         undone = f"undid {len(result.undone)} instants, deleted {result.files} files"

@@ -17,7 +17,7 @@ from drawstring.cli.arguments import (
     named_values,
     open_table,
 )
-from drawstring.model.result import RollbackResult
+from drawstring.model.result import PlannedRollback, RollbackResult
 from drawstring.services.manual_rollback import undoable
 
 Pending = Annotated[
@@ -34,19 +34,19 @@ def rollback(
     instant: Pending = None,
     *,
     dry_run: DryRun = False,
-    hoodie: HudiOptions = (),
     as_json: AsJson = False,
-    option: StorageOptions = (),
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
 ) -> None:
     """Roll a write back whose writer died, or withdraw the plan of a compaction or clustering.
 
     Rows that are there stay; to undo what is completed, see `restore`.
     """
-    table, given = open_table(path, option), named_values(hoodie)
-    result = (table.plan_rollback if dry_run else table.rollback)(instant, **given)
+    table, given = open_table(path, storage_option), named_values(option)
+    result = (table.plan_rollback if dry_run else table.rollback)(instant, options=given)
     if as_json:
-        output.print_json(asdict(result) if result else None)
-    elif result is None:
+        _print_for_machines(result)
+    elif not result:
         output.print_line("no write is pending")
     elif isinstance(result, RollbackResult):
         output.print_line(f"rolled back the {result.action} {result.instant}: {result.files} files")
@@ -56,6 +56,13 @@ def rollback(
         output.print_line(text)
     if not as_json:
         for each in undoable(table.timeline):
-            if result is None or each.requested != result.instant:
+            if not result or each.requested != result.instant:
                 text = f"also pending, to be rolled back by name: the {each.action} {each.requested}"
                 output.print_line(text)
+
+
+def _print_for_machines(result: RollbackResult | PlannedRollback | None) -> None:
+    if isinstance(result, RollbackResult):
+        output.print_result(result)
+    else:
+        output.print_json(asdict(result) if result else None)

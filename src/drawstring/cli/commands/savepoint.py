@@ -28,12 +28,12 @@ def savepoint(
     comments: Comments = "",
     delete: Delete = False,
     show_all: ShowAll = False,
-    hoodie: HudiOptions = (),
     as_json: AsJson = False,
-    option: StorageOptions = (),
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
 ) -> None:
     """Keep the files of a write from cleaning and archiving, to go back to it with `restore`."""
-    table, given = open_table(path, option), named_values(hoodie)
+    table, given = open_table(path, storage_option), named_values(option)
     if show_all:
         saved = [each for each in table.timeline.instants if each.action is Action.SAVEPOINT]
         if as_json:
@@ -45,9 +45,9 @@ def savepoint(
     if delete and instant is None:
         raise InvalidError("--delete needs --instant, the write whose savepoint is to go")
     if delete and instant is not None:
-        table.delete_savepoint(instant, **given)
+        table.delete_savepoint(instant, options=given)
     else:
-        instant = table.savepoint(instant, comments, **given)
+        instant = table.savepoint(instant, comments=comments, options=given)
     if as_json:
         output.print_json({"instant": instant})
     else:

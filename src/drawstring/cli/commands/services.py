@@ -1,10 +1,9 @@
-"""`drawstring services`: do what is due on many tables, once or for ever."""
+"""`drawstring run-services`: do what is due on many tables, once or for ever."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from typing import Annotated, Final
 
 from cyclopts import Parameter
@@ -27,13 +26,13 @@ Every = Annotated[
 ]
 
 
-def services(
+def run_services(
     *paths: Paths,
     watch: Watch = False,
     every: Every = 60.0,
-    hoodie: HudiOptions = (),
     as_json: AsJson = False,
-    option: StorageOptions = (),
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
 ) -> None:
     """Compact, cluster, expire, clean and archive tables as it is due, and run what others planned.
 
@@ -41,14 +40,14 @@ def services(
     the next round; without --watch exit code 2 says so.
     """
     if not paths:
-        raise InvalidError("name the tables to look after: drawstring services PATH...")
-    given = named_values(hoodie)
+        raise InvalidError("name the tables to look after: drawstring run-services PATH...")
+    given = named_values(option)
 
     def look_after_all() -> int:
         failures = 0
         for path in paths:
             idle = not watch and not as_json
-            for done in _looked_after(path, given, option):
+            for done in _looked_after(path, given, storage_option):
                 idle = False
                 failures += done.error is not None
                 _tell(path, done, as_json)
@@ -74,12 +73,12 @@ def _for_ever(work: Callable[[], int], every: float) -> None:
         return
 
 
-def _looked_after(path: str, given: dict[str, str], option: tuple[str, ...]) -> Iterator[TaskOutcome]:
+def _looked_after(path: str, given: dict[str, str], storage_option: tuple[str, ...]) -> Iterator[TaskOutcome]:
     """Do what is due on one table, while a bar on standard error, if that is a terminal, counts."""
     with progress_bar(path) as began:
         try:
-            table = open_table(path, option)
-            yield from table.run_services(lambda task: began(f"{task} of {path}"), **given)
+            table = open_table(path, storage_option)
+            yield from table.run_services(progress=lambda task: began(f"{task} of {path}"), options=given)
         except (DrawstringError, OSError) as error:
             yield TaskOutcome("open", error=error)
         except Exception as error:  # whatever it was, the other tables are not to wait for it
@@ -89,7 +88,7 @@ def _looked_after(path: str, given: dict[str, str], option: tuple[str, ...]) -> 
 
 def _tell(path: str, done: TaskOutcome, as_json: bool) -> None:
     if as_json:
-        result = asdict(done.result) if done.result else None
+        result = output.result_fields(done.result) if done.result else None
         error = _reason(done.error) if done.error else None
         output.print_json({"table": path, "service": done.task, "result": result, "error": error})
     else:

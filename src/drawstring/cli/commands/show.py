@@ -8,9 +8,9 @@ from drawstring.cli.commands.holds import hold_fields
 from drawstring.table import Table
 
 
-def show(path: TablePath, *, as_json: AsJson = False, option: StorageOptions = ()) -> None:
+def show(path: TablePath, *, as_json: AsJson = False, storage_option: StorageOptions = ()) -> None:
     """Show what a table is: its settings, columns, last write and size."""
-    table = open_table(path, option)
+    table = open_table(path, storage_option)
     settings, content = _settings(table), _content(table)
     columns = {field.name: str(field.type) for field in table.schema}
     if as_json:

@@ -19,10 +19,14 @@ LastInstants = Annotated[
 
 
 def timeline(
-    path: TablePath, *, last: LastInstants = None, as_json: AsJson = False, option: StorageOptions = ()
+    path: TablePath,
+    *,
+    last: LastInstants = None,
+    as_json: AsJson = False,
+    storage_option: StorageOptions = (),
 ) -> None:
     """List the instants of a table: what was done and when, oldest first."""
-    instants = open_table(path, option).timeline.instants
+    instants = open_table(path, storage_option).timeline.instants
     if last is not None:
         instants = instants[max(0, len(instants) - last) :]
     if as_json:

@@ -39,13 +39,14 @@ def validate(
     quick: Quick = False,
     global_keys: GlobalKeys = False,
     as_json: AsJson = False,
-    option: StorageOptions = (),
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
 ) -> None:
     """Check the invariants of a table, key by key; exit code 2 says that there is an error."""
-    table = open_table(path, option)
+    table = open_table(path, storage_option)
     with progress_bar(table.config.name) as began:
         reading = began(f"reading {table.config.name}")
-        found = table.validate(contents=not quick, global_keys=global_keys, progress=reading)
+        found = table.validate(quick=quick, global_keys=global_keys, progress=reading)
     if as_json:
         output.print_json({"sound": found.is_sound, **asdict(found)})
     else:
@@ -61,12 +62,12 @@ def repair(
     *,
     apply: Apply = False,
     only: Only = (),
-    hoodie: HudiOptions = (),
     as_json: AsJson = False,
-    option: StorageOptions = (),
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
 ) -> None:
     """Show what can be put right without anybody's decision, and with --apply do it."""
-    done = open_table(path, option).repair(*only, apply=apply, **named_values(hoodie))
+    done = open_table(path, storage_option).repair(only=only, apply=apply, options=named_values(option))
     if as_json:
         output.print_json([asdict(each) for each in done])
         return

@@ -31,16 +31,17 @@ def upgrade(
     to: Higher = NEWEST_VERSION,
     dry_run: DryRun = False,
     as_json: AsJson = False,
-    hoodie: HudiOptions = (),
-    option: StorageOptions = (),
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
 ) -> None:
     """Make a table one of a higher version; by default the newest. Stop writers that do not know it first."""
-    table = open_table(path, option)
+    table = open_table(path, storage_option)
     if dry_run:
         _show_plan(table.plan_version(to), as_json)
         return
     with progress_bar(table.config.name) as began:
-        result = table.upgrade(to, began(f"upgrading {table.config.name}"), **named_values(hoodie))
+        progress = began(f"upgrading {table.config.name}")
+        result = table.upgrade(to, progress=progress, options=named_values(option))
     _show(result, as_json)
 
 
@@ -50,16 +51,17 @@ def downgrade(
     to: Lower,
     dry_run: DryRun = False,
     as_json: AsJson = False,
-    hoodie: HudiOptions = (),
-    option: StorageOptions = (),
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
 ) -> None:
     """Make a table one of a lower version, for older readers and writers."""
-    table = open_table(path, option)
+    table = open_table(path, storage_option)
     if dry_run:
         _show_plan(table.plan_version(to), as_json)
         return
     with progress_bar(table.config.name) as began:
-        result = table.downgrade(to, began(f"downgrading {table.config.name}"), **named_values(hoodie))
+        progress = began(f"downgrading {table.config.name}")
+        result = table.downgrade(to, progress=progress, options=named_values(option))
     _show(result, as_json)
 
 
@@ -77,7 +79,7 @@ def _show_plan(plan: VersionPlan, as_json: bool) -> None:
 
 def _show(result: VersionResult, as_json: bool) -> None:
     if as_json:
-        output.print_json(asdict(result))
+        output.print_result(result)
         return
     if result.old == result.new:
         text = f"the table has version {result.new} already"

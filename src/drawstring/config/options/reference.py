@@ -35,8 +35,8 @@ def reference_page() -> str:
             "\n## Reads\n",
             *_table(READ_OPTIONS),
             "\n## Storage\n",
-            "For all that is done with a table: among `storage_options` in Python, as `--option` on the"
-            " command line, and as an option of reads and writes in Spark.\n",
+            "For all that is done with a table: among `storage_options` in Python, as `--storage-option` on"
+            " the command line, and as an option of reads and writes in Spark.\n",
             *_table(STORAGE_OPTIONS),
             "\n## Accepted with one value only\n",
             "Any other value would change the result in a way that this release does not carry out.\n",

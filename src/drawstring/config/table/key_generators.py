@@ -35,6 +35,20 @@ def register_key_generator(name: str, generator: KeyFunction) -> None:
 
     Raises:
         InvalidError: the name is empty, or the generator cannot be called.
+
+    Example:
+        >>> import pyarrow.compute as pc
+        >>> def by_initial(rows):
+        ...     keys = pc.cast(rows["id"], pa.string())
+        ...     return keys, pc.utf8_slice_codeunits(rows["city"], 0, 1)
+        >>> drawstring.register_key_generator("com.example.ByInitial", by_initial)
+        >>> by_city = drawstring.create(
+        ...     "memory://trips", rides.schema, record_key="id", partition_by="city",
+        ...     properties={"hoodie.datasource.write.keygenerator.class": "com.example.ByInitial"},
+        ... )
+        >>> result = by_city.insert(rides)
+        >>> sorted(part.partition for part in by_city.file_slices())
+        ['l', 'o']
     """
     if not name.strip():
         raise InvalidError("a key generator needs a name: the key generator class of the tables")

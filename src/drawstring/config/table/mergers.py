@@ -38,6 +38,14 @@ def register_merger(name: str, merger: RecordMerger) -> None:
 
     Raises:
         InvalidError: the name is empty, or the merger cannot be called.
+
+    Example:
+        >>> import pyarrow.compute as pc
+        >>> def add_fares(older, newer):
+        ...     fares = pc.add(older["fare"], newer["fare"])
+        ...     return newer.set_column(newer.schema.get_field_index("fare"), "fare", fares)
+        >>> drawstring.register_merger("com.example.AddFares", add_fares)
+        >>> drawstring.open("/lake/trips").compact()  # doctest: +SKIP
     """
     given: Any = name
     if not isinstance(given, str) or not given.strip():

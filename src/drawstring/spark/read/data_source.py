@@ -46,7 +46,7 @@ class HudiSource(D.DataSource):
     def schema(self) -> StructType:
         """Return the columns of the query."""
         path, stored, asked = self._told()
-        return spark_schema(schema_of(open_table(path, stored), asked))
+        return spark_schema(schema_of(open_table(path, storage_options=stored), asked))
 
     def reader(self, schema: StructType) -> D.DataSourceReader:
         """Return what reads the query."""
@@ -73,7 +73,7 @@ class HudiSource(D.DataSource):
 
     def _scan(self) -> Scan:
         path, stored, asked = self._told()
-        return scan_of(open_table(path, stored), asked)
+        return scan_of(open_table(path, storage_options=stored), asked)
 
     def _told(self) -> tuple[str, dict[str, str], ReadOptions]:
         """Return the table's root, the options of its storage, and those of the read."""

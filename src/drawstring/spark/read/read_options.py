@@ -25,7 +25,12 @@ def scan_of(table: Table, asked: ReadOptions) -> Scan:
         InvalidError: an incremental query without a begin and an end.
     """
     if asked.query_type != "incremental":
-        return table.scan(asked.columns, asked.where, asked.as_of, asked.query_type == "read_optimized")
+        return table.scan(
+            asked.columns,
+            where=asked.where,
+            as_of=asked.as_of,
+            read_optimized=asked.query_type == "read_optimized",
+        )
     if asked.begin is None and asked.end is None:
         raise InvalidError(
             "an incremental query needs hoodie.datasource.read.begin.instanttime: an instant, or earliest"
@@ -51,7 +56,7 @@ def scan_at(path: str, storage_options: Mapping[str, str], asked: ReadOptions) -
         storage_options: options of the object store.
         asked: the options.
     """
-    return scan_of(open_table(path, storage_options), asked)
+    return scan_of(open_table(path, storage_options=storage_options), asked)
 
 
 def schema_of(table: Table, asked: ReadOptions) -> pa.Schema:
@@ -63,4 +68,4 @@ def schema_of(table: Table, asked: ReadOptions) -> pa.Schema:
     """
     if asked.query_type == "incremental" and asked.is_cdc:
         return CHANGE_SCHEMA
-    return table.scan(asked.columns, asked.where, asked.as_of).schema
+    return table.scan(asked.columns, where=asked.where, as_of=asked.as_of).schema

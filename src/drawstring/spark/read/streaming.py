@@ -85,11 +85,13 @@ class CommitStream:
         name = self.asked.hold
         if name is None:
             return None
-        return Keeper(open_table(self.path, self.storage_options).state, name, self.asked.hold_hours)
+        return Keeper(
+            open_table(self.path, storage_options=self.storage_options)._context, name, self.asked.hold_hours
+        )
 
     def facts(self) -> TableFacts:
         """Look at the table."""
-        state = open_table(self.path, self.storage_options).state
+        state = open_table(self.path, storage_options=self.storage_options)._context
         return load_facts(state.storage, state.clock)
 
 

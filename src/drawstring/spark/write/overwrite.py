@@ -134,7 +134,7 @@ def _replaced_after_check(path: str, rows: SparkRows, by: Replacement) -> Commit
 
 def _check_rows(rows: SparkRows, by: Replacement) -> None:
     """Compute all rows, and their keys and columns as the new table has them."""
-    state = by.create("memory://drawstring-check").state
+    state = by.create("memory://drawstring-check")._context
     try:
         with lock_table(state, by.asked.lock_wait_ms) as session:
             timeline = session.store.load()

@@ -47,7 +47,7 @@ class Target:
 
     def open(self) -> Table:
         """Open the table that is there."""
-        return open_table(self.path, self.storage_options, engine=self.engine)
+        return open_table(self.path, storage_options=self.storage_options, engine=self.engine)
 
     def create(self, schema: pa.Schema, asked: WriteOptions, options: Mapping[str, Any]) -> Table:
         """Create a table for rows.
@@ -85,9 +85,9 @@ class Target:
             return self._create(path, rows.schema, asked, options)
 
         def write(table: Table, rows: SparkRows) -> CommitResult:
-            return table.write(asked.operation, rows, options)
+            return table._write_rows(asked.operation, rows, options)
 
-        create_at("memory://drawstring-check").state.storage.delete_tree("")
+        create_at("memory://drawstring-check")._context.storage.delete_tree("")
         return replace_table(self.path, rows, Replacement(self.storage, create_at, write, asked))
 
     def _check_description(self, asked: WriteOptions) -> None:

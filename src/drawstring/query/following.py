@@ -1,0 +1,73 @@
+"""Following an open table, with a hold that moves on with the reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from drawstring.base.clock import Clock
+from drawstring.base.errors import InvalidError
+from drawstring.query.facts import TableFacts, load_facts
+from drawstring.query.incremental.follow import Batch, FollowSpec, follow
+from drawstring.query.incremental.holds import Keeper
+from drawstring.query.incremental.positions import position_of, stored_position
+from drawstring.txn.table_context import TableContext
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """How a table is followed.
+
+    Attributes:
+        spec: what batches hold.
+        start: a stored position, a time, `latest`, or `earliest`, which None stands for.
+        poll_seconds: time between looks when nothing is new; None to end then.
+        clock: sleeps between looks; None for the table's.
+        hold: name of the hold that moves on with the reader; None for none.
+        hold_hours: hours after which it ends by itself.
+    """
+
+    spec: FollowSpec
+    start: Any
+    poll_seconds: float | None
+    clock: Clock | None
+    hold: str | None
+    hold_hours: float
+
+
+def follow_table(context: TableContext, asked: Following) -> Iterator[Batch]:
+    """Return batches of what commits write, for as long as they are taken.
+
+    Args:
+        context: the table.
+        asked: how it is followed.
+
+    Raises:
+        InvalidError: something that was asked for is not there or makes no sense.
+    """
+    spec = asked.spec
+    if spec.changes and (spec.columns is not None or spec.where is not None):
+        raise InvalidError("changes have columns of their own: leave out columns and where")
+    clock = asked.clock or context.clock
+    if asked.hold is None:
+        return follow(lambda: _facts(context), clock, spec, asked.start, asked.poll_seconds)
+    keeper = Keeper(context, asked.hold, asked.hold_hours)
+    keeper.at(position_of(_facts(context), asked.start))
+
+    def load() -> TableFacts:
+        keeper.renew()
+        return _facts(context)
+
+    return _held(follow(load, clock, spec, keeper.position, asked.poll_seconds), keeper)
+
+
+def _held(batches: Iterator[Batch], keeper: Keeper) -> Iterator[Batch]:
+    """Yield batches, and move the hold on after each one that was used."""
+    for batch in batches:
+        yield batch
+        keeper.at(stored_position(batch.position))
+
+
+def _facts(context: TableContext) -> TableFacts:
+    return load_facts(context.storage, context.clock)

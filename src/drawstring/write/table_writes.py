@@ -1,0 +1,152 @@
+"""Writes as an open table is asked for them: rows of the caller's and options by Hudi's keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from drawstring.base.errors import InvalidError
+from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions, check_call
+from drawstring.engine.local import LocalEngine
+from drawstring.engine.protocol import Rows
+from drawstring.expressions.predicate import Where
+from drawstring.txn.table_context import TableContext
+from drawstring.write.committed import Committed
+from drawstring.write.delete_partition import DELETE_PARTITION
+from drawstring.write.delete_partition import delete_partitions as drop
+from drawstring.write.merge.clauses import AskedClause
+from drawstring.write.merge.matched_rows import MatchedRows
+from drawstring.write.merge.merge_rows import MergeRows
+from drawstring.write.run import write, write_feed
+from drawstring.write.source import batches_of
+from drawstring.write.verbs import MERGE, UPDATE, VERBS, Verb
+from drawstring.write.write_source import WriteSource
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSource:
+    """What a merge reads, and how it names both sides.
+
+    Attributes:
+        rows: of the source.
+        on: columns that match, or equalities joined by `and`; None for the record key.
+        aliases: what conditions and values call the source and the target.
+    """
+
+    rows: Rows
+    on: str | Sequence[str] | Mapping[str, str] | None
+    aliases: tuple[str, str]
+
+
+def local_rows(context: TableContext, data: Any) -> tuple[TableContext, Rows]:
+    """Return rows that a caller hands over, and the table with the engine that has them.
+
+    Args:
+        context: the table; another engine than the embedded one leaves such a write to that one.
+        data: see `batches_of`.
+
+    Raises:
+        InvalidError: these are no rows.
+    """
+    schema, batches = batches_of(data)
+    engine = context.engine
+    local = engine if isinstance(engine, LocalEngine) else LocalEngine()
+    table = context if local is engine else TableContext(context.storage, local)
+    return table, local.rows(schema, batches)
+
+
+def write_rows(
+    context: TableContext,
+    operation: str,
+    rows: Rows,
+    options: Mapping[str, Any],
+    extra: Mapping[str, str] | None = None,
+) -> Committed:
+    """Carry out an operation on rows of the table's engine, with options that are not parsed yet.
+
+    Args:
+        context: the table.
+        operation: `insert`, `upsert`, `delete`, `bulk_insert`, `append`, `insert_overwrite`,
+            `insert_overwrite_table` or `delete_partition`.
+        rows: the rows.
+        options: Hudi's write options.
+        extra: what else the commit says.
+
+    Raises:
+        InvalidError: the options make no sense; else as `write`.
+    """
+    return write(context, operation, rows, WriteOptions.parse({**options, OPERATION_KEY: operation}), extra)
+
+
+def check_delete(data: Any, where: Where) -> None:
+    """Refuse a delete that is told nothing, or two things.
+
+    Raises:
+        InvalidError: neither rows nor a condition were given, or both.
+    """
+    if (data is None) == (where is None):
+        raise InvalidError("delete needs rows or a condition (where=), and not both")
+
+
+def check_merge(options: Mapping[str, Any]) -> None:
+    """Refuse options that make no sense for a merge.
+
+    Raises:
+        InvalidError: a name that is no option, or another operation.
+    """
+    check_call(options, MERGE.operation.lower())
+
+
+def delete_where(context: TableContext, where: Where, options: Mapping[str, Any]) -> Committed:
+    """Delete the rows that fulfil a condition; arguments and errors as for `drawstring.Table.delete`."""
+    return _change(context, MatchedRows(where), VERBS["delete"], options)
+
+
+def update_where(
+    context: TableContext, where: Where, set: Mapping[str, Any], options: Mapping[str, Any]
+) -> Committed:
+    """Set columns of the rows that fulfil a condition; see `drawstring.Table.update`."""
+    if not isinstance(set, Mapping):
+        raise InvalidError(
+            f"update sets values by column, and {type(set).__name__} has none: hand over"
+            ' a dictionary such as {"fare": "fare * 2"}'
+        )
+    return _change(context, MatchedRows(where, dict(set)), UPDATE, options)
+
+
+def merge_rows(
+    context: TableContext, source: MergeSource, clauses: tuple[AskedClause, ...], options: Mapping[str, Any]
+) -> Committed:
+    """Carry out a merge; see `drawstring.Table.merge`.
+
+    Args:
+        context: the table, with the engine that has the rows.
+        source: what is merged in.
+        clauses: in the order in which they were added.
+        options: Hudi's write options.
+    """
+    merging = MergeRows(source.rows, source.on, source.aliases, clauses)
+    return _change(context, merging, MERGE, options)
+
+
+def drop_partitions(
+    context: TableContext, partitions: Sequence[str], options: Mapping[str, Any]
+) -> Committed:
+    """Drop whole partitions; see `drawstring.Table.delete_partition`."""
+    for each in partitions:
+        if not isinstance(each, str):
+            raise InvalidError(
+                f"a partition is a path, not {type(each).__name__}: hand over each as an argument of"
+                " its own, a list as delete_partition(*paths)"
+            )
+    check_call(options, DELETE_PARTITION)
+    parsed = WriteOptions.parse({**options, OPERATION_KEY: DELETE_PARTITION})
+    named = replace(parsed, partitions_to_delete=(*partitions, *parsed.partitions_to_delete))
+    return drop(context, None, named)
+
+
+def _change(context: TableContext, feed: WriteSource, verb: Verb, options: Mapping[str, Any]) -> Committed:
+    operation = verb.operation.lower()
+    check_call(options, operation)
+    return write_feed(context, feed, verb, WriteOptions.parse({**options, OPERATION_KEY: operation}))
