@@ -303,6 +303,6 @@ def test_a_plan_that_names_other_files_than_its_record_is_not_run() -> None:
         if each.name == f"{requested}.clustering.requested"
     )
     table._context.storage.put(path, encode_clustering_plan(fewer, table._context.storage.full_uri("")))
-    with pytest.raises(CorruptTableError, match="names other files"):
+    with pytest.raises(CorruptTableError, match="lists other files"):
         table.cluster(instant=requested)
     assert file_groups(table) == 3

@@ -45,7 +45,7 @@ def test_a_write_whose_completion_was_lost_is_told_and_keeps_its_files(table_typ
     assert (finding.check, finding.instant) == ("timeline", second.requested)
     assert f"the completed {third.requested} builds on its files" in finding.what
     assert table.repair(apply=True) == ()
-    with pytest.raises(CorruptTableError, match="put it back from a backup"):
+    with pytest.raises(CorruptTableError, match="Put it back from a backup"):
         table.upsert(rides(("new", "rome", 1, 1.0)))
     assert data_files(table._context.storage) == files
     for path, data in lost.items():
@@ -109,7 +109,7 @@ def test_a_clustering_whose_completion_was_lost_keeps_its_files(version: int) ->
     )
     lose_completion(table, clustering)
     assert [each.instant for each in errors(table)] == [clustering.requested]
-    with pytest.raises(CorruptTableError, match="put it back from a backup"):
+    with pytest.raises(CorruptTableError, match="Put it back from a backup"):
         table.cluster()
     assert data_files(table._context.storage) == files
 

@@ -202,8 +202,8 @@ def test_wrong_versions_and_directions_are_refused_before_anything_is_written() 
     storage = table._context.storage
     before = paths(storage)
     for verb, version, error, text in [
-        (table.upgrade, 7, UnsupportedError, "choose one of 6, 8, 9"),
-        (table.upgrade, 10, UnsupportedError, "choose one of 6, 8, 9"),
+        (table.upgrade, 7, UnsupportedError, "Choose one of 6, 8, 9"),
+        (table.upgrade, 10, UnsupportedError, "Choose one of 6, 8, 9"),
         (table.upgrade, 6, InvalidError, "use downgrade"),
         (table.downgrade, 9, InvalidError, "use upgrade"),
         (table_with_history(COW, 9).downgrade, 9, InvalidError, "use upgrade"),

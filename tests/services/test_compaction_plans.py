@@ -90,7 +90,7 @@ def test_days_are_found_in_hive_style_paths_and_the_newest_is_compacted_first() 
 
 @pytest.mark.parametrize("path", ["rome", "2024-01-01", "2024/13/01", ""])
 def test_a_partition_that_is_no_day_is_refused_by_name(path: str) -> None:
-    with pytest.raises(InvalidError, match="is no day of the form yyyy/MM/dd"):
+    with pytest.raises(InvalidError, match="is not a day of the form yyyy/MM/dd"):
         partitions_to_plan(["2024/01/01", path], settings("DayBased"), TODAY)
 
 

@@ -72,7 +72,7 @@ def test_a_compaction_that_is_not_there_cannot_be_run() -> None:
     table = logged(9)
     write = table.timeline.writes()[0].requested
     for time in ("20200101000000000", write):
-        with pytest.raises(InvalidError, match="there is no compaction of this time"):
+        with pytest.raises(InvalidError, match="There is no compaction with this time"):
             table.compact(instant=time)
     assert leftovers(table) == []
 
@@ -87,7 +87,7 @@ def test_only_what_a_strategy_takes_is_planned() -> None:
     assert result and result.files == 1
     assert {each.partition for each in table.file_slices() if each.logs} == {"oslo"}
     assert not table.compact(options=strategy)
-    with pytest.raises(InvalidError, match="is no day"):
+    with pytest.raises(InvalidError, match="is not a day"):
         table.schedule_compaction(options={"hoodie.compaction.strategy": "DayBasedCompactionStrategy"})
     assert table.timeline.pending() == ()
 
@@ -106,7 +106,7 @@ def test_a_compaction_that_is_being_run_is_left_to_its_runner(where: str, tmp_pa
 
     def meanwhile() -> None:
         other = drawstring.open(table.uri)
-        with pytest.raises(ConflictError, match="another process runs this compaction") as caught:
+        with pytest.raises(ConflictError, match="Another process runs this compaction") as caught:
             other.compact(instant=instant)
         told.append(str(caught.value.instant))
         assert not other.compact()
@@ -140,7 +140,7 @@ def test_a_lease_that_a_dead_runner_holds_is_waited_for() -> None:
     storage, path = table._context.storage, f".hoodie/.locks/{instant}.service"
     now_ms = table._context.clock.now_ms()
     storage.put(path, Lease(False, now_ms + 60_000, "dead").encode())
-    with pytest.raises(ConflictError, match="another process runs"):
+    with pytest.raises(ConflictError, match="Another process runs"):
         table.compact(instant=instant)
     storage.put(path, Lease(False, now_ms - 60_000, "dead").encode())
     with pytest.raises(ConflictError, match="The plan was withdrawn"):
@@ -250,5 +250,5 @@ def test_a_failure_in_the_background_fails_no_write(caplog: pytest.LogCaptureFix
     table._context.storage.put(damaged, b"#HUDI# and nothing more")
     table.append(rides(("z", "oslo", 1, 1.0)), options=BACKGROUND)
     assert table.wait_for_services(60)
-    assert "a table service in the background failed" in caplog.text
+    assert "A table service in the background failed" in caplog.text
     assert len(table.timeline.pending_of(Action.COMPACTION)) == 1

@@ -56,7 +56,7 @@ def test_a_decided_write_is_not_rolled_back_by_name() -> None:
     table.insert(rides(FIRST))
     later = decided(table, ".commit", "upsert", rides(NEWER))
     (pending,) = later.timeline.pending_writes()
-    with pytest.raises(ConflictError, match="had decided that it completes"):
+    with pytest.raises(ConflictError, match="had claimed its completion"):
         later.rollback(pending.requested)
     assert held(later) == [NEWER]
     assert later.timeline.pending() == ()

@@ -89,7 +89,7 @@ def test_a_listener_that_fails_fails_no_write(
         drawstring.remove_listener(broken)
         drawstring.remove_listener(broken)
     assert held(table) == sorted(FIRST)
-    assert "a listener failed on upsert of rides: no" in caplog.text
+    assert "A listener failed on the event upsert of rides: no" in caplog.text
 
 
 class Instrument:

@@ -183,7 +183,7 @@ def test_a_write_without_a_sign_of_life_for_too_long_does_not_commit() -> None:
 
     slow = Table(replace(table._context, clock=SteppingClock(NOW_MS)))
     table = slow
-    with pytest.raises(ConflictError, match="no sign of life"):
+    with pytest.raises(ConflictError, match="sent no heartbeat for too long"):
         slow.upsert(pa.RecordBatchReader.from_batches(NEXT.schema, batches()), options=LAZY)
     assert (slow.timeline.writes(), leftovers(slow), beats(slow._context.storage)) == ((), [], [])
 

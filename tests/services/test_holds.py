@@ -115,7 +115,7 @@ def test_a_hold_whose_reader_never_came_back_ends_by_itself(caplog: pytest.LogCa
     write(table, range(6, 12), ONE)
     assert table.holds() == []
     assert len(data_files(table)) <= 3
-    assert [each for each in caplog.messages if "forgotten" in each and "did not come back" in each]
+    assert [each for each in caplog.messages if "forgotten" in each and "did not renew it" in each]
 
 
 def test_a_query_window_keeps_files_however_many_commits_there_are() -> None:
@@ -217,8 +217,8 @@ def test_a_hold_is_refused_once_a_clean_is_about_to_take_what_it_needs(
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        ({"name": "../x"}, "no name"),
-        ({"name": ""}, "no name"),
+        ({"name": "../x"}, "not a valid name"),
+        ({"name": ""}, "not a valid name"),
         ({"name": "x", "hours": 0}, "hours"),
         ({"name": "x", "hours": float("nan")}, "hours"),
         ({"name": "x", "position": "when?"}, "not a time"),

@@ -82,7 +82,7 @@ def test_a_preview_refuses_a_plan_whose_lease_is_held() -> None:
     state = table._context
     with service_lease(state.storage, state.clock, state.ids, instant):
         for ask in (table.plan_rollback, table.rollback):
-            with pytest.raises(ConflictError, match="another process runs this compaction"):
+            with pytest.raises(ConflictError, match="Another process runs this compaction"):
                 ask(instant)
     assert table.plan_rollback(instant) is not None
 
@@ -132,7 +132,7 @@ def test_a_compaction_of_version_6_that_others_wrote_on_top_of_is_not_withdrawn(
     instant = table.schedule_compaction()
     table.upsert(rides(NEWEST))
     for ask in (table.plan_rollback, table.rollback):
-        with pytest.raises(ConflictError, match="run it"):
+        with pytest.raises(ConflictError, match="Run it"):
             ask(instant)
     assert (len(table.timeline.pending()), held(table)) == (1, WITH_NEWEST)
     assert table.compact(instant=instant)
@@ -208,12 +208,12 @@ def test_a_rollback_that_dies_at_any_step_is_done_again(version: int, kind: str)
 def test_what_is_completed_or_unknown_is_refused_with_the_way_to_go() -> None:
     table = scattered()
     first, before, last = (each.requested for each in table.timeline.writes())
-    with pytest.raises(InvalidError, match=f"restore the table to {before}"):
+    with pytest.raises(InvalidError, match=f"Restore the table to {before}"):
         table.rollback(last)
-    with pytest.raises(InvalidError, match="it is the first"):
+    with pytest.raises(InvalidError, match="It is the first"):
         table.rollback(first)
     instant = table.schedule_clustering()
-    with pytest.raises(InvalidError, match=f"pending are {instant}"):
+    with pytest.raises(InvalidError, match=f"Pending: {instant}"):
         table.rollback("20200101000000000")
     assert len(held(table)) == 3
 
@@ -227,7 +227,7 @@ def test_what_a_live_process_runs_is_left_to_it(tmp_path: Path) -> None:
     with runner(table.uri, instant, 3) as other:
         other.says()
         for ask in (table.plan_rollback, table.rollback):
-            with pytest.raises(ConflictError, match="another process runs this compaction"):
+            with pytest.raises(ConflictError, match="Another process runs this compaction"):
                 ask(instant)
         other.kill()
     assert table.plan_rollback(instant) is not None

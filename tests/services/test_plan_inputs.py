@@ -72,7 +72,7 @@ def test_a_plan_whose_inputs_are_gone_is_not_run_again(
     table.clean(options=CLEAN)
     before, files = held(table), data_files(table._context.storage)
     lost = lose_completion(table, instant)
-    with pytest.raises(CorruptTableError, match="put back from a backup") as refused:
+    with pytest.raises(CorruptTableError, match="Put what is missing back from a backup") as refused:
         ask(table)
     assert refused.value.instant == instant.requested
     assert data_files(table._context.storage) == files

@@ -249,7 +249,7 @@ def test_writes_wait_for_a_resizing_if_told_to_and_another_kind_of_clustering_is
     table.cluster(instant=scheduled)
     table.upsert(rides(ROWS[0]))
     strategy = "hoodie.clustering.plan.strategy.class"
-    with pytest.raises(InvalidError, match="does not go with a consistent hashing index"):
+    with pytest.raises(InvalidError, match="does not fit a consistent hashing index"):
         table.cluster(options={strategy: "SparkSizeBasedClusteringPlanStrategy"})
     with pytest.raises(InvalidError, match="needs a consistent hashing index"):
         create().cluster(options={strategy: "SparkConsistentBucketClusteringPlanStrategy"})

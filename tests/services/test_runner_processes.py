@@ -26,7 +26,7 @@ def test_a_write_goes_on_beside_a_process_that_compacts_and_a_second_one_is_turn
     with runner(table.uri, instant, IN_THE_MIDDLE) as other:
         assert other.says().startswith("rome/")
         table.upsert(rides(("c", "rome", 9, 9.0)))
-        with pytest.raises(ConflictError, match="another process runs this compaction"):
+        with pytest.raises(ConflictError, match="Another process runs this compaction"):
             table.compact(instant=instant)
         other.go_on()
         assert other.says() == "done"

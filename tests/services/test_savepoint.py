@@ -107,7 +107,7 @@ def test_a_write_without_a_savepoint_is_gone_back_to_while_its_files_are_there(v
         table.upsert(rides(("a", "rome", n, float(n))), options=WITHOUT_SERVICES).instant for n in range(5)
     ]
     table.clean(options={"hoodie.clean.commits.retained": "2"})
-    with pytest.raises(InvalidError, match=f"choose {times[3]} or later"):
+    with pytest.raises(InvalidError, match=f"Choose {times[3]} or later"):
         table.restore(times[1])
     with pytest.raises(InvalidError, match="cleaned away"):
         table.savepoint(times[1])
@@ -182,13 +182,13 @@ def test_a_savepoint_that_dies_at_any_step_is_made_by_the_next_call(table_type: 
 def test_what_stands_in_the_way_of_a_restore_is_told_and_nothing_changes() -> None:
     table, saved, _ = begun(COW, 9)
     first = table.timeline.writes()[0].requested
-    with pytest.raises(InvalidError, match=f"{saved}.*delete them first"):
+    with pytest.raises(InvalidError, match=f"{saved}.*Delete them first"):
         table.restore(first)
     with pytest.raises(InvalidError, match="no completed write 20200101000000000"):
         table.restore("20200101000000000")
     with pytest.raises(InvalidError, match="no completed savepoint"):
         table.delete_savepoint(first)
-    with pytest.raises(InvalidError, match="nothing was written"):
+    with pytest.raises(InvalidError, match="has no writes yet"):
         create().savepoint()
     table.upsert(rides(("a", "rome", 3, 3.0)), options=WITHOUT_SERVICES)
     before = Prepared.of(table).files

@@ -54,7 +54,7 @@ def test_until_the_next_write_a_backup_of_the_lost_file_brings_it_back(
     table, write, lost = with_lost(table_type, version, verb)
     (finding,) = table.validate().findings
     assert (finding.severity, finding.check, finding.instant) == ("warning", "timeline", write.requested)
-    assert "put that back" in finding.what
+    assert "Put that file back from a backup" in finding.what
     for path, data in lost.items():
         table._context.storage.put(path, data)
     table.upsert(rides(NEXT))

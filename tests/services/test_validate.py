@@ -165,7 +165,7 @@ def test_a_key_in_several_file_groups_and_one_in_a_wrong_bucket_are_named() -> N
     storage.put(one.status.path, storage.read(other.status.path))
     checks = {each.check: each for each in buckets.validate().findings}
     assert checks["bucket"].severity is Severity.ERROR
-    assert "upserts will not find them" in checks["bucket"].what
+    assert "Upserts will not find them" in checks["bucket"].what
 
 
 def test_a_key_in_two_partitions_is_named_where_a_key_has_one_place() -> None:
@@ -216,7 +216,7 @@ def test_a_damaged_commit_and_timeline_are_findings_and_no_exceptions() -> None:
 
 
 def test_a_remedy_that_is_none_is_refused() -> None:
-    with pytest.raises(InvalidError, match="choose orphan, partition-metadata, properties, rollback"):
+    with pytest.raises(InvalidError, match="Choose among orphan, partition-metadata, properties, rollback"):
         create(table_type=COW).repair(only=["everything"])
 
 
@@ -244,7 +244,7 @@ def test_the_command_line_says_what_it_found_and_did(
 
 
 def test_bits_of_keys_are_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content_checks, "_SETTLED_AT_ONCE", 10)
+    monkeypatch.setattr(content_checks, "_BITS_PER_SORT", 10)
     bits = content_checks.DistinctBits()
     for start in range(0, 100, 5):
         bits.add(np.arange(start, start + 6, dtype=np.uint64))

@@ -67,5 +67,5 @@ def test_layout_one_names_a_pending_clustering_as_replace_commit() -> None:
 
 
 def test_a_completed_compaction_must_be_called_commit() -> None:
-    with pytest.raises(InternalError, match="called commit"):
+    with pytest.raises(InternalError, match="must have the action commit"):
         file_name(Instant(T, Action.COMPACTION, State.COMPLETED, C), LAYOUT_2)

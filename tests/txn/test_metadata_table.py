@@ -39,7 +39,7 @@ def test_the_metadata_table_of_real_hudi_goes(
     assert load_config(storage) == changed
     assert paths(storage, ".hoodie/metadata") == []
     assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert f"switched off the metadata table of v{version}_mdt_cow" in caplog.text
+    assert f"Switched off the metadata table of v{version}_mdt_cow" in caplog.text
     kept = {key: value for key, value in config.properties.items() if key not in (READY, BUILDING)}
     assert dict(changed.properties) == kept
 

@@ -179,7 +179,7 @@ def test_a_metadata_table_is_switched_off_before_a_write(
     assert table.config.metadata_partitions
     with caplog.at_level(logging.WARNING, "drawstring"):
         table.upsert(changed(table, data(table).slice(0, 2)))
-    assert "switched off the metadata table" in caplog.text
+    assert "Switched off the metadata table" in caplog.text
     assert "hoodie.table.metadata.partitions" not in table.config.properties
     assert not (tmp_path / name / ".hoodie/metadata").exists()
 

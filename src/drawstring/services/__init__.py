@@ -1,1 +1,1 @@
-"""Table services: each a pure plan and a runner."""
+"""Table services: each has a pure plan and a runner."""

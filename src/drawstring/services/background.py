@@ -1,8 +1,8 @@
-"""Pending compactions and clusterings run by threads of this process, one thread a table and service.
+"""Background threads that run pending compactions and clusterings, one thread per table and service.
 
-A writer calls `run_in_background` after each commit that planned one; a thread that runs already takes
-the new plan too. The thread is a daemon, for a process that ends has no threads to give it: what is undone
-then stays on the timeline, a warning says so, and whoever runs it next begins anew.
+A writer calls `run_in_background` after each commit that planned one; a running thread picks up the new plan
+as well. The threads are daemons and end with the process: unfinished plans stay on the timeline, a warning
+says so, and the next runner starts them again.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.txn.table_context import TableContext
 
 RunPending: TypeAlias = Callable[[TableContext, WriteOptions], object]
-"""Runs what is pending of a service."""
+"""Runs the pending plans of a service."""
 
 _mutex: Final = threading.Lock()
 _runners: Final[dict[tuple[str, RunPending], _Runner]] = {}
 _log: Final = logging.getLogger("drawstring")
-_CUT_SHORT: Final = (
-    "this process ends while a table service of %s runs in its background: what it did not finish stays on"
-    " the timeline for whoever runs services next. Call wait_for_services() before a process ends"
+_INTERRUPTED: Final = (
+    "This process ends while a table service of %s runs in its background. Unfinished plans stay on the"
+    " timeline until services run again. Call wait_for_services() before the process ends."
 )
 
 
 def run_in_background(state: TableContext, options: WriteOptions, run_pending: RunPending) -> None:
-    """Have what is pending of a service run, and return at once.
+    """Run the pending plans of a service in a background thread, and return at once.
 
     Args:
-        state: the table.
+        state: the open table.
         options: of the write.
-        run_pending: the service.
+        run_pending: runs the pending plans.
     """
     key = (state.storage.spec.uri, run_pending)
     with _mutex:
@@ -51,13 +51,13 @@ def wait_for_background(uri: str, timeout: float | None = None) -> bool:
 
     Args:
         uri: root of the table.
-        timeout: seconds to wait at most for each service, None for no bound.
+        timeout: greatest number of seconds to wait for each service, None for no limit.
 
     Returns:
-        Whether none runs any more.
+        Whether all have ended.
     """
     with _mutex:
-        runners = [runner for (place, _), runner in _runners.items() if place == uri]
+        runners = [runner for (key_uri, _), runner in _runners.items() if key_uri == uri]
     for runner in runners:
         runner.join(timeout)
     return not any(runner.is_alive() for runner in runners)
@@ -65,15 +65,15 @@ def wait_for_background(uri: str, timeout: float | None = None) -> bool:
 
 @atexit.register
 def _warn_of_runners() -> None:
-    """Say which tables have a service cut short by the end of this process."""
+    """Warn about table services that the end of this process interrupts."""
     with _mutex:
         uris = sorted({uri for (uri, _), runner in _runners.items() if runner.is_alive()})
     for uri in uris:
-        _log.warning(_CUT_SHORT, uri)
+        _log.warning(_INTERRUPTED, uri)
 
 
 class _Runner(threading.Thread):
-    """Runs what is pending, until nobody asked for more."""
+    """Runs pending plans until no more rounds are requested."""
 
     def __init__(self, state: TableContext, options: WriteOptions, run_pending: RunPending) -> None:
         super().__init__(name="drawstring-service", daemon=True)
@@ -84,7 +84,7 @@ class _Runner(threading.Thread):
         self._guard = threading.Lock()
 
     def take_more(self) -> bool:
-        """Ask for one more round; False when the thread is about to end."""
+        """Request one more round; return False if the thread is about to end."""
         with self._guard:
             if self._rounds == 0 or not self.is_alive():
                 return False
@@ -92,15 +92,15 @@ class _Runner(threading.Thread):
             return True
 
     def run(self) -> None:
-        """Run the pending compactions, round by round."""
+        """Run the pending plans, round by round."""
         while True:
-            asked = self._rounds
+            rounds = self._rounds
             try:
                 self._run_pending(self._state, self._options)
-            except Exception as error:  # whatever it was, this thread goes on to the next round
-                self._tell(error)
+            except Exception as error:  # any failure is reported: the thread goes on to the next round
+                self._report(error)
             with self._guard:
-                self._rounds -= asked
+                self._rounds -= rounds
                 if self._rounds == 0:
                     break
         with _mutex:
@@ -108,15 +108,15 @@ class _Runner(threading.Thread):
             if _runners.get(key) is self:
                 del _runners[key]
 
-    def _tell(self, error: Exception) -> None:
+    def _report(self, error: Exception) -> None:
         if not threading.main_thread().is_alive():
-            # The process ends, and pools of threads take no more work.
-            _log.warning(_CUT_SHORT, self._state.storage.spec.uri)
+            # The process is ending, so thread pools accept no more work.
+            _log.warning(_INTERRUPTED, self._state.storage.spec.uri)
         elif isinstance(error, DrawstringError | OSError):
-            _log.warning("a table service in the background failed; run it again: %s", error)
+            _log.warning("A table service in the background failed. Run it again. Cause: %s", error)
         else:
             _log.error(
-                "a table service in the background failed unexpectedly; run it again: %s: %s",
+                "A table service in the background failed unexpectedly. Run it again. Cause: %s: %s",
                 type(error).__name__,
                 error,
                 exc_info=error,

@@ -1,7 +1,7 @@
-"""The registry of table services: what follows a commit, and what a process does that maintains tables.
+"""The registry of table services: what runs after a commit, and in a process that maintains tables.
 
-A task does what is due and says what that was. One that fails, in whatever way, leaves the others to run.
-A new service plugs in here.
+A task does the work that is due and returns its result. A failing task does not stop the others.
+A new table service is registered here.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Maintained:
     """A table whose services run.
 
     Attributes:
-        state: the table.
-        config: its settings.
-        options: Hudi's options of services.
-        progress: told of every piece of work that is done.
+        state: the open table.
+        config: the table's settings.
+        options: Hudi's options of table services.
+        progress: called with the progress of the running service.
     """
 
     state: TableContext
@@ -62,12 +62,12 @@ class Maintained:
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """What became of a task that had something to do.
+    """The outcome of a task that had something to do.
 
     Attributes:
-        task: its name.
-        result: what it did; None if it failed.
-        error: why it failed.
+        task: name of the task.
+        result: result of the task; None if it failed.
+        error: the exception if it failed.
     """
 
     task: str
@@ -80,13 +80,13 @@ class MaintenanceTask:
     """One table service.
 
     Attributes:
-        name: of the service, for people.
+        name: of the service, for messages.
         is_due: tells whether a commit gives rise to it (`services.triggers`).
-        after_commit: does what is due then.
-        retry: what becomes of it, or what people can do, where that fails.
-        run: does what is due, and runs what is planned; returns what it did. None for a task that only
-            commits give rise to.
-        deletes: whether it takes files away: then `run` comes after the tasks that write files.
+        after_commit: runs what is due then.
+        retry: completes the message about a failure: when the work is retried, or what the user can do.
+        run: runs what is due and what is planned, and returns the result. None for a task that runs only
+            after commits.
+        deletes: whether the task deletes files: then `run` comes after the tasks that write files.
     """
 
     name: str
@@ -98,15 +98,15 @@ class MaintenanceTask:
 
 
 def after_commit(written: Committed) -> CommitResult:
-    """Do what is due after a commit, which stands whatever becomes of that.
+    """Run the table services that are due after a commit; their failures do not undo the commit.
 
     Each task takes the table lock itself, for as long as it needs it.
 
     Args:
-        written: what a write returned.
+        written: the result of a write.
 
     Returns:
-        The result of the write.
+        The commit result of the write.
     """
     if written.result.instant:
         for task in TASKS:
@@ -119,19 +119,19 @@ def after_commit(written: Committed) -> CommitResult:
 def run_tasks(
     state: TableContext, options: WriteOptions, progress: Callable[[str], Progress] | None = None
 ) -> Iterator[TaskOutcome]:
-    """Do what is due on a table, and run what is planned there.
+    """Run the table services that are due on a table, and pending plans.
 
     Args:
-        state: the table.
-        options: Hudi's options of services.
-        progress: returns, for the name of a task, what is told of its progress.
+        state: the open table.
+        options: Hudi's options of table services.
+        progress: returns the progress callback of a task, given its name.
 
     Yields:
-        Each task that did something or failed, once it is over.
+        The outcome of each task that did something or failed.
 
     Raises:
         InvalidError: there is no table.
-        CorruptTableError: its properties are damaged.
+        CorruptTableError: the table properties are damaged.
     """
     config = load_config(state.storage)
     for task in sorted(TASKS, key=lambda each: each.deletes):
@@ -141,9 +141,9 @@ def run_tasks(
             result = task.run(Maintained(state, config, options, progress(task.name) if progress else None))
         except (DrawstringError, OSError) as error:
             yield TaskOutcome(task.name, error=error)
-        except Exception as error:  # whatever it was, the other tasks and tables are not to wait for it
-            place = state.storage.spec.uri
-            _log.exception("the %s of %s failed in a way that nobody expected", task.name, place)
+        except Exception as error:  # any failure: other tasks and tables must not wait for it
+            uri = state.storage.spec.uri
+            _log.exception("The %s of %s failed unexpectedly.", task.name, uri)
             yield TaskOutcome(task.name, error=error)
         else:
             if result is not None:
@@ -159,7 +159,7 @@ def _archive(table: Maintained) -> Result | None:
 
 
 def _compact_logs(table: Maintained) -> Result | None:
-    """Run what is planned, and with `hoodie.log.compaction.inline` what has many log blocks."""
+    """Run pending log compactions; with `hoodie.log.compaction.inline` also plan and run what is due."""
     if not table.config.is_merge_on_read:
         return None
     if table.options.compaction.log_inline:
@@ -168,7 +168,7 @@ def _compact_logs(table: Maintained) -> Result | None:
 
 
 def _compact(table: Maintained) -> Result | None:
-    """Run what is planned, and plan and run what is due by the triggers."""
+    """Run pending compactions, then plan and run one that is due by the triggers."""
     if not table.config.is_merge_on_read:
         return None
     state, options, progress = table.state, table.options, table.progress
@@ -180,12 +180,12 @@ def _compact(table: Maintained) -> Result | None:
 
 
 def _cluster(table: Maintained) -> Result | None:
-    """Run what is planned, and with `hoodie.clustering.inline` what is due by commits."""
+    """Run pending clusterings; with `hoodie.clustering.inline` also plan and run one that is due."""
     state, options, progress = table.state, table.options, table.progress
     result = clustering.run_pending(state, options, progress)
-    asked = options.clustering
+    clustering_options = options.clustering
     store = TimelineStore(state.storage, table.config, state.clock)
-    if not asked.inline or commits_since_clustering(store) < asked.inline_commits:
+    if not clustering_options.inline or commits_since_clustering(store) < clustering_options.inline_commits:
         return result
     scheduled = clustering.schedule_clustering(state, options)
     if scheduled is None:
@@ -194,7 +194,7 @@ def _cluster(table: Maintained) -> Result | None:
 
 
 def _expire(table: Maintained) -> Result | None:
-    """Drop the partitions whose time is over, with `hoodie.partition.ttl.inline`."""
+    """Drop the expired partitions, with `hoodie.partition.ttl.inline`."""
     dropped = expire_partitions(table.state, table.options) if table.options.ttl.inline else None
     return dropped.result if dropped else None
 
@@ -215,20 +215,22 @@ def _compact_logs_after_commit(written: Committed) -> None:
     compaction.log_compact(written.state, written.options)
 
 
-_LATER: Final = "The next write tries again."
-_AGAIN: Final = "Run it again."
+_NEXT_TRIES_AGAIN: Final = "The next write tries again."
+_RUN_AGAIN: Final = "Run it again."
 
 TASKS: Final[tuple[MaintenanceTask, ...]] = (
-    MaintenanceTask("clean", clean_is_due, clean_after_commit, _LATER, _clean, deletes=True),
-    MaintenanceTask("archive", archive_is_due, _archive_after_commit, _LATER, _archive, deletes=True),
+    MaintenanceTask("clean", clean_is_due, clean_after_commit, _NEXT_TRIES_AGAIN, _clean, deletes=True),
     MaintenanceTask(
-        "log compaction", log_compaction_is_due, _compact_logs_after_commit, _AGAIN, _compact_logs
+        "archive", archive_is_due, _archive_after_commit, _NEXT_TRIES_AGAIN, _archive, deletes=True
     ),
-    MaintenanceTask("compaction", compaction_is_due, compact_after_commit, _AGAIN, _compact),
-    MaintenanceTask("clustering", clustering_is_due, cluster_after_commit, _AGAIN, _cluster),
+    MaintenanceTask(
+        "log compaction", log_compaction_is_due, _compact_logs_after_commit, _RUN_AGAIN, _compact_logs
+    ),
+    MaintenanceTask("compaction", compaction_is_due, compact_after_commit, _RUN_AGAIN, _compact),
+    MaintenanceTask("clustering", clustering_is_due, cluster_after_commit, _RUN_AGAIN, _cluster),
     MaintenanceTask(
         "merge of small files", merge_of_small_files_is_due, merge_small_files, "A later append tries again."
     ),
-    MaintenanceTask("expiry", expiry_is_due, _expire_after_commit, _LATER, _expire),
+    MaintenanceTask("expiry", expiry_is_due, _expire_after_commit, _NEXT_TRIES_AGAIN, _expire),
 )
-"""In the order in which they follow a commit, as in Hudi: cleaning and archiving come first."""
+"""In the order in which they run after a commit, as in Hudi: cleaning and archiving come first."""

@@ -1,12 +1,12 @@
-"""Rolling one pending action back because somebody asks for it, whoever began it.
+"""Rollback of one pending action on the user's request, by whichever process it was begun.
 
-| pending action | what becomes of it |
+| pending action | effect |
 |---|---|
-| write | its files and log blocks are taken back, and it is off the timeline |
-| compaction, log compaction, clustering | what an attempt wrote is deleted, its plan is off the timeline |
+| write | its files and log blocks are rolled back, and it leaves the timeline |
+| compaction, log compaction, clustering | the files of an attempt are deleted, its plan leaves the timeline |
 
-Nobody loses a row by it: what is pending does not count. What a live process works on is left to it. Plans
-are withdrawn by name only: they are no accident.
+No committed row is lost, since pending instants do not count. Actions of live processes are left to them. A
+plan is withdrawn only by its instant: unlike a failed write, it is pending on purpose.
 """
 
 from __future__ import annotations
@@ -44,41 +44,41 @@ def roll_back(state: TableContext, options: WriteOptions, instant: str | None) -
     """Take one pending action off the timeline, with everything that it wrote.
 
     Args:
-        state: the table.
-        options: of writes: lock wait, and how old a sign of life may be.
-        instant: its requested time, None for the newest write that is pending.
+        state: the open table.
+        options: of writes: lock wait, and the greatest age of a live heartbeat.
+        instant: requested time of the action, None for the newest pending write.
 
     Returns:
-        What was rolled back, None when no write is pending.
+        What was rolled back, None if no write is pending.
 
     Raises:
-        InvalidError: there is no such pending action, or it is one that cannot be rolled back.
-        ConflictError: a live process works on it, others wrote on top of it, or another writer holds the
+        InvalidError: there is no such pending action, or it cannot be rolled back.
+        ConflictError: a live process works on it, other writes build on it, or another writer holds the
             table.
         CorruptTableError: it had been completed, and its files are needed.
     """
     watch = Stopwatch()
-    with lock_table(state, options.lock_wait_ms) as found:
-        timeline = found.store.load()
+    with lock_table(state, options.lock_wait_ms) as locked:
+        timeline = locked.store.load()
         target = _target(timeline, instant)
         if target is None:
             return None
-        planned = _preview(found.rollback_context(), timeline, target)
-        left = _left(options)
-        with _free(found, target, left):
-            session, timeline = recover_and_load(found, left, timeline)
+        preview = _preview(locked.rollback_context(), timeline, target)
+        leaving_others = _leaving_others(options)
+        with _reserved(locked, target, leaving_others):
+            session, timeline = recover_and_load(locked, leaving_others, timeline)
             current = next((each for each in timeline.pending() if _is_same(each, target)), None)
             if current is not None:
-                _undo(session.rollback_context(), current, left, is_named=instant is not None)
+                _undo(session.rollback_context(), current, leaving_others, is_named=instant is not None)
             elif timeline.write_at(target.requested) is not None:
-                raise _decided(target)
-        return RollbackResult(planned.instant, planned.action, len(planned.files), round(watch.seconds(), 3))
+                raise _completed_meanwhile(target)
+        return RollbackResult(preview.instant, preview.action, len(preview.files), round(watch.seconds(), 3))
 
 
 def planned_rollback(
     state: TableContext, options: WriteOptions, instant: str | None
 ) -> PlannedRollback | None:
-    """Return what `roll_back` would take back; the table stays as it is. Raises as it does."""
+    """Return what `roll_back` would roll back; the table is not changed. Raises the same errors."""
     config = load_config(state.storage)
     context = RollbackContext(
         state.storage, config, TimelineStore(state.storage, config, state.clock), state.clock
@@ -87,23 +87,23 @@ def planned_rollback(
     target = _target(timeline, instant)
     if target is None:
         return None
-    planned = _preview(context, timeline, target)
-    failed = _left(options)
+    preview = _preview(context, timeline, target)
+    failed = _leaving_others(options)
     refuse_live_writers(state.storage, state.clock, (target, *timeline.pending_writes()), failed)
     if target.action in PLANNED_ACTIONS and is_leased(
         state.storage, state.clock, state.ids, target.requested
     ):
         raise _running(target)
-    return planned
+    return preview
 
 
-def _left(options: WriteOptions) -> FailedWrites:
-    """Other dead writes are not what was asked for: the next write takes them back."""
+def _leaving_others(options: WriteOptions) -> FailedWrites:
+    """Return a policy that leaves other failed writes pending: the next write rolls them back."""
     return replace(options.failed_writes, policy=FailedWritesPolicy.NEVER.value)
 
 
 def _preview(context: RollbackContext, timeline: Timeline, target: Instant) -> PlannedRollback:
-    """Return what goes with a pending action, if nobody needs it."""
+    """Return the files of a pending action, after checking that it can be rolled back."""
     _check_unused(context, target)
     refuse_built_on(context.store, timeline, target)
     files = files_of(context, target)
@@ -113,7 +113,7 @@ def _preview(context: RollbackContext, timeline: Timeline, target: Instant) -> P
 
 
 def _target(timeline: Timeline, instant: str | None) -> Instant | None:
-    """Return the pending action to roll back; None where no instant is named and no write is pending."""
+    """Return the pending action to roll back; None if no instant is given and no write is pending."""
     if instant is None:
         return max(timeline.pending_writes(), key=lambda each: each.requested, default=None)
     pending = undoable(timeline)
@@ -129,51 +129,57 @@ def undoable(timeline: Timeline) -> list[Instant]:
 
 
 def _refusal(timeline: Timeline, instant: str, pending: list[str]) -> InvalidError:
-    known = timeline.write_at(instant) or timeline.find(instant)
-    if known is None:
-        some = f"pending are {', '.join(pending)}" if pending else "nothing is pending"
-        return InvalidError(f"there is nothing of this time on the timeline: {some}", instant=instant)
-    if not known.is_completed:
+    instant_there = timeline.write_at(instant) or timeline.find(instant)
+    if instant_there is None:
+        pending_text = f"Pending: {', '.join(pending)}." if pending else "Nothing is pending."
         return InvalidError(
-            f"a pending {known.action} is not rolled back: the next write or service finishes it",
+            f"There is no instant with this time on the timeline. {pending_text}", instant=instant
+        )
+    if not instant_there.is_completed:
+        return InvalidError(
+            f"A pending {instant_there.action} cannot be rolled back. The next write or service finishes it.",
             instant=instant,
         )
-    if not known.is_write:
-        return InvalidError(f"a completed {known.action} is not rolled back", instant=instant)
-    before = [each.requested for each in timeline.writes() if each.requested < instant]
-    way = (
-        f"restore the table to {before[-1]}, the write before it"
-        if before
-        else "it is the first, so drop the table"
+    if not instant_there.is_write:
+        return InvalidError(
+            f"A completed {instant_there.action} cannot be rolled back. Only pending actions can.",
+            instant=instant,
+        )
+    earlier_writes = [each.requested for each in timeline.writes() if each.requested < instant]
+    advice = (
+        f"Restore the table to {earlier_writes[-1]}, the write before it."
+        if earlier_writes
+        else "It is the first write, so drop the table."
     )
     return InvalidError(
-        f"this {known.action} is completed, and only what is pending is rolled back: {way}", instant=instant
+        f"This {instant_there.action} is completed, and only pending actions can be rolled back. {advice}",
+        instant=instant,
     )
 
 
 def _check_unused(context: RollbackContext, target: Instant) -> None:
-    """Refuse to take a compaction away whose slices have log files already (version 6 names them by it)."""
+    """Refuse to withdraw a compaction whose file slices have log files already (named by it in version 6)."""
     if target.action is not Action.COMPACTION or not context.config.shares_log_files:
         return
     for status in data_files(context.storage):
         log = LogFile.parse(status)
         if log is not None and not log.is_cdc and log.instant == target.requested:
             raise ConflictError(
-                "others wrote log files on top of this compaction since it was planned, so it cannot be taken"
-                " back any more: run it",
+                "Other writes appended log files to the file slices of this compaction, so it can no longer"
+                " be rolled back. Run it.",
                 instant=target.requested,
                 path=status.path,
             )
 
 
 @contextmanager
-def _free(found: LockedTable, target: Instant, failed: FailedWrites) -> Iterator[None]:
+def _reserved(locked: LockedTable, target: Instant, failed: FailedWrites) -> Iterator[None]:
     """Make sure, for a block of code, that no live process works on an action.
 
     Raises:
-        ConflictError: one does.
+        ConflictError: a live process works on it.
     """
-    state = found.state
+    state = locked.state
     refuse_live_writers(state.storage, state.clock, (target,), failed)
     if target.action not in PLANNED_ACTIONS:
         yield
@@ -187,7 +193,7 @@ def _free(found: LockedTable, target: Instant, failed: FailedWrites) -> Iterator
 
 def _running(target: Instant) -> ConflictError:
     return ConflictError(
-        f"another process runs this {target.action}: wait until it is done, or end that process",
+        f"Another process runs this {target.action}. Wait until it is done, or end that process.",
         instant=target.requested,
     )
 
@@ -197,20 +203,20 @@ def _is_same(known: Instant, target: Instant) -> bool:
 
 
 def _undo(context: RollbackContext, target: Instant, failed: FailedWrites, *, is_named: bool) -> None:
-    is_gone = True
+    is_removed = True
     if target.action is Action.CLUSTERING:
-        is_gone = cancel_clustering(context, target, failed)
+        is_removed = cancel_clustering(context, target, failed)
     elif target.action in COMPACTION_ACTIONS:
-        is_gone = remove_compaction(context, target)
+        is_removed = remove_compaction(context, target)
     else:
         rollback_instant(context, target, by_name=is_named)
-    if not is_gone:
-        raise _decided(target)
+    if not is_removed:
+        raise _completed_meanwhile(target)
 
 
-def _decided(target: Instant) -> ConflictError:
+def _completed_meanwhile(target: Instant) -> ConflictError:
     return ConflictError(
-        f"The process of this {target.action} had decided that it completes, and it is completed now. Restore"
-        " the table to the write before it to take it back.",
+        f"The process of this {target.action} had claimed its completion, and it is completed now. To undo"
+        " it, restore the table to the write before it.",
         instant=target.requested,
     )

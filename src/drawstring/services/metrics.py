@@ -1,9 +1,9 @@
-"""Events as metrics of OpenTelemetry, from which exporters to Prometheus, OTLP and others exist.
+"""A listener that records events as OpenTelemetry metrics, for exporters to Prometheus, OTLP and others.
 
     from opentelemetry.metrics import get_meter
     drawstring.add_listener(drawstring.MeterListener(get_meter("drawstring")))
 
-Nothing is imported for it: the meter brings what is needed.
+drawstring does not import OpenTelemetry; the caller passes a meter.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Counter(Protocol):
     """OpenTelemetry's counter."""
 
     def add(self, amount: int, attributes: Mapping[str, str]) -> None:
-        """Count."""
+        """Add an amount."""
         ...
 
 
@@ -73,11 +73,11 @@ class MeterListener:
 
     def __call__(self, event: Event) -> None:
         """Count an event."""
-        about = {"table": event.name, "operation": event.operation}
-        self._actions.add(1, about)
+        attributes = {"table": event.name, "operation": event.operation}
+        self._actions.add(1, attributes)
         for name, counter in self._counters.items():
             if amount := getattr(event, name):
-                counter.add(amount, about)
-        self._seconds.record(event.seconds, about)
+                counter.add(amount, attributes)
+        self._seconds.record(event.seconds, attributes)
         for stage, seconds in event.stages.items():
-            self._stages.record(seconds, {**about, "stage": stage})
+            self._stages.record(seconds, {**attributes, "stage": stage})

@@ -1,10 +1,10 @@
-"""Dropping the partitions whose time is over, as one commit (Hudi: partition TTL).
+"""Partition TTL: drops expired partitions in one commit, as Hudi's partition TTL does.
 
-    KEEP_BY_TIME            age since the last write that touched a partition
-    KEEP_BY_CREATION_TIME   age since its metadata file was written
+    KEEP_BY_TIME            age since the last write to the partition
+    KEEP_BY_CREATION_TIME   age since the partition metadata file was written
 
-Log files of version 6 are named by their slice, so their names do not tell when they were written; the writes
-on the active timeline do, and beyond it the time of the file itself.
+Log files of version 6 are named after their file slice, so their names do not show when they were written;
+the writes on the active timeline do, and before it the modification time of the file.
 """
 
 from __future__ import annotations
@@ -38,47 +38,47 @@ _log: Final = logging.getLogger(__name__)
 
 
 def expire_partitions(state: TableContext, options: WriteOptions) -> Committed | None:
-    """Drop partitions whose time is over; the caller looks after what follows the commit.
+    """Drop the expired partitions; the caller runs the services that follow a commit.
 
     Args:
-        state: the table.
-        options: the write's options: how long a partition lives.
+        state: the open table.
+        options: of the write, with the lifetime of partitions.
 
     Returns:
-        The commit, None when the time of none was over.
+        The commit, None if no partition has expired.
 
     Raises:
-        InvalidError: nothing says how long.
-        ConflictError: another writer was there first.
+        InvalidError: no lifetime is set.
+        ConflictError: another writer holds the table.
     """
-    with lock_table(state, options.lock_wait_ms) as found:
+    with lock_table(state, options.lock_wait_ms) as locked:
         _check(options.ttl)
-        session, timeline = recover_and_load(found, options.failed_writes)
+        session, timeline = recover_and_load(locked, options.failed_writes)
         lookup = write_lookup(session, timeline, options)
-        over = _Ages(state, session.config, session.store, timeline, lookup).over(options.ttl)
-        return drop_listed(session, over, lookup, options) if over else None
+        expired = _Ages(state, session.config, session.store, timeline, lookup).expired(options.ttl)
+        return drop_listed(session, expired, lookup, options) if expired else None
 
 
 def planned_expiry(state: TableContext, options: WriteOptions) -> list[str]:
-    """Return the partitions whose time is over; the table stays as it is."""
+    """Return the expired partitions; the table is not changed."""
     _check(options.ttl)
     config = load_config(state.storage)
     store = TimelineStore(state.storage, config, state.clock)
     timeline = store.load()
     lookup = SliceLookup(state.storage.spec, config, timeline)
-    return _Ages(state, config, store, timeline, lookup).over(options.ttl)
+    return _Ages(state, config, store, timeline, lookup).expired(options.ttl)
 
 
 def _check(ttl: PartitionTtl) -> None:
     if ttl.days < 0:
         raise InvalidError(
-            "nothing says how long a partition lives: set hoodie.partition.ttl.strategy.days.retain"
+            "The lifetime of partitions is not set. Set hoodie.partition.ttl.strategy.days.retain."
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Ages:
-    """When the partitions of a table were written to."""
+    """The times at which the partitions of a table were last written to."""
 
     state: TableContext
     config: TableConfig
@@ -86,37 +86,37 @@ class _Ages:
     timeline: Timeline
     lookup: SliceLookup
 
-    def over(self, ttl: PartitionTtl) -> list[str]:
-        """Return the partitions whose time is over, as many as may go at once.
+    def expired(self, ttl: PartitionTtl) -> list[str]:
+        """Return the expired partitions, limited to as many as may be dropped at once.
 
-        A damaged partition stays, and holds up no other.
+        A damaged partition is skipped, so that it does not block the others.
         """
         cutoff_ms = self.state.clock.now_ms() - ttl.days * _DAY_MS
         cutoff = instant_time(cutoff_ms, self.config.timezone)
         by_creation = ttl.strategy == "KEEP_BY_CREATION_TIME"
         recent = {} if by_creation else self._written_since(cutoff)
-        old: list[str] = []
+        expired: list[str] = []
         for partition in self.lookup.replaceable_partitions():
-            asked = partition and (not ttl.selected or partition in ttl.selected)
-            if not asked or partition in recent or not self._slices(partition):
+            is_selected = partition and (not ttl.selected or partition in ttl.selected)
+            if not is_selected or partition in recent or not self._slices(partition):
                 continue
-            alive = (
+            is_young = (
                 _created(self.state.storage, partition) > cutoff
                 if by_creation
                 else self._is_younger(partition, cutoff, cutoff_ms)
             )
-            if not alive:
-                old.append(partition)
-        return old[: ttl.partitions_max]
+            if not is_young:
+                expired.append(partition)
+        return expired[: ttl.partitions_max]
 
     def _slices(self, partition: str) -> Sequence[FileSlice]:
-        """Return the slices of a partition; none of one whose files are not all there."""
+        """Return the slices of a partition; none if files of the partition are missing."""
         try:
             return self.lookup.slices(partition)
         except CorruptTableError as error:
             _log.warning(
-                "%s: partition %r is damaged and stays, however old it is: repair it, or drop it by name"
-                " (delete_partition): %s",
+                "%s: the partition %r is damaged and is not dropped, whatever its age. Repair it, or drop it"
+                " by name (delete_partition): %s",
                 self.state.storage.spec.uri,
                 partition,
                 error,
@@ -124,7 +124,7 @@ class _Ages:
             return ()
 
     def _written_since(self, cutoff: str) -> Mapping[str, bool]:
-        """Return the partitions that writes of the active timeline touched since a time."""
+        """Return the partitions that writes of the active timeline wrote to since a time."""
         return {
             stat.partition: True
             for write in self.timeline.writes()
@@ -133,7 +133,7 @@ class _Ages:
         }
 
     def _is_younger(self, partition: str, cutoff: str, cutoff_ms: int) -> bool:
-        """Tell whether a file of the partition is younger than a time."""
+        """Return whether a file of the partition is younger than a time."""
         by_name = not self.config.rules.names_logs_by_slice
         for each in self.lookup.slices(partition):
             times = [each.base_instant, *(log.instant for log in each.logs)]
@@ -145,7 +145,7 @@ class _Ages:
 
 
 def _created(storage: Storage, partition: str) -> str:
-    """Return when a partition was made; without a file that says so, it counts as new."""
+    """Return the creation time of a partition; without partition metadata it counts as new."""
     try:
         data = storage.read(join_path(partition, PARTITION_METADATA))
     except FileNotFoundError:

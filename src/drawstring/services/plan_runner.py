@@ -1,11 +1,11 @@
-"""Running a plan that stands on the timeline, of a compaction or of a clustering, while writers go on.
+"""The runner of pending plans: compactions and clusterings, while writers go on.
 
-    lease of the instant   a second runner stays away, to the end
-      under the table lock   claim: take a dead attempt back, inflight
+    lease of the instant   keeps other runners away until the end
+      under the table lock   claim: delete the files of a dead attempt, move the instant to inflight
       without it             write the files
       under the table lock   complete
 
-What its process did not finish stays on the timeline; whoever runs it next begins anew.
+If its process dies, the plan stays on the timeline, and the next runner starts again.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ _log: Final = logging.getLogger("drawstring")
 
 
 class Attempt(Protocol):
-    """A plan that this process runs; its instant is inflight."""
+    """One run of a plan by this process; its instant is inflight."""
 
     @property
     def operation(self) -> str:
-        """What the result calls it."""
+        """Name of the operation in the result."""
 
     @property
     def config(self) -> TableConfig:
-        """The table as its tasks know it."""
+        """Settings of the table that the tasks use."""
 
     def write(self, engine: Engine, progress: Progress | None) -> list[WriteStat]:
         """Write the files of the plan, without the table lock."""
 
     def complete(self, session: LockedTable, timeline: Timeline, stats: list[WriteStat]) -> Instant:
-        """Let the files take effect.
+        """Complete the instant, so that the files take effect.
 
         Args:
-            session: the table, locked and cleared.
-            timeline: as it is under that lock.
+            session: the locked table, after recovery.
+            timeline: as read under that lock.
             stats: of the files.
 
         Raises:
-            ConflictError: somebody took the attempt back, or was there first.
+            ConflictError: another process rolled the attempt back, or completed the instant first.
         """
 
 
@@ -69,12 +69,12 @@ class PlanRunner:
     """Runs the plans of one service.
 
     Attributes:
-        service: its name, for people.
-        claim: brings a plan to inflight, the table being locked; None when there is nothing left to do. Told
-            whether another process ran the plan before, and may only stand still.
-        state: the table.
+        service: name of the service, for messages.
+        claim: moves a plan to inflight under the table lock; returns None if nothing is left to do. Its last
+            argument says whether another process, which may only have stalled, ran the plan before.
+        state: the open table.
         options: of writes: codec, sizes, lock wait.
-        progress: told of every piece of work that is done.
+        progress: called with the progress of the run.
     """
 
     service: str
@@ -84,24 +84,24 @@ class PlanRunner:
     progress: Progress | None
 
     def run(self, requested: str, *, is_own: bool = False) -> CommitResult | None:
-        """Run the plan of a requested time.
+        """Run the plan with a requested time.
 
         Args:
-            requested: of the plan.
-            is_own: whether the caller has planned it just now.
+            requested: requested time of the plan.
+            is_own: whether the caller has just planned it.
 
         Returns:
-            What was done; None when nothing was left to do.
+            The result; None if nothing was left to do.
 
         Raises:
-            ConflictError: another process runs it or withdrew it, or another writer holds the table.
+            ConflictError: another process runs or withdrew the plan, or another writer holds the table.
             InvalidError: there is no such plan.
         """
         state = self.state
         with service_lease(state.storage, state.clock, state.ids, requested) as lease:
             if lease is None:
                 raise ConflictError(
-                    f"another process runs this {self.service}: leave it to that one", instant=requested
+                    f"Another process runs this {self.service}. Wait until it is done.", instant=requested
                 )
             try:
                 result = self.run_leased(requested, lease)
@@ -115,35 +115,35 @@ class PlanRunner:
     def run_pending(
         self, config: TableConfig, *actions: Action, check: Callable[[LockedTable], None] | None = None
     ) -> CommitResult | None:
-        """Run the plans on the timeline that nobody else runs; return what the last one did.
+        """Run the pending plans that no other process runs; return the result of the last one.
 
         Args:
-            config: of the table.
+            config: the table's settings.
             actions: of the service.
-            check: refuses what is asked for beside them, before any of them is run; the table is locked.
+            check: checks the options of the caller under the table lock, before any plan runs.
         """
         state, result = self.state, None
         pending = TimelineStore(state.storage, config, state.clock).load().pending_of(*actions)
         if pending and check is not None:
-            with lock_table(state, self.options.lock_wait_ms) as found:
-                check(found)
+            with lock_table(state, self.options.lock_wait_ms) as locked:
+                check(locked)
         alive = alive_elsewhere(state.storage, state.clock, pending, self.options.failed_writes)
         for instant in pending:
             if instant in alive:
-                _log.info("another engine runs the %s %s", self.service, instant.requested)
+                _log.info("Another engine runs the %s %s.", self.service, instant.requested)
                 continue
             with service_lease(state.storage, state.clock, state.ids, instant.requested) as lease:
                 if lease is None:
-                    _log.info("another process runs the %s %s", self.service, instant.requested)
+                    _log.info("Another process runs the %s %s.", self.service, instant.requested)
                 else:
-                    result = self._run_if_there(instant.requested, lease) or result
+                    result = self._run_if_pending(instant.requested, lease) or result
         return result
 
-    def _run_if_there(self, requested: str, lease: ServiceLease) -> CommitResult | None:
+    def _run_if_pending(self, requested: str, lease: ServiceLease) -> CommitResult | None:
         try:
             return self.run_leased(requested, lease)
         except NoPlanError:
-            _log.info("another process completed or withdrew the %s %s", self.service, requested)
+            _log.info("Another process completed or withdrew the %s %s.", self.service, requested)
             return None
 
     def _refuse_withdrawn(self, requested: str) -> None:
@@ -151,16 +151,16 @@ class PlanRunner:
         timeline = TimelineStore(state.storage, load_config(state.storage), state.clock).load()
         if requested in timeline.rolled_back:
             raise ConflictError(
-                f"Another process ran this {self.service} and stands still, or died. The plan was withdrawn:"
-                f" plan a new {self.service}.",
+                f"Another process ran this {self.service} and stalled or died. The plan was withdrawn: plan a"
+                f" new {self.service}.",
                 instant=requested,
             )
 
     def run_leased(self, requested: str, lease: ServiceLease) -> CommitResult | None:
-        """Run the plan of a requested time whose lease this process holds; see `run`."""
+        """Run a plan whose lease this process holds; see `run`."""
         watch = Stopwatch()
-        with lock_table(self.state, self.options.lock_wait_ms) as found:
-            attempt = self.claim(found, requested, self.options, lease.others_may_live)
+        with lock_table(self.state, self.options.lock_wait_ms) as locked:
+            attempt = self.claim(locked, requested, self.options, lease.others_may_live)
         if attempt is None:
             lease.forget()
             return None
@@ -173,8 +173,8 @@ class PlanRunner:
         return emit_commit(self.state, attempt.config, result, watch.laps)
 
     def _complete(self, attempt: Attempt, stats: list[WriteStat], lease: ServiceLease) -> Instant:
-        with lock_table(self.state, self.options.lock_wait_ms) as found:
-            session, timeline = recover_and_load(found, self.options.failed_writes)
+        with lock_table(self.state, self.options.lock_wait_ms) as locked:
+            session, timeline = recover_and_load(locked, self.options.failed_writes)
             lease.check()
             completed = attempt.complete(session, timeline, stats)
             lease.forget()

@@ -1,4 +1,4 @@
-"""Telling of a service how far it is."""
+"""Progress callbacks of table services, and runs of engine tasks that report to them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from drawstring.engine.protocol import Engine
 T = TypeVar("T")
 R = TypeVar("R")
 
-_TASKS_A_CORE: Final = 8
-"""Tasks of a round when nobody watches."""
+_TASKS_PER_CORE: Final = 8
+"""Tasks of a round without a progress callback."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Told how many pieces of work, file groups mostly, are done, and of how many."""
+"""Called with the number of finished pieces of work (mostly file groups), and the total number."""
 
 
 def watched(engine: Engine, task: Callable[[T], R], items: Sequence[T], progress: Progress | None) -> list[R]:
-    """Run a task for each item; in rounds when somebody watches.
+    """Run a task for each item; in rounds if there is a progress callback.
 
     Args:
         engine: runs the tasks.
-        task: what is done.
-        items: with what.
-        progress: told after each round.
+        task: the function of one item.
+        items: the items.
+        progress: called after each round.
     """
     if progress is None:
         return engine.map(task, items)
@@ -34,17 +34,17 @@ def watched(engine: Engine, task: Callable[[T], R], items: Sequence[T], progress
 def in_rounds(
     engine: Engine, task: Callable[[T], R], items: Sequence[T], progress: Progress | None
 ) -> Iterator[R]:
-    """Yield what a task returns for each item, so that the results of few are there at once.
+    """Yield the result of a task for each item, holding only the results of one round at a time.
 
     Args:
         engine: runs the tasks.
-        task: what is done.
-        items: with what.
-        progress: told after each round.
+        task: the function of one item.
+        items: the items.
+        progress: called after each round.
     """
-    size = engine.parallelism * (1 if progress else _TASKS_A_CORE)
+    size = engine.parallelism * (1 if progress else _TASKS_PER_CORE)
     for start in range(0, len(items), size):
-        some = items[start : start + size]
-        yield from engine.map(task, some)
+        batch = items[start : start + size]
+        yield from engine.map(task, batch)
         if progress is not None:
-            progress(start + len(some), len(items))
+            progress(start + len(batch), len(items))

@@ -1,4 +1,4 @@
-"""What the tasks of a service need to know of the files that they write."""
+"""File settings for the tasks of table services."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from drawstring.txn.transaction import LockedTable
 def file_settings(
     session: LockedTable, timeline: Timeline, requested: str, options: WriteOptions
 ) -> tuple[FileSettings, str]:
-    """Return how a service writes files, and the Avro text of the table schema.
+    """Return the settings of the files that a service writes, and the table schema as Avro JSON.
 
     Args:
-        session: the table.
-        timeline: as it is.
-        requested: the service's own time.
-        options: codec and sizes.
+        session: the locked table.
+        timeline: the current timeline.
+        requested: requested time of the service's instant.
+        options: compression codec and file sizes.
 
     Raises:
         InvalidError: the table has no data yet.
     """
     schema_json = table_schema_json(session.state.storage, session.store, timeline, session.config)
     if schema_json is None:
-        raise InvalidError("the table has no data yet: there is nothing to rearrange")
+        raise InvalidError("The table has no data yet, so there is nothing to do. Write to it first.")
     settings = FileSettings(
         storage=session.state.storage.spec,
         config=session.config,

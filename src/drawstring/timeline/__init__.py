@@ -1,1 +1,1 @@
-"""The timeline: every action on the table in order, and the table's properties file."""
+"""The timeline of a table, its archive, and the table's properties file."""

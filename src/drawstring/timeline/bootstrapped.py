@@ -1,4 +1,4 @@
-"""Base files that a bootstrap left without rows of their own: which file each of them stands for."""
+"""The source files of bootstrapped base files, from the table's bootstrap index."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from drawstring.storage.protocol import Storage
 
 
 class BootstrapSources:
-    """The bootstrap index of a table, read when it is first asked.
+    """The bootstrap index of a table, read on first use.
 
     Args:
         storage: the table's files.
-        config: the table.
+        config: the table's settings.
     """
 
     def __init__(self, storage: Storage, config: TableConfig) -> None:
@@ -27,7 +27,7 @@ class BootstrapSources:
         self._known: dict[str, Mapping[str, str]] = {}
 
     def told(self, base: BaseFile | None) -> BaseFile | None:
-        """Return a base file with the address of the file that it stands for, if it stands for one.
+        """Return a base file together with its source file, if it was bootstrapped with metadata only.
 
         Raises:
             CorruptTableError: the index is missing or damaged.
@@ -38,18 +38,18 @@ class BootstrapSources:
         return base if uri is None else replace(base, source=uri)
 
     def of(self, partition: str, base_file: str | None) -> str | None:
-        """Return the address of the file that a base file stands for; None where it stands for none.
+        """Return the address of the source file of a base file; None if its rows are in the file itself.
 
         Args:
             partition: partition path.
-            base_file: name of the file; None for none.
+            base_file: name of the base file; None for none.
         """
         base = BaseFile.parse(FileStatus(join_path(partition, base_file), 0)) if base_file else None
-        told = self.told(base)
-        return told.source if told else None
+        with_source = self.told(base)
+        return with_source.source if with_source else None
 
     def on(self, slices: Iterable[FileSlice]) -> list[FileSlice]:
-        """Return slices whose base files know what they stand for.
+        """Return file slices whose base files have their source files.
 
         Raises:
             CorruptTableError: the index is missing or damaged.
@@ -72,8 +72,8 @@ class BootstrapSources:
                 return read_bootstrap_index(file, file.size())
         except FileNotFoundError as error:
             raise CorruptTableError(
-                "the table was bootstrapped, and the index of the files that hold its rows is missing:"
-                " restore it from a backup",
+                "The table was bootstrapped, but its bootstrap index, which names the files that hold its"
+                " rows, is missing. Restore it from a backup.",
                 path=BY_PARTITION,
             ) from error
         except DrawstringError as error:

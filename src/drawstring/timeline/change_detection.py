@@ -1,11 +1,11 @@
-"""Telling whether a table changed since somebody looked at its timeline.
+"""Detection of changes of a table between the planning of a query and the reading of its files.
 
-    plan ── look: a digest of the timeline ──> task ── a file is missing ── look again
+    plan ── digest of the timeline ──> task ── a file is missing ── load the timeline again
         same timeline, nothing deletes files     the file is lost: `MissingFileError`
         anything else                            it was deleted meanwhile: `OutrunError`, plan again
 
-Files of a committed write are deleted by cleans, rollbacks and restores alone. Each of them stands on the
-timeline before it deletes anything, and archiving takes it off together with older writes.
+Only cleans, rollbacks and restores delete files of a committed write. Each of them is on the timeline before
+it deletes anything, and archiving removes it together with older writes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 
 LOOKS_MAX: Final = 6
-"""How often a reader plans anew because the table changed while it planned or began to read."""
+"""How often a reader plans again because the table changed while it planned or began to read."""
 
 DELETING: Final = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)
 """Actions that delete files of the table."""
@@ -35,40 +35,40 @@ T = TypeVar("T")
 
 
 def read_settled(store: TimelineStore, use: Callable[[Timeline], T]) -> T:
-    """Do something with the timeline that reads what instants say; do it again where they were archived.
+    """Call a function of the timeline that reads instants; repeat it if they were archived meanwhile.
 
     Args:
         store: loads the timeline.
-        use: what is done; changes nothing.
+        use: the function; it changes nothing.
 
     Raises:
         MissingFileError: a file is missing, and the timeline did not change.
-        UnavailableError: the timeline changed as often as it was looked at.
+        UnavailableError: the timeline changed during each of `LOOKS_MAX` attempts.
     """
-    before: tuple[str | None, Timeline] | None = None
+    previous: tuple[str | None, Timeline] | None = None
     for _ in range(LOOKS_MAX):
         timeline = store.load()
         try:
             return use(timeline)
         except MissingFileError as error:
-            if before == (error.path, timeline):
+            if previous == (error.path, timeline):
                 raise
-            before = (error.path, timeline)
-    raise UnavailableError("The timeline changed whenever it was looked at: try again.")
+            previous = (error.path, timeline)
+    raise UnavailableError("The timeline kept changing while it was read. Try again.")
 
 
 def digest(timeline: Timeline) -> str:
-    """Return a short text that is the same for equal timelines only."""
+    """Return a short text that is equal only for equal timelines."""
     texts = (f"{each.requested} {each.action} {each.state} {each.completed}" for each in timeline.instants)
     return blake2b("\n".join(texts).encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def has_changed(storage: Storage, look: str) -> bool:
-    """Tell whether files may have been deleted since a look at the timeline.
+    """Return whether files may have been deleted since a timeline was loaded.
 
     Args:
         storage: the table's files.
-        look: the digest of the timeline then.
+        look: the digest of that timeline.
     """
     try:
         timeline = TimelineStore(storage, load_config(storage), SystemClock()).load()
@@ -79,15 +79,15 @@ def has_changed(storage: Storage, look: str) -> bool:
 
 @contextmanager
 def since(spec: StorageSpec, look: str | None) -> Iterator[None]:
-    """Tell files that were deleted since a look at the timeline from files that are lost.
+    """Tell files that were deleted since a timeline was loaded from files that are lost.
 
     Args:
         spec: opens the table.
-        look: the digest of the timeline then; None where nobody looked.
+        look: the digest of that timeline; None without one.
 
     Raises:
         OutrunError: a file is missing, and the table changed since.
-        MissingFileError: a file is missing, and the table is as it was.
+        MissingFileError: a file is missing, and the table did not change.
     """
     try:
         yield
@@ -98,9 +98,9 @@ def since(spec: StorageSpec, look: str | None) -> Iterator[None]:
 
 
 def outrun(error: MissingFileError) -> OutrunError:
-    """Return the error of a reader whose file was deleted meanwhile."""
+    """Return the error of a reader whose file was deleted after planning."""
     return OutrunError(
-        "A file of this query was deleted after the query was planned, most likely by a clean: run the query"
+        "A file of this query was deleted after the query was planned, most likely by a clean. Run the query"
         " again. If that happens often, read within Table.held(), or keep more with"
         " hoodie.clean.commits.retained.",
         table=error.table,

@@ -1,16 +1,17 @@
-"""Claims: the one conditional put that decides whether a pending instant completes.
+"""Claims: the conditional put that decides whether a pending instant completes.
 
-    .hoodie/.locks/<T>.claim       one JSON line, and behind it what the completed file is to say
+    .hoodie/.locks/<T>.claim       one JSON line, followed by the content of the completed file
 
     absent ── commit ──> committing ── the completed file is put ──> deleted
-       │                     └── its writer stands still: whoever comes next puts the completed file
+       │                     └── its writer stalls: the next process puts the completed file
        └───── take ────> taken ── commit, by the process that took it ──> committing
 
-A writer that stands still (a stopped process, a paused virtual machine) may go on at any time after others
-took its lock. It cannot ask whether it still may complete its instant and complete it in one step: these are
-two files. So the claim decides. Whoever rolls an instant back or runs it anew takes the claim first; a commit
-replaces only the claim that its writer knows. If the commit was first, the instant is as good as completed:
-its completed file is put by whoever finds the claim, in the words of its writer.
+A stalled writer (a stopped process, a paused virtual machine) may resume at any time after others took its
+lock. It cannot check in one step that it still may complete its instant and complete it, since these are two
+files. So the claim decides. A process that rolls an instant back or runs it again takes the claim first; a
+commit replaces only the claim that its writer knows. If the commit came first, the instant is as good as
+completed: any process that finds the claim puts the completed file, with the content that the writer stored
+in the claim.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _SUFFIX: Final = ".claim"
 
 
 class ClaimState(StrEnum):
-    """What a claim says about its instant."""
+    """The outcome that a claim decides for its instant."""
 
     TAKEN = "taken"
     COMMITTING = "committing"
@@ -42,13 +43,13 @@ class ClaimState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim as it is stored.
+    """A claim as stored.
 
     Attributes:
-        state: what becomes of the instant.
-        owner: unique to the process and moment that put it.
-        file_name: of the completed file of a committing instant.
-        content: of that file.
+        state: taken, or committing.
+        owner: unique to the process and moment of the put.
+        file_name: name of the completed file of a committing instant.
+        content: content of that file.
     """
 
     state: ClaimState
@@ -69,7 +70,7 @@ class Claim:
 
     @staticmethod
     def decode(data: bytes) -> Claim:
-        """Read a claim; one that says nothing (a file cut short by a power cut) lets nobody commit."""
+        """Decode a claim; a truncated one (after a power cut) counts as taken, so that no process commits."""
         header, _, content = data.partition(b"\n")
         try:
             fields = json.loads(header)
@@ -85,7 +86,7 @@ class Fence:
     """The right to complete an instant that another process began.
 
     Attributes:
-        owner: of the claim; another owner took the instant since.
+        owner: of the claim; if the claim has another owner, the right is lost.
     """
 
     owner: str
@@ -97,8 +98,9 @@ class Claims:
 
     Attributes:
         storage: the table's files.
-        ids: name who put a claim.
-        decided: what this process decided to complete, by requested time, though the put may have failed.
+        ids: names the owners of claims.
+        decided: the claims by which this process decided to complete an instant, by requested time; the put
+            of such a claim may have failed.
     """
 
     storage: Storage
@@ -106,54 +108,54 @@ class Claims:
     decided: dict[str, Fence] = field(default_factory=dict)
 
     def take(self, instant: Instant) -> Fence | Claim:
-        """Make sure that nobody else can complete a pending instant any more.
+        """Make sure that no other process can complete a pending instant any more.
 
         Returns:
-            The fence, or the claim of a writer that is completing the instant and was first.
+            The fence; or the claim of a writer that had already begun to complete the instant.
 
         Raises:
-            ConflictError: another process takes it at this moment.
+            ConflictError: another process is taking the claim at this moment.
         """
         self._abort_own(instant)
-        found = self.storage.read_versioned(claim_path(instant))
-        claim = None if found is None else Claim.decode(found[0])
+        versioned = self.storage.read_versioned(claim_path(instant))
+        claim = None if versioned is None else Claim.decode(versioned[0])
         if claim is not None and claim.state is ClaimState.COMMITTING:
             return claim
         taken = Claim(ClaimState.TAKEN, self.ids.uuid())
-        if not self._replace(instant, taken, found[1] if found else None):
+        if not self._replace(instant, taken, versioned[1] if versioned else None):
             raise ConflictError(
-                f"Another process is at work on this {instant.action}. Try again.", instant=instant.requested
+                f"Another process is working on this {instant.action}. Try again.", instant=instant.requested
             )
         return Fence(taken.owner)
 
     def bar(self, instant: Instant) -> Claim | None:
-        """Make sure that nobody completes an instant that nobody runs again.
+        """Make sure that an instant that is not run again never completes.
 
         Returns:
-            The claim of a writer that is completing the instant and was first.
+            None; or the claim of a writer that had already begun to complete the instant.
         """
         self._abort_own(instant)
-        if self.storage.put_if_absent(claim_path(instant), b""):  # which a full disk has room for
+        if self.storage.put_if_absent(claim_path(instant), b""):  # an empty file fits on a full disk, too
             return None
         return self.committing(instant)
 
     def committing(self, instant: Instant) -> Claim | None:
-        """Return the claim of an instant whose process decided that it completes; None without one."""
-        found = self.storage.read_versioned(claim_path(instant))
-        claim = None if found is None else Claim.decode(found[0])
+        """Return the claim of an instant whose process decided to complete it; None without one."""
+        versioned = self.storage.read_versioned(claim_path(instant))
+        claim = None if versioned is None else Claim.decode(versioned[0])
         return claim if claim is not None and claim.state is ClaimState.COMMITTING else None
 
     def commit(self, instant: Instant, file_name: str, content: bytes, fence: Fence | None) -> Fence | None:
         """Decide that an instant completes.
 
         Args:
-            instant: pending, ours.
-            file_name: of the completed file.
-            content: of that file.
-            fence: what taking the instant over gave; None for an instant that this process began.
+            instant: pending, begun or taken over by this process.
+            file_name: name of the completed file.
+            content: content of that file.
+            fence: the result of taking the instant over; None for an instant that this process began.
 
         Returns:
-            The fence for `abort`, None when another process took the instant.
+            The fence to pass to `abort`; None if another process took the instant.
         """
         claim = Claim(ClaimState.COMMITTING, self.ids.uuid(), file_name, content)
         decided = Fence(claim.owner)
@@ -161,10 +163,10 @@ class Claims:
         return decided if self._replace_own(instant, claim, fence) else None
 
     def abort(self, instant: Instant, fence: Fence) -> Fence | None:
-        """Take the decision to complete back; None when it cannot be any more.
+        """Revoke the decision to complete an instant; return the new fence, None if that is not possible.
 
-        On a full disk the claim cannot be replaced. A local table lock keeps others from acting on it as long
-        as this process lives, so there it can be deleted.
+        On a full disk the claim cannot be replaced. A local table lock keeps other processes from acting on
+        the claim while this process lives, so it can be deleted instead.
         """
         taken = Claim(ClaimState.TAKEN, self.ids.uuid())
         try:
@@ -176,45 +178,43 @@ class Claims:
             return None
 
     def give_back(self, instant: Instant) -> None:
-        """Delete the claim of an instant that is settled."""
+        """Delete the claim of an instant that is completed, or has left the timeline."""
         self.decided.pop(instant.requested, None)
         self.storage.delete([claim_path(instant)])
 
     def sweep(self, timeline: Timeline, check: Callable[[], None]) -> list[str]:
-        """Delete claims that protect nothing any more: of instants that are not pending.
-
-        Those of instants that were rolled back not long ago stay.
+        """Delete the claims of instants that are neither pending nor recently rolled back.
 
         Args:
-            timeline: as it was read under the table lock.
+            timeline: as read under the table lock.
             check: makes sure that the lock is still held.
 
         Returns:
-            The paths of the files beside the claims.
+            The paths of the other files in the folder of the claims.
         """
-        named = {claim_path(each) for each in timeline.pending()}
-        named |= {join_path(CLAIM_FOLDER, f"{time}{_SUFFIX}") for time in timeline.rolled_back}
-        found = [status.path for status in self.storage.list_files(CLAIM_FOLDER)]
-        doomed = [path for path in found if path.endswith(_SUFFIX) and path not in named]
-        if doomed:
-            check()  # while the lock is held the timeline that was read knows all instants
-            self.storage.delete(doomed)
-        return [path for path in found if not path.endswith(_SUFFIX)]
+        live_claims = {claim_path(instant) for instant in timeline.pending()}
+        live_claims |= {join_path(CLAIM_FOLDER, f"{time}{_SUFFIX}") for time in timeline.rolled_back}
+        paths = [status.path for status in self.storage.list_files(CLAIM_FOLDER)]
+        obsolete = [path for path in paths if path.endswith(_SUFFIX) and path not in live_claims]
+        if obsolete:
+            check()  # under the lock, the timeline that was read has all pending instants
+            self.storage.delete(obsolete)
+        return [path for path in paths if not path.endswith(_SUFFIX)]
 
     def _abort_own(self, instant: Instant) -> None:
-        """Take back what this process decided and could not carry out: it is undoing it now."""
+        """Revoke a decision that this process could not carry out: it is undoing the instant now."""
         fence = self.decided.pop(instant.requested, None)
         if fence is not None:
             self.abort(instant, fence)
 
     def _replace_own(self, instant: Instant, claim: Claim, fence: Fence | None) -> bool:
-        """Put a claim in the place of our own, or of none."""
+        """Put a claim in place of this process's own one, or of none."""
         if fence is None:
             return self._replace(instant, claim, None)
-        found = self.storage.read_versioned(claim_path(instant))
-        if found is None or Claim.decode(found[0]).owner != fence.owner:
+        versioned = self.storage.read_versioned(claim_path(instant))
+        if versioned is None or Claim.decode(versioned[0]).owner != fence.owner:
             return False
-        return self._replace(instant, claim, found[1])
+        return self._replace(instant, claim, versioned[1])
 
     def _replace(self, instant: Instant, claim: Claim, version: str | None) -> bool:
         path, data = claim_path(instant), claim.encode()
@@ -224,6 +224,6 @@ class Claims:
 
 
 def claim_path(instant: Instant) -> str:
-    """Return the path of the claim of an instant; a savepoint has the requested time of a write."""
+    """Return the path of an instant's claim; a savepoint shares the requested time of its write."""
     kind = ".savepoint" if instant.action is Action.SAVEPOINT else ""
     return f"{CLAIM_FOLDER}/{instant.requested}{kind}{_SUFFIX}"

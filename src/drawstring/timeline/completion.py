@@ -1,9 +1,9 @@
-"""Completing an instant: once, by its own writer or for it (`claims` says who decides).
+"""Completion of an instant: once, by its own writer or on behalf of it (`timeline.claims` decides).
 
     claim ──> completed file, by put-if-absent ──> claim deleted
 
-A writer may stand still at any of these steps, and go on when others have finished its instant, and even
-archived it. So one that was slow looks around before and after it puts the completed file.
+A writer may stall at any of these steps, and resume after others have finished its instant, or even archived
+it. So a slow writer checks the timeline before and after it puts the completed file.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from drawstring.timeline.claims import Claim, Claims, Fence
 from drawstring.timeline.layout import file_name, parse_instant
 from drawstring.timeline.timeline import Timeline
 
-_STOOD_STILL_MS: Final = 10_000
-"""A writer that took longer than this to complete an instant looks whether others went on without it."""
+_STALLED_MS: Final = 10_000
+"""A writer that took longer than this to complete an instant checks whether others archived it meanwhile."""
 
 _log: Final = logging.getLogger("drawstring")
 
@@ -33,7 +33,7 @@ class TimelineFiles(Protocol):
     """The files of the active timeline."""
 
     def load(self) -> Timeline:
-        """List them."""
+        """List the files and return the timeline."""
 
     def path(self, instant: Instant) -> str:
         """Return the path of the file of an instant's state."""
@@ -43,32 +43,32 @@ class TimelineFiles(Protocol):
 
 
 class TimelineGuard(Protocol):
-    """What else is to change when an instant does."""
+    """Actions around changes of instants, such as switching a stale metadata table off."""
 
     def requesting(self, instant: Instant) -> None:
-        """Hear of an instant that this process puts on the timeline."""
+        """Take note of an instant that this process puts on the timeline."""
         ...
 
     def completing(self, instant: Instant, content: bytes) -> AbstractContextManager[None]:
-        """Do what goes right before and after the put of a completed file."""
+        """Return a context that surrounds the put of a completed file."""
         ...
 
     def removing(self, instant: Instant) -> None:
-        """Do what goes before a pending instant leaves the timeline."""
+        """Act before a pending instant leaves the timeline."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What completing an instant takes.
+    """The completion of instants of one table.
 
     Attributes:
         storage: the table's files.
         config: the table's layout.
-        clock: tells whether this process stood still.
-        claims: decide.
-        files: of the active timeline.
-        guard: told of what takes effect; None for a look only.
+        clock: measures whether this process stalled.
+        claims: decide who completes an instant.
+        files: the files of the active timeline.
+        guard: called around changes; None for none.
     """
 
     storage: Storage
@@ -79,67 +79,67 @@ class Completion:
     guard: TimelineGuard | None = None
 
     def complete(self, instant: Instant, content: bytes, fence: Fence | None = None) -> Instant:
-        """Bring an inflight instant to completed: what it wrote takes effect at once.
+        """Move an inflight instant to completed: everything that it wrote takes effect at once.
 
         Args:
             instant: the pending instant.
             content: its metadata.
-            fence: what `fence` gave, for an instant that another process began.
+            fence: the result of `fence`, for an instant that another process began.
 
         Raises:
             ConflictError: another process completed it, is about to, or rolled it back.
         """
         began_ms = self.clock.now_ms()
-        completed, decided, timeline = self._decided(instant, content, fence)
+        completed, decided, timeline = self._claim_completion(instant, content, fence)
         if not self._is_archived(timeline, instant, completed):
             self._put_completed(completed, instant, content, decided)
-        if self.clock.now_ms() - began_ms > _STOOD_STILL_MS:
-            self._take_back_if_archived(completed)
-        self._give_back(instant)
+        if self.clock.now_ms() - began_ms > _STALLED_MS:
+            self._delete_if_archived(completed)
+        self._delete_claim(instant)
         return completed
 
     def fence(self, instant: Instant) -> Fence | Instant:
         """Make sure that only this process can complete a pending instant that another one began.
 
-        A writer that stood still may have been about to complete it: then it is completed, in its words.
+        If a stalled writer had already claimed the completion, the instant is completed with its metadata.
 
         Args:
             instant: pending; the caller holds the table lock.
 
         Returns:
-            What `complete` needs, or the instant as it is completed now.
+            The fence to pass to `complete`, or the completed instant.
 
         Raises:
-            ConflictError: another process takes the instant over at this moment.
+            ConflictError: another process is taking the instant over at this moment.
         """
-        found = self.claims.take(instant)
-        if isinstance(found, Claim):
-            return self._complete_for(instant, found)
-        return self._completed_before(instant) or found
+        taken = self.claims.take(instant)
+        if isinstance(taken, Claim):
+            return self._complete_for(instant, taken)
+        return self._completed_before(instant) or taken
 
     def bar(self, instant: Instant) -> Instant | None:
-        """Make sure that nobody completes a pending write any more, as `fence` does, with fewer requests.
+        """Make sure that a pending write never completes, as `fence` does but with fewer requests.
 
         Returns:
-            The write as it is completed now, if its writer had decided that it is.
+            None; or the completed write, if its writer had already claimed the completion.
         """
         claim = self.claims.bar(instant)
         return self._completed_before(instant) if claim is None else self._complete_for(instant, claim)
 
     def complete_decided(self, instant: Instant) -> None:
-        """Complete a pending instant if its process had decided that it completes."""
+        """Complete a pending instant if its process had claimed the completion."""
         claim = self.claims.committing(instant)
         if claim is not None:
             self._complete_for(instant, claim)
 
     def _completed_before(self, instant: Instant) -> Instant | None:
-        """Return an instant as its writer completed it just before its claim was taken; None otherwise.
+        """Return an instant that its writer completed just before its claim was taken; None otherwise.
 
-        That writer has deleted its claim, so that there was none to be found. Its completed file came first.
+        That writer had put the completed file and deleted its claim, so that there was no claim to find.
         """
         for known in self.files.load().completed_of(instant.action.completed_action):
             if known.requested == instant.requested:
-                self._give_back(instant)
+                self._delete_claim(instant)
                 return known
         return None
 
@@ -150,20 +150,22 @@ class Completion:
     def _sync(self) -> None:
         self.storage.sync([self.config.timeline_folder])
 
-    def _give_back(self, instant: Instant) -> None:
-        """Delete the claim of an instant that is settled; if that fails, the next writer does it."""
+    def _delete_claim(self, instant: Instant) -> None:
+        """Delete the claim of a completed or rolled back instant; if that fails, the next writer does it."""
         try:
             self.claims.give_back(instant)
         except (DrawstringError, OSError) as error:
-            _log.warning("The claim of the settled %s stays for now: %s", instant.requested, error)
+            _log.warning(
+                "The claim of %s could not be deleted and stays for now: %s", instant.requested, error
+            )
 
-    def _decided(
+    def _claim_completion(
         self, instant: Instant, content: bytes, fence: Fence | None
     ) -> tuple[Instant, Fence, Timeline]:
         """Claim the completion of an instant.
 
         Returns:
-            The instant as it will be, what takes the decision back, and the timeline after the claim.
+            The completed instant to be, the fence that revokes the claim, and the timeline after the claim.
 
         Raises:
             ConflictError: another process completed it, or rolled it back.
@@ -176,18 +178,18 @@ class Completion:
             if decided is None:
                 raise _lost(instant, "another process completed it, or rolled it back")
             timeline = self.files.load()
-            if not _is_inflight(timeline, instant) or not _is_outrun(timeline, completed):
+            if not _is_inflight(timeline, instant) or not _is_overtaken(timeline, completed):
                 return completed, decided, timeline
-            # The clock is behind that of another process: completion times rise all the same.
+            # The clock is behind that of another process: a new completion time must be the greatest.
             fence = self.claims.abort(instant, decided)
             if fence is None:
                 raise _lost(instant, "another process rolled it back")
 
     def _is_archived(self, timeline: Timeline, pending: Instant, completed: Instant) -> bool:
-        """Tell whether others completed a claimed instant for its writer, and archived it meanwhile.
+        """Return whether other processes completed a claimed instant for its writer and archived it.
 
         Raises:
-            ConflictError: they rolled it back, or completed it in other words.
+            ConflictError: they rolled it back, or completed it with other metadata.
         """
         reason = _obstacle(timeline, pending, completed)
         if reason is None:
@@ -195,14 +197,14 @@ class Completion:
         archived = open_archive(self.storage, self.config).completed("")
         if any((each.requested, each.action) == (completed.requested, completed.action) for each in archived):
             return True
-        self._give_back(pending)
+        self._delete_claim(pending)
         raise _lost(pending, reason)
 
     def _put_completed(self, completed: Instant, pending: Instant, content: bytes, decided: Fence) -> None:
-        """Put the completed file of an instant whose claim says that it completes.
+        """Put the completed file of an instant whose completion is claimed.
 
         Raises:
-            ConflictError: the file is there, in the words of another process.
+            ConflictError: the file exists with the content of another process.
         """
         path = self.files.path(completed)
         try:
@@ -214,21 +216,21 @@ class Completion:
             if not is_ours:
                 raise
         if not is_ours:
-            self._give_back(pending)
+            self._delete_claim(pending)
             raise _lost(pending, "another process completed it")
         self._sync()
 
     def _is_put_after_all(self, path: str, pending: Instant, decided: Fence) -> bool:
-        """Find out about a put that failed; take the decision back if nobody acted on it."""
+        """Check the outcome of a put that failed; revoke the claim if no process acted on it."""
         if self.storage.exists(path):
             return True
         self.claims.abort(pending, decided)
         return self.storage.exists(path)
 
     def _complete_for(self, instant: Instant, claim: Claim) -> Instant:
-        """Put the completed file for the writer that claimed it."""
+        """Put the completed file on behalf of the writer that claimed the completion."""
         _log.info(
-            "Completing the %s %s: its process had decided that, and died or stands still.",
+            "Completing the %s %s: its process had claimed the completion, and died or stalled.",
             instant.action,
             instant.requested,
         )
@@ -236,16 +238,16 @@ class Completion:
         assert completed is not None, claim.file_name
         self._put(completed, claim.content)
         self._sync()
-        self._give_back(instant)
+        self._delete_claim(instant)
         return completed
 
-    def _take_back_if_archived(self, completed: Instant) -> None:
-        """Delete a completed file that was put once more after others had archived the instant."""
+    def _delete_if_archived(self, completed: Instant) -> None:
+        """Delete a completed file that was put again after others had archived the instant."""
         if not self._is_begun(completed):
             self.storage.delete([self.files.path(completed)])
 
     def _is_begun(self, completed: Instant) -> bool:
-        """Tell whether an instant has its inflight file: archiving takes it away first."""
+        """Return whether an instant has its inflight file, which archiving removes first."""
         pending = (action for action in Action if action.completed_action is completed.action)
         return any(
             self.storage.exists(self.files.path(Instant(completed.requested, action, State.INFLIGHT)))
@@ -262,19 +264,19 @@ def _is_inflight(timeline: Timeline, instant: Instant) -> bool:
     return Instant(instant.requested, instant.action, State.INFLIGHT) in timeline.instants
 
 
-def _is_outrun(timeline: Timeline, completed: Instant) -> bool:
-    """Tell whether another instant completed at the time that an instant is about to have, or later."""
+def _is_overtaken(timeline: Timeline, completed: Instant) -> bool:
+    """Return whether another instant completed at or after the completion time of an instant."""
     others = (time_of(each) for each in timeline.instants if each.requested != completed.requested)
     return completed.completed is not None and max(others, default="") >= completed.completed
 
 
 def _obstacle(timeline: Timeline, instant: Instant, completed: Instant) -> str | None:
-    """Say why an instant cannot be completed, None when it can.
+    """Return the reason why an instant cannot be completed, None if it can.
 
     Args:
-        timeline: as it is.
-        instant: inflight, for all that its process knows.
-        completed: as this process is completing it; another one may have done so in its place.
+        timeline: the current timeline.
+        instant: inflight, as far as its process knows.
+        completed: the completed instant to be; another process may have completed it on behalf of this one.
     """
     for known in timeline.instants:
         if known.requested != instant.requested or known.action.completed_action is not (
@@ -283,11 +285,11 @@ def _obstacle(timeline: Timeline, instant: Instant, completed: Instant) -> str |
             continue
         if known.is_completed:
             return None if known == completed else "another process completed it"
-        return None if known.state is State.INFLIGHT else "its inflight file was taken away"
+        return None if known.state is State.INFLIGHT else "its inflight file was removed"
     return "it was rolled back"
 
 
 def _lost(instant: Instant, reason: str) -> ConflictError:
     return ConflictError(
-        f"This {instant.action} cannot be completed: {reason}; retry the write.", instant=instant.requested
+        f"This {instant.action} cannot be completed: {reason}. Retry the write.", instant=instant.requested
     )

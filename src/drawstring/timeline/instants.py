@@ -1,6 +1,6 @@
-"""Instant times: from the clock, and from what a user writes.
+"""Instant times: from a clock, and from a user's input.
 
-An instant time is `yyyyMMddHHmmssSSS` in the table's time zone, and compares as text.
+An instant time is `yyyyMMddHHmmssSSS` in the table's time zone; instant times compare as strings.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LEGACY_PAD = "999"
 
 
 def as_instant_time(value: object, timezone: str = "UTC") -> str:
-    """Return the instant time that a user means.
+    """Return the instant time for a user's input.
 
     Args:
         value: 17 or 14 digits (kept as they are; may be a number), `yyyy-MM-dd[ HH:mm:ss[.SSS]]`,
@@ -31,7 +31,7 @@ def as_instant_time(value: object, timezone: str = "UTC") -> str:
         timezone: `hoodie.table.timeline.timezone` of the table, `UTC` or `LOCAL`.
 
     Raises:
-        InvalidError: it is none of these.
+        InvalidError: the value has none of these forms.
     """
     if isinstance(value, datetime):
         return _text(_to_zone(value, timezone))
@@ -50,7 +50,7 @@ def as_instant_time(value: object, timezone: str = "UTC") -> str:
 
 
 def instant_time(epoch_ms: int, timezone: str) -> str:
-    """Return the instant time of a moment.
+    """Return the instant time of a point in time.
 
     Args:
         epoch_ms: milliseconds since the epoch, UTC.
@@ -61,10 +61,10 @@ def instant_time(epoch_ms: int, timezone: str) -> str:
 
 
 def next_time(last: str | None, now: str) -> str:
-    """Return `now`, or the smallest time after `last` when the clock has not passed it yet.
+    """Return `now`, or the least time after `last` if the clock has not passed it yet.
 
     Raises:
-        CorruptTableError: `last` is in the future and no date.
+        CorruptTableError: `last` is in the future and not a date.
     """
     if last is None or now > last:
         return now
@@ -73,12 +73,12 @@ def next_time(last: str | None, now: str) -> str:
         return _text(_parse_digits(padded) + timedelta(milliseconds=1))
     except (ValueError, OverflowError):
         raise CorruptTableError(
-            "The timeline holds a time that is no date; remove that instant's files.", instant=last
+            "The timeline has a time that is not a date. Remove that instant's files.", instant=last
         ) from None
 
 
 def time_before(time: str) -> str:
-    """Return the greatest time before another one, that one itself where it is no date."""
+    """Return the greatest time before another one; that time itself if it is not a date."""
     try:
         return _text(_parse_digits(time) - timedelta(milliseconds=1))
     except (ValueError, OverflowError):
@@ -86,11 +86,11 @@ def time_before(time: str) -> str:
 
 
 def epoch_ms_of(time: str, timezone: str) -> int | None:
-    """Return the moment of an instant time, milliseconds since the epoch; None where it is no date.
+    """Return the point in time of an instant time in epoch milliseconds; None if it is not a date.
 
     Args:
         time: of 17 or 14 digits.
-        timezone: that it is in, `UTC` or `LOCAL`.
+        timezone: of `time`, `UTC` or `LOCAL`.
     """
     try:
         moment = _parse_digits(time)
@@ -100,7 +100,7 @@ def epoch_ms_of(time: str, timezone: str) -> int | None:
 
 
 def seconds_between(earlier: str, later: str) -> float:
-    """Return the seconds between two instant times, infinitely many where one of them is no date."""
+    """Return the seconds between two instant times; infinity if one of them is not a date."""
     try:
         return (_parse_digits(later) - _parse_digits(earlier)).total_seconds()
     except ValueError:
@@ -143,6 +143,6 @@ def _parse_iso(text: str) -> datetime:
 
 def _unreadable(value: object) -> InvalidError:
     return InvalidError(
-        f"{value!r} is not a time; write 17 digits such as 20240131100000000, "
+        f"{value!r} is not a time. Write 17 digits such as 20240131100000000, "
         "or a date such as 2024-01-31 or 2024-01-31 10:00:00.000."
     )

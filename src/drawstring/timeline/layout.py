@@ -5,9 +5,9 @@
     inflight    <T>.<action>.inflight        the same; of a commit <T>.inflight in both
     completed   <T>.<action>                 <T>_<C>.<action>
 
-T is the requested time, C the completion time. A completed compaction is called `commit`, a log
-compaction `deltacommit`, a clustering `replacecommit`; layout 1 says `replacecommit` for a pending
-clustering too. Files left in layout 2 by an upgrade may lack the completion time.
+T is the requested time, C the completion time. A completed compaction is named `commit`, a log
+compaction `deltacommit`, a clustering `replacecommit`; layout 1 uses `replacecommit` for a pending
+clustering too. Files that an upgrade left in layout 2 may lack the completion time.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from drawstring.model.instant import Action, Instant, State
 from drawstring.model.table_version import TimelineLayout
 
 MOVED = "timeline.moved"
-"""Stands in a timeline's folder while its files go, because another layout counts by now."""
+"""Name of a file in the folder of a timeline that is being deleted, since the other layout counts now."""
 
 _NAME = re.compile(r"(\d{14,})(?:_(\d{14,}))?(?:\.([a-z]+))?(?:\.(requested|inflight))?", re.ASCII)
 _ACTIONS = {action.value: action for action in Action}
 
 
 def parse_instant(file_name: str, layout: TimelineLayout) -> Instant | None:
-    """Return the instant and state that a timeline file stands for, None for a foreign file.
+    """Return the instant and state of a timeline file, None for a foreign file.
 
     Args:
         file_name: name without its folder.
@@ -35,10 +35,10 @@ def parse_instant(file_name: str, layout: TimelineLayout) -> Instant | None:
     match = _NAME.fullmatch(file_name)
     if match is None:
         return None
-    requested, completed, word, suffix = match.groups()
-    if word == "inflight" and suffix is None:
+    requested, completed, action_name, suffix = match.groups()
+    if action_name == "inflight" and suffix is None:
         return None if completed else Instant(requested, Action.COMMIT, State.INFLIGHT)
-    action = _ACTIONS.get(word)
+    action = _ACTIONS.get(action_name)
     if action is None or (suffix == "inflight" and action is Action.COMMIT):
         return None
     if suffix is not None:
@@ -49,28 +49,28 @@ def parse_instant(file_name: str, layout: TimelineLayout) -> Instant | None:
 
 
 def file_name(instant: Instant, layout: TimelineLayout) -> str:
-    """Return the name of the file that brings an instant to its state.
+    """Return the name of the file of an instant's state.
 
     Args:
         instant: a completed one must be named by its completed action, such as `commit`.
         layout: of the timeline.
 
     Raises:
-        InternalError: a completed instant is called by the action it had while pending.
+        InternalError: a completed instant has the action name of a pending one.
     """
-    word = layout.word(instant.action)
+    action_name = layout.word(instant.action)
     if instant.state is State.REQUESTED:
-        return f"{instant.requested}.{word}.requested"
+        return f"{instant.requested}.{action_name}.requested"
     if instant.state is State.INFLIGHT:
-        return f"{instant.requested}{'' if word == Action.COMMIT else '.' + word}.inflight"
+        return f"{instant.requested}{'' if action_name == Action.COMMIT else '.' + action_name}.inflight"
     if instant.action is not instant.action.completed_action:
         raise InternalError(
-            f"A completed {instant.action} is called {instant.action.completed_action}.",
+            f"A completed {instant.action} must have the action {instant.action.completed_action}.",
             instant=instant.requested,
         )
     if not layout.has_completion_times or instant.completed is None:
-        return f"{instant.requested}.{word}"
-    return f"{instant.requested}_{instant.completed}.{word}"
+        return f"{instant.requested}.{action_name}"
+    return f"{instant.requested}_{instant.completed}.{action_name}"
 
 
 def _pending_state(suffix: str) -> State:

@@ -1,11 +1,11 @@
-"""The timeline of a table in the other layout, beside the one that it has.
+"""Migration of the timeline to the other layout, written next to the current timeline.
 
     layout 1   .hoodie/<T>.<action>              .hoodie/archived/.commits_.archive.<n>_1-0-1
     layout 2   .hoodie/timeline/<T>_<C>.<action>     .hoodie/timeline/history/...
 
-Nothing of the one that counts is touched: whoever reads the table meanwhile reads it as before. The
-properties of the table say which of the two counts, so replacing these is the moment of the change. What a
-process leaves behind that dies before or after it is the other timeline: `remove_timeline` takes it away.
+The current timeline is not touched, so the table can be read meanwhile. The table properties say which of the
+two timelines counts, so replacing the properties switches over. A process that dies before or after that
+leaves the other timeline behind; `remove_timeline` deletes it.
 """
 
 from __future__ import annotations
@@ -43,39 +43,42 @@ _CHUNK_ROWS: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Relaid:
-    """What was copied: instants of the active timeline, and archived ones."""
+    """The numbers of copied instants: of the active timeline, and archived."""
 
     active: int
     archived: int
 
 
 def copy_timeline(storage: Storage, old: TableConfig, new: TableConfig, archiving: Archiving) -> Relaid:
-    """Write the timeline of a table in another layout; the caller holds the table lock.
+    """Write the timeline of a table in the other layout; the caller holds the table lock.
 
     Args:
-        storage: the table's files; nothing of that layout is there.
-        old: the table as it is.
-        new: the table as it is to be.
-        archiving: sizes of the archive's files.
+        storage: the table's files; there is no timeline in the other layout.
+        old: the table's current settings.
+        new: the table's settings after the migration.
+        archiving: file sizes of the archive.
+
+    Returns:
+        The numbers of instants copied.
 
     Raises:
         CorruptTableError: a file of the timeline or of the archive is damaged.
     """
     make_timeline_folders(storage, new)
     archived = _ARCHIVERS[new.layout.archive_format](storage, old, new, archiving)
-    files = list(_each_once(state_files_of(storage, old)))
-    named = _renamed(storage, old, new, files)
-    for file, instant in zip(files, named, strict=True):
+    files = list(_first_completions(state_files_of(storage, old)))
+    instants = _new_instants(storage, old, new, files)
+    for file, instant in zip(files, instants, strict=True):
         _copy(storage, new, file, instant)
     _sync(storage, new)
     return Relaid(len({file.key for file in files}), archived)
 
 
 def remove_timeline(storage: Storage, config: TableConfig) -> int:
-    """Delete the timeline of a layout that does not count, its archive first; return how many files it had.
+    """Delete the timeline of a layout that does not count, its archive first; return its number of files.
 
-    A reader may have looked at the properties before they were replaced: while files go, one more tells it to
-    look again, and so does a timeline without instants.
+    A reader may have read the properties before they were replaced. A marker file tells it to read them
+    again while timeline files are being deleted, and so does a timeline without instants.
     """
     moved = join_path(config.timeline_folder, MOVED)
     files = state_files_of(storage, config)
@@ -98,8 +101,8 @@ def _sync(storage: Storage, config: TableConfig) -> None:
     storage.sync(folders_above(joined(folder, "") for folder in folders))
 
 
-def _each_once(files: list[StateFile]) -> Iterator[StateFile]:
-    """Leave out later completions of one instant, which do not count."""
+def _first_completions(files: list[StateFile]) -> Iterator[StateFile]:
+    """Yield the files without later completions of one instant, which do not count."""
     completed: set[tuple[str, Action]] = set()
     for file in files:
         if file.instant.is_completed and file.key in completed:
@@ -109,8 +112,10 @@ def _each_once(files: list[StateFile]) -> Iterator[StateFile]:
         yield file
 
 
-def _renamed(storage: Storage, old: TableConfig, new: TableConfig, files: list[StateFile]) -> list[Instant]:
-    """Return what the files are to stand for."""
+def _new_instants(
+    storage: Storage, old: TableConfig, new: TableConfig, files: list[StateFile]
+) -> list[Instant]:
+    """Return the instant of each file in the new layout."""
     if not new.layout.has_completion_times:
         return [replace(file.instant, completed=None) for file in files]
     times = completion_times(files, old.timezone, is_merge_on_read=old.is_merge_on_read)
@@ -156,7 +161,7 @@ def _to_history(storage: Storage, old: TableConfig, new: TableConfig, archiving:
     records = LogArchive(storage, old.history_folder).records()
     writer = HistoryWriter(storage, new.history_folder, archiving)
     count = 0
-    for rows in _chunks(row for some in records for row in history_rows(some)):
+    for rows in _chunks(row for records_of_file in records for row in history_rows(records_of_file)):
         writer.write(sorted(rows, key=lambda row: row.requested))
         count += len(rows)
     if count:
@@ -167,7 +172,7 @@ def _to_history(storage: Storage, old: TableConfig, new: TableConfig, archiving:
 def _to_archive(storage: Storage, old: TableConfig, new: TableConfig, archiving: Archiving) -> int:
     rows = History(storage, old.history_folder).rows()
     count = 0
-    for number, chunk in enumerate(_chunks(row for some in rows for row in some), start=1):
+    for number, chunk in enumerate(_chunks(row for rows_of_file in rows for row in rows_of_file), start=1):
         content, schema = encode_archive_entries([state for row in chunk for state in archived_states(row)])
         block = encode_block(BlockType.AVRO_DATA, {HeaderKey.SCHEMA: schema}, content)
         storage.put(join_path(new.history_folder, f".commits_.archive.{number}_1-0-1"), block)
@@ -182,7 +187,7 @@ _ARCHIVERS: Final[Mapping[ArchiveFormat, Callable[[Storage, TableConfig, TableCo
 
 
 def _chunks(rows: Iterable[HistoryRow]) -> Iterator[list[HistoryRow]]:
-    """Yield rows in lists of bounded size, each instant once."""
+    """Yield rows in lists of bounded size, without duplicates of an instant."""
     seen: set[tuple[str, str]] = set()
     chunk: list[HistoryRow] = []
     size = 0

@@ -1,15 +1,15 @@
 """The table's properties file on storage.
 
     .hoodie/hoodie.properties           the properties
-    .hoodie/hoodie.properties.backup    the old ones, there only while they are being changed
+    .hoodie/hoodie.properties.backup    the previous properties, only while they are being changed
 
-A change puts the backup, then the new file, then deletes the backup. A reader that finds the main
-file missing or half-written takes the backup (specification: Table Configuration).
+A change puts the backup, then the new file, then deletes the backup. A reader that finds the main file
+missing or truncated reads the backup (specification: Table Configuration).
 
-A file can be cut at the end of a line and then reads well, with its last keys lost. drawstring
-writes the checksum last, so a file of its own without one is cut. Hudi writes its keys in the order of
-a hash table, the checksum before the name; there some keys that every whole file has are looked for.
-Hudi reads files without a checksum, which old releases and other tools leave, and so does drawstring.
+A file that is truncated at the end of a line reads well, with its last keys lost. drawstring writes the
+checksum last, so one of its own files without a checksum is truncated. Hudi writes keys in hash order, the
+checksum before the name; there, some keys that every complete file has are checked. Hudi reads files without
+a checksum, as old releases and other tools write them, and so does drawstring.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ PROPERTIES_PATH = ".hoodie/hoodie.properties"
 BACKUP_PATH = PROPERTIES_PATH + ".backup"
 
 _CHECKSUM = "hoodie.table.checksum"
-_OWN_HEAD: Final = re.compile(rb"#Updated at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\r?\n")
-"""How files that drawstring wrote begin. Hudi writes more digits of the second, but under Java 8."""
+_DRAWSTRING_HEAD: Final = re.compile(rb"#Updated at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\r?\n")
+"""First line of files that drawstring wrote. Hudi writes more digits of the second, except on Java 8."""
 
 _SET_BY_SPARK = ("hoodie.table.cdc.enabled", "hoodie.table.timeline.timezone")
 _LAST_OF_SPARK = "hoodie.table.base.file.format"
-"""Hudi's Spark writer sets all three, and the last one comes at the end of its files."""
+"""Hudi's Spark writer sets all three keys, and the last one comes at the end of its files."""
 
-_FILES_KNOWN: Final = 64
-"""Properties files of which it is remembered what they say."""
+_FILES_CACHED: Final = 64
+"""Number of properties files whose parsed content is cached."""
 
 _FOLDER = ".hoodie"
 _FOLDERS = (".hoodie/.aux", ".hoodie/.temp")
@@ -57,12 +57,13 @@ class _Stored:
 
 
 def load_config(storage: Storage) -> TableConfig:
-    """Return the configuration of a table, with the merger and key generator that are registered for it.
+    """Return the configuration of a table, with its registered merger and key generator.
 
     Raises:
         InvalidError: there is no table at this place.
-        CorruptTableError: neither the properties nor their backup can be read, or only they are gone.
-        UnsupportedError: the table's version is not known.
+        CorruptTableError: the properties and their backup cannot be read, or both are gone though there is a
+            timeline.
+        UnsupportedError: the table version is unknown.
     """
     config = _load(storage).config
     if config.key_generator is KeyGeneratorType.USER_PROVIDED:
@@ -73,25 +74,26 @@ def load_config(storage: Storage) -> TableConfig:
 
 
 def properties_version(storage: Storage) -> str | None:
-    """Return the version of the properties file, which every change of it changes; None without a file."""
-    found = storage.read_versioned(PROPERTIES_PATH)
-    return None if found is None else found[1]
+    """Return the storage version of the properties file, which every put changes; None without a file."""
+    versioned = storage.read_versioned(PROPERTIES_PATH)
+    return None if versioned is None else versioned[1]
 
 
 def save_properties(
     storage: Storage, properties: Mapping[str, str], clock: Clock, version: str | None = None
 ) -> None:
-    """Replace the properties of a table; a reader sees the old ones or the new ones.
+    """Replace the properties of a table; a reader sees either the old or the new ones.
 
     Args:
-        properties: all of them, also those that stay; the checksum is renewed.
+        storage: the table's files.
+        properties: the complete new properties; the checksum is renewed.
         clock: for the time in the file.
-        version: what `properties_version` gave when the caller began; None to replace what is there now.
+        version: the result of `properties_version` when the caller began; None to replace the current file.
 
     Raises:
         ConflictError: another process changed the properties since.
         InvalidError: there is no table at this place.
-        CorruptTableError: neither the properties nor their backup can be read, or only they are gone.
+        CorruptTableError: the properties and their backup cannot be read, or both are gone.
     """
     old, version = _load(storage), version or properties_version(storage)
     if not old.from_backup:
@@ -104,7 +106,7 @@ def save_properties(
         is_put = storage.put_if_match(PROPERTIES_PATH, data, version)
     if not is_put:
         raise ConflictError(
-            "Another process changed the properties of the table while this one stood still. Try again.",
+            "Another process changed the table properties while this one stalled. Try again.",
             table=storage.spec.uri,
             path=PROPERTIES_PATH,
         )
@@ -113,75 +115,80 @@ def save_properties(
 
 
 def problem_of_properties(storage: Storage) -> str | None:
-    """Say what is wrong with a properties file whose backup counts in its place, None for nothing.
+    """Describe the damage of a properties file whose backup is used instead; None without damage.
 
     Raises:
         InvalidError: there is no table at this place.
-        CorruptTableError: neither the properties nor their backup can be read, or only they are gone.
+        CorruptTableError: the properties and their backup cannot be read, or both are gone.
     """
     return "they are missing or damaged" if _load(storage).from_backup else None
 
 
 def renew_properties(storage: Storage, clock: Clock) -> None:
-    """Put the properties that count in their place, in a new version of the file."""
+    """Put the current properties again, as a new storage version of the file."""
     save_properties(storage, _load(storage).config.properties, clock)
 
 
 def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock) -> TableConfig:
-    """Make an empty table.
+    """Create an empty table.
 
     Args:
-        properties: all that `config.new_table_properties` gives.
+        storage: the table's files.
+        properties: the complete properties, from `config.new_table_properties`.
+        clock: for the time in the file.
+
+    Returns:
+        The configuration of the table.
 
     Raises:
-        InvalidError: a table is there already.
-        CorruptTableError: a table is there already that lost its properties.
+        InvalidError: there is a table already.
+        CorruptTableError: there is a table already, without its properties.
     """
     config = table_config(properties)
     if storage.exists(PROPERTIES_PATH) or storage.exists(BACKUP_PATH):
-        raise _exists(storage)
+        raise _table_exists(storage)
     if _has_timeline(storage):
-        raise _lost(storage)
-    made = [*_FOLDERS, config.timeline_folder, config.history_folder]
-    for folder in made:
+        raise _properties_missing(storage)
+    folders = [*_FOLDERS, config.timeline_folder, config.history_folder]
+    for folder in folders:
         _make_folder(storage, folder)
     if not storage.put_if_absent(PROPERTIES_PATH, _encode(properties, clock)):
-        raise _exists(storage)
-    storage.sync(folders_above([PROPERTIES_PATH, *(joined(each, "") for each in made)]))
+        raise _table_exists(storage)
+    storage.sync(folders_above([PROPERTIES_PATH, *(joined(folder, "") for folder in folders)]))
     return config
 
 
 def _load(storage: Storage) -> _Stored:
     problem = None
-    # Twice: whoever changes them may put them there, and delete the backup, between a look at each.
+    # Twice: another process may put them, and delete the backup, between the two reads.
     for path in (PROPERTIES_PATH, BACKUP_PATH) * 2:
         try:
             data = storage.read(path)
         except (FileNotFoundError, NotADirectoryError):
             continue
-        found = _understood(data)
-        if isinstance(found, TableConfig):
-            return _Stored(data, found, path == BACKUP_PATH)
-        problem = found
+        parsed = _parse(data)
+        if isinstance(parsed, TableConfig):
+            return _Stored(data, parsed, path == BACKUP_PATH)
+        problem = parsed
     if problem is None and _has_timeline(storage):
-        raise _lost(storage)
+        raise _properties_missing(storage)
     if problem is None:
         raise InvalidError(
-            "This is not a Hudi table (no .hoodie/hoodie.properties); check the path, or create a table.",
+            "This is not a Hudi table (no .hoodie/hoodie.properties). Check the path, or create a table.",
             table=storage.spec.uri,
         )
     raise CorruptTableError(
-        f"The table's properties are damaged: {problem}; restore the file from its backup or another copy.",
+        f"The table properties are damaged: {problem}. Restore the file from its backup or another copy.",
         table=storage.spec.uri,
         path=PROPERTIES_PATH,
     )
 
 
-@lru_cache(maxsize=_FILES_KNOWN)
-def _understood(data: bytes) -> TableConfig | str:
-    """Return what a properties file says, or what marks it as half-written.
+@lru_cache(maxsize=_FILES_CACHED)
+def _parse(data: bytes) -> TableConfig | str:
+    """Return the configuration in a properties file, or a description of its damage.
 
-    It is read at every look at a table, and stays the same for long.
+    Cached, since every load of a table parses the file, and it rarely changes.
     """
     if not data.strip():
         return "the file is empty"
@@ -191,31 +198,32 @@ def _understood(data: bytes) -> TableConfig | str:
     try:
         config = table_config(properties)
     except CorruptTableError as error:
-        return error.message.partition(": restore")[0]
-    always = config.rules.always_stored
-    checked = (_CHECKSUM,) if _OWN_HEAD.match(data) else ()
-    lost = [key for key in (*checked, *always) if not properties.get(key)]
+        # The caller gives the next step itself.
+        return re.split(r"[:.] [Rr]estore", error.message)[0]
+    required = config.rules.always_stored
+    checksum = (_CHECKSUM,) if _DRAWSTRING_HEAD.match(data) else ()
+    missing = [key for key in (*checksum, *required) if not properties.get(key)]
     if all(key in properties for key in _SET_BY_SPARK) and _LAST_OF_SPARK not in properties:
-        lost.append(_LAST_OF_SPARK)
-    return f"{', '.join(lost)} is missing: its end was cut off" if lost else config
+        missing.append(_LAST_OF_SPARK)
+    return f"{', '.join(missing)} is missing: its end was cut off" if missing else config
 
 
 def _encode(properties: Mapping[str, str], clock: Clock) -> bytes:
-    """Return the file, its checksum last, so that one of ours without it is known to be half-written."""
+    """Return the file content, with the checksum last, so that a truncated file can be recognised."""
     name, database = properties.get("hoodie.table.name", ""), properties.get("hoodie.database.name", "")
-    checked = {key: value for key, value in properties.items() if key != _CHECKSUM}
-    checked[_CHECKSUM] = str(table_checksum(name, database))
-    return encode_properties(checked, clock.now_ms())
+    encoded = {key: value for key, value in properties.items() if key != _CHECKSUM}
+    encoded[_CHECKSUM] = str(table_checksum(name, database))
+    return encode_properties(encoded, clock.now_ms())
 
 
 def make_timeline_folders(storage: Storage, config: TableConfig) -> None:
-    """Make the folders of the timeline and of its archive, empty, where they are not there."""
+    """Create the folders of the timeline and of its archive if they do not exist."""
     for folder in (config.timeline_folder, config.history_folder):
         _make_folder(storage, folder)
 
 
 def _make_folder(storage: Storage, folder: str) -> None:
-    """Make a folder where folders are things: other engines list it before the first write."""
+    """Create a folder where the storage has folders: other engines list it before the first write."""
     if storage.local_path(folder) is not None:
         placeholder = f"{folder}/.folder.tmp"
         storage.put(placeholder, b"")
@@ -223,7 +231,7 @@ def _make_folder(storage: Storage, folder: str) -> None:
 
 
 def _has_timeline(storage: Storage) -> bool:
-    """Tell whether instants of either layout lie where a table's are."""
+    """Return whether there are instants of either layout."""
     return any(
         parse_instant(status.name, layout) is not None
         for layout in LAYOUTS
@@ -231,14 +239,16 @@ def _has_timeline(storage: Storage) -> bool:
     )
 
 
-def _lost(storage: Storage) -> CorruptTableError:
+def _properties_missing(storage: Storage) -> CorruptTableError:
     return CorruptTableError(
-        "The table's properties are missing, its timeline and data are there: restore the file from a backup,"
-        " or copy that of a table created just like this one; to begin anew, delete the folder first.",
+        "The table has a timeline and data, but its properties are missing. Restore the file from a backup,"
+        " or copy that of a table created in exactly the same way; to begin anew, delete the folder first.",
         table=storage.spec.uri,
         path=PROPERTIES_PATH,
     )
 
 
-def _exists(storage: Storage) -> InvalidError:
-    return InvalidError("A table is there already; open it, or choose another path.", table=storage.spec.uri)
+def _table_exists(storage: Storage) -> InvalidError:
+    return InvalidError(
+        "There is a table at this path already. Open it, or choose another path.", table=storage.spec.uri
+    )

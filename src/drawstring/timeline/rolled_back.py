@@ -1,10 +1,10 @@
-"""Notes of instants that were rolled back, for as long as a writer of theirs may live.
+"""Notes of rolled back instants, kept for as long as a stalled writer of theirs may resume.
 
-    <timeline folder>/<T>_<R>.rolledback     empty: T was rolled back at R; other engines pass this name over
+    <timeline folder>/<T>_<R>.rolledback     empty: T was rolled back at R; ignored by other engines
 
-A writer that stood still while others rolled its instant back may make files of it when it goes on. They must
-not count once archiving has passed the instant, when every instant that is not on the timeline counts as
-committed. The notes are listed together with the timeline, so that readers pay no request for them.
+A writer that stalled while others rolled its instant back may create files of that instant when it resumes.
+They must not count after archiving has passed the instant, when every instant that is not on the timeline
+counts as committed. The notes are listed with the timeline, so they cost readers no extra request.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _SUFFIX: Final = ".rolledback"
 
 
 def noted_in(names: Iterable[str]) -> frozenset[str]:
-    """Return the requested times that the names of files in the timeline's folder note as rolled back."""
+    """Return the requested times that the file names of a timeline folder note as rolled back."""
     return frozenset(name.partition("_")[0] for name in names if name.endswith(_SUFFIX))
 
 
 def note_rolled_back(storage: Storage, config: TableConfig, requested: str, now: str) -> None:
-    """Note that an instant never completes; only once its claim is taken.
+    """Note that an instant never completes; call it after taking the instant's claim.
 
     Args:
         storage: the table's files.
-        config: the table.
+        config: the table's settings.
         requested: requested time of the instant.
         now: instant time of the note.
     """
@@ -37,7 +37,7 @@ def note_rolled_back(storage: Storage, config: TableConfig, requested: str, now:
 
 
 def old_notes(storage: Storage, config: TableConfig, before: str) -> list[tuple[str, str]]:
-    """Return what was noted before an instant time: requested time and path of the note, the oldest first."""
-    listed = (each for each in storage.list_files(config.timeline_folder) if each.name.endswith(_SUFFIX))
-    named = ((each.name.removesuffix(_SUFFIX).partition("_"), each.path) for each in listed)
-    return sorted((requested, path) for (requested, _, at), path in named if at < before)
+    """Return the notes made before an instant time: requested time and path of each, the oldest first."""
+    notes = (status for status in storage.list_files(config.timeline_folder) if status.name.endswith(_SUFFIX))
+    parsed = ((status.name.removesuffix(_SUFFIX).partition("_"), status.path) for status in notes)
+    return sorted((requested, path) for (requested, _, at), path in parsed if at < before)

@@ -1,12 +1,12 @@
-"""The timeline's files: loading it, and the only ways to change it.
+"""The files of the timeline: loading them, and every change of them.
 
     request ── put-if-absent ──> requested ── start ──> inflight ── complete ──> completed
                                      └────────── remove_pending ──────┘
 
-Every step makes one new file with put-if-absent, so of two processes one gets `ConflictError`.
-In layout 2 the completion time is part of the name, so two completions of one instant would not
-collide by name; and a completed file cannot be refused to a writer that stood still while another one rolled
-its instant back. The claim of the instant decides both (`timeline.claims`).
+Every step creates one file by put-if-absent, so the second of two processes gets a `ConflictError`.
+Completion needs more: in layout 2 the file name has the completion time, so two completions of one instant
+would not collide by name; and put-if-absent cannot refuse a stalled writer whose instant another process
+rolled back meanwhile. The claim of the instant decides both cases (`timeline.claims`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from drawstring.timeline.rolled_back import note_rolled_back, noted_in, old_note
 from drawstring.timeline.timeline import Timeline
 from drawstring.timeline.version_change import VERSION_CHANGE, bar_change
 
-_RECALLED = 64
+_RECALLED_COMMITS = 64
 _LOADS_MAX = 6
 _END_OF_TIME = "9" * 17
 _log = logging.getLogger("drawstring")
@@ -44,9 +44,9 @@ class TimelineStore:
     Args:
         storage: the table's files.
         config: the table's layout, folder and time zone.
-        clock: where instant times come from.
-        ids: name whose claims are whose.
-        guard: told of changes; None for a look only.
+        clock: the source of instant times.
+        ids: names the owners of claims.
+        guard: called around changes; None to read only.
     """
 
     def __init__(
@@ -68,26 +68,26 @@ class TimelineStore:
         self.sources = BootstrapSources(storage, config)
 
     def load(self) -> Timeline:
-        """List the timeline's folder; files that are no instants are passed over.
+        """List the timeline folder; files that are not instants are ignored.
 
-        In layout 1 a pending clustering is named like an overwrite; its plan is read to tell them
-        apart, and it comes out as `Action.CLUSTERING`.
+        In layout 1 a pending clustering is named like an insert-overwrite; its plan is read to tell them
+        apart, and it is returned as `Action.CLUSTERING`.
 
         Raises:
-            ConflictError: the table changed its version since its properties were read.
-            CorruptTableError: the plan of such an instant cannot be read, or a folder stands in the place of
-                an instant's file.
+            ConflictError: the table's version changed since its properties were read.
+            CorruptTableError: the plan of such an instant cannot be read, or a folder has the name of an
+                instant's file.
         """
-        missing: str | None = None
+        missing_path: str | None = None
         for _ in range(_LOADS_MAX):
             try:
                 return self._load()
             except MissingFileError as error:
-                # The plan of a pending overwrite that was archived or rolled back since it was listed.
-                if error.path == missing:
+                # The plan of a pending overwrite, archived or rolled back since the listing.
+                if error.path == missing_path:
                     raise
-                missing = error.path
-        raise ConflictError("The timeline changed whenever it was looked at: try again.")
+                missing_path = error.path
+        raise ConflictError("The timeline kept changing while it was read. Try again.")
 
     def _load(self) -> Timeline:
         self._check_folders()
@@ -109,12 +109,12 @@ class TimelineStore:
         return timeline if not clusterings else _with_clusterings(timeline, clusterings)
 
     def _check_layout(self) -> None:
-        """Make sure that this is where the table has its timeline."""
+        """Make sure that the table still has this timeline layout."""
         if load_config(self._storage).timeline_folder != self._config.timeline_folder:
-            raise ConflictError("the table changed its version while it was looked at: try again")
+            raise ConflictError("The table's version changed while the table was read. Try again.")
 
     def _check_folders(self) -> None:
-        """Refuse a folder that is called like an instant; object stores have none."""
+        """Refuse a folder with the name of an instant's file; object stores have no folders."""
         folder = self._config.timeline_folder
         if self._storage.local_path(folder) is None:
             return
@@ -122,7 +122,7 @@ class TimelineStore:
         for path in self._storage.list_folders(folder):
             if parse_instant(path.rpartition("/")[2], layout) is not None:
                 raise CorruptTableError(
-                    "a folder stands in the place of a file of the timeline: restore the file from a backup",
+                    "A folder has the name of a timeline file. Restore the file from a backup.",
                     path=path,
                 )
 
@@ -131,26 +131,26 @@ class TimelineStore:
         return join_path(self._config.timeline_folder, file_name(instant, self._config.layout))
 
     def read(self, instant: Instant) -> bytes:
-        """Return the file of an instant's state.
+        """Return the content of the file of an instant's state.
 
         Raises:
-            CorruptTableError: it is gone.
+            CorruptTableError: the file is gone.
         """
         path = self.path(instant)
         try:
             return self._storage.read(path)
         except FileNotFoundError:
             raise MissingFileError(
-                "A file of the timeline is missing: restore it from a backup.",
+                "A timeline file is missing. Restore it from a backup.",
                 instant=instant.requested,
                 path=path,
             ) from None
 
     def read_requested(self, instant: Instant) -> bytes:
-        """Return the plan that an instant was requested with, whatever its state is now.
+        """Return the plan in an instant's requested file, whatever its state is now.
 
         Raises:
-            CorruptTableError: no such file is left.
+            CorruptTableError: the requested file is gone.
         """
         for action in _pending_names(instant):
             try:
@@ -158,41 +158,41 @@ class TimelineStore:
             except FileNotFoundError:
                 continue
         raise MissingFileError(
-            f"The requested file of this {instant.action} is missing: restore it from a backup.",
+            f"The requested file of this {instant.action} is missing. Restore it from a backup.",
             instant=instant.requested,
         )
 
     def commit_metadata(self, instant: Instant) -> CommitMetadata:
-        """Return what a completed write says about itself.
+        """Return the commit metadata of a completed write.
 
         Raises:
             CorruptTableError: the file is gone, empty or damaged.
         """
-        known = self._commits.get(instant)
-        if known is None:
+        commit = self._commits.get(instant)
+        if commit is None:
             data = self.read(instant)
             try:
                 if not data:
                     raise CorruptTableError(
-                        "The file of a completed write is empty; restore it from a backup."
+                        "The completed file of this write is empty. Restore it from a backup."
                     )
-                known = decode_commit(data)
+                commit = decode_commit(data)
             except DrawstringError as error:
                 raise error.at(instant=instant.requested, path=self.path(instant)) from error
-            self._commits[instant] = known
-        return known
+            self._commits[instant] = commit
+        return commit
 
     def recall(self, earlier: TimelineStore) -> None:
-        """Take over commits that an earlier look at the table decoded, for they do not change.
+        """Reuse commit metadata that an earlier store of the table decoded, since commits do not change.
 
-        Replacing ones are needed at every look; of the others the last few.
+        Keeps all replace commits, which every file listing needs, and the last few other commits.
         """
-        known = list(earlier._commits.items())
-        replacing = {at: commit for at, commit in known if at.action is Action.REPLACE_COMMIT}
-        self._commits = replacing | dict(known[-_RECALLED:]) | self._commits
+        commits = list(earlier._commits.items())
+        replacing = {at: commit for at, commit in commits if at.action is Action.REPLACE_COMMIT}
+        self._commits = replacing | dict(commits[-_RECALLED_COMMITS:]) | self._commits
 
     def new_time(self, timeline: Timeline) -> str:
-        """Return a time after every time on the timeline and every one given out before."""
+        """Return a time after every time on the timeline and every time returned before."""
         last = max(timeline.latest_time() or "", self._last_time or "") or None
         now = instant_time(self._clock.now_ms(), self._config.timezone)
         self._last_time = next_time(last, now)
@@ -202,38 +202,38 @@ class TimelineStore:
         """Put a new instant on the timeline.
 
         Args:
-            action: the action as it is called while pending.
+            action: the action under the name that it has while pending.
             time: requested time, from `new_time`.
             content: the plan, if the action has one.
 
         Raises:
-            ConflictError: another writer took that time.
+            ConflictError: another writer has an instant with that time.
         """
         requested = self._add(Instant(time, action, State.REQUESTED), content)
-        if content:  # what has no plan has nothing to lose before it is started
+        if content:  # without a plan nothing is lost if a power cut removes the file
             self._storage.sync([self._config.timeline_folder])
         if self._guard is not None:
             self._guard.requesting(requested)
         return requested
 
     def start(self, instant: Instant, content: bytes = b"") -> Instant:
-        """Bring a requested instant to inflight.
+        """Move a requested instant to inflight.
 
         Raises:
             ConflictError: another writer did.
         """
         started = self._add(_at(instant, instant.action, State.INFLIGHT), content)
-        # Before the first data file: one of an instant that nobody knows would count one day.
+        # Before the first data file: files of instants before the timeline's start count as committed.
         self._storage.sync([self._config.timeline_folder])
         return started
 
     def complete(self, instant: Instant, content: bytes, fence: Fence | None = None) -> Instant:
-        """Bring an inflight instant to completed: what it wrote takes effect at once.
+        """Move an inflight instant to completed: everything that it wrote takes effect at once.
 
         Args:
             instant: the pending instant.
             content: its metadata.
-            fence: what `fence` gave, for an instant that another process began.
+            fence: the result of `fence`, for an instant that another process began.
 
         Raises:
             ConflictError: another process completed it, is about to, or rolled it back.
@@ -247,11 +247,11 @@ class TimelineStore:
             instant: pending; the caller holds the table lock.
 
         Returns:
-            What `complete` needs; or the instant as it is completed now, because its writer had decided that
-            it is.
+            The fence to pass to `complete`; or the completed instant, if its writer had already claimed the
+            completion.
 
         Raises:
-            ConflictError: another process takes the instant over at this moment.
+            ConflictError: another process is taking the instant over at this moment.
         """
         return self._completion().fence(instant)
 
@@ -259,29 +259,29 @@ class TimelineStore:
         """Make sure that a pending write that stays on the timeline never completes.
 
         Returns:
-            The write as it is completed now, if its writer had decided that it is.
+            None; or the completed write, if its writer had already claimed the completion.
         """
         return self._completion().bar(instant)
 
     def note_rolled_back(self, instant: Instant) -> None:
-        """Note that an instant is rolled back and never completes; only once it is fenced."""
+        """Note that an instant was rolled back and never completes; call it after fencing the instant."""
         now = instant_time(self._clock.now_ms(), self._config.timezone)
         note_rolled_back(self._storage, self._config, instant.requested, now)
 
     def forget_rolled_back(self, requested: str) -> None:
-        """Let a requested time be used again whose instant was rolled back."""
+        """Allow the requested time of a rolled back instant to be used again."""
         for time, path in old_notes(self._storage, self._config, _END_OF_TIME):
             if time == requested:
                 self._storage.delete([path])
         self._claims.give_back(Instant(requested, Action.COMMIT, State.REQUESTED))
 
     def stop(self, instant: Instant) -> None:
-        """Take a dead attempt's inflight file away, so that the instant is requested again."""
+        """Delete the inflight file of a dead attempt, so that the instant is requested again."""
         self._storage.delete([self.path(_at(instant, instant.action, State.INFLIGHT))])
         self._storage.sync([self._config.timeline_folder])
 
     def remove_pending(self, instant: Instant) -> None:
-        """Take a pending instant off the timeline, its furthest file first."""
+        """Take a pending instant off the timeline: its inflight file first, then its requested file."""
         if self._guard is not None:
             self._guard.removing(instant)
         self.stop(instant)
@@ -289,20 +289,20 @@ class TimelineStore:
         self._storage.sync([self._config.timeline_folder])
 
     def complete_decided(self, instant: Instant) -> None:
-        """Complete a pending instant if its process had decided that, and died or stands still."""
+        """Complete a pending instant if its process had claimed the completion, and died or stalled."""
         self._completion().complete_decided(instant)
 
     def forget_claim(self, instant: Instant) -> None:
-        """Delete the claim of an instant that is taken off the timeline."""
+        """Delete the claim of an instant that has left the timeline."""
         self._claims.give_back(instant)
 
     def sweep_claims(self, timeline: Timeline, check: Callable[[], None]) -> None:
-        """Delete the claims that protect nothing any more; only under the table lock.
+        """Delete the claims that protect nothing any more; the caller holds the table lock.
 
-        A change of version that another process left cannot take effect then.
+        Also bars an unfinished version change of another process from taking effect.
 
         Args:
-            timeline: as it is.
+            timeline: the current timeline.
             check: makes sure that the lock is still held.
         """
         if VERSION_CHANGE in self._claims.sweep(timeline, check):
@@ -312,7 +312,7 @@ class TimelineStore:
         path = self.path(instant)
         if not self._storage.put_if_absent(path, content):
             raise ConflictError(
-                "Another writer has this instant; retry the write.", instant=instant.requested, path=path
+                "Another writer has this instant. Retry the write.", instant=instant.requested, path=path
             )
         return instant
 
@@ -332,19 +332,19 @@ def _at(instant: Instant, action: Action, state: State) -> Instant:
 
 
 def _pending_names(instant: Instant) -> list[Action]:
-    """List the actions that an instant may have been requested as, the likely one first."""
+    """List the actions that an instant may have been requested as, the likeliest first."""
     if not instant.is_completed:
         return [instant.action]
     return [action for action in Action if action.completed_action is instant.action]
 
 
 def _with_clusterings(timeline: Timeline, times: set[str]) -> Timeline:
-    def renamed(instant: Instant) -> Instant:
+    def as_clustering(instant: Instant) -> Instant:
         return _at(instant, Action.CLUSTERING, instant.state)
 
     return timeline.with_instants(
         tuple(
-            renamed(instant) if _is_pending_replace(instant) and instant.requested in times else instant
+            as_clustering(instant) if _is_pending_replace(instant) and instant.requested in times else instant
             for instant in timeline.instants
         )
     )

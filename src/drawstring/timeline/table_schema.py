@@ -1,7 +1,7 @@
-"""What the columns of a table are (specification: Schema).
+"""The schema of a table at an instant (specification: Schema).
 
-The newest write that names a schema says it, else the schema that the table was created with, else
-the newest base file.
+It is the schema in the newest commit that has one, else the schema that the table was created with, else the
+schema of the newest base file.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from drawstring.timeline.timeline import Timeline
 def table_schema_json(
     storage: Storage, store: TimelineStore, timeline: Timeline, config: TableConfig, as_of: str | None = None
 ) -> str | None:
-    """Return the Avro schema of a table, None for a table that was created without one and is empty.
+    """Return the Avro schema of a table as JSON, None for an empty table that was created without a schema.
 
     Args:
         storage: reads base files.
         store: reads commit metadata.
         timeline: the active timeline.
-        config: the table.
-        as_of: the latest requested time that counts; None for all.
+        config: the table's settings.
+        as_of: the latest requested time to consider; None for all.
 
     Raises:
-        CorruptTableError: the table has data and nothing tells its columns.
+        CorruptTableError: the table has data, but no known schema.
     """
     writes = [instant for instant in timeline.writes() if as_of is None or instant.requested <= as_of]
     for instant in reversed(writes):
@@ -44,12 +44,12 @@ def table_schema_json(
     if config.create_schema:
         return config.create_schema
     for instant in reversed(writes):
-        if path := _base_path(store, instant):
+        if path := _base_file_path(store, instant):
             return arrow_to_avro(without_meta(base_schema(storage, path)), *record_name(config.name))
     if writes:
         raise CorruptTableError(
-            "neither the commits nor the properties of the table say what its columns are:"
-            " set hoodie.table.create.schema"
+            "Neither the commits nor the properties of the table contain its schema. Set"
+            " hoodie.table.create.schema."
         )
     return None
 
@@ -57,7 +57,7 @@ def table_schema_json(
 def table_schema(
     storage: Storage, store: TimelineStore, timeline: Timeline, config: TableConfig, as_of: str | None = None
 ) -> pa.Schema:
-    """Return the columns of a table without meta columns; arguments as `table_schema_json`."""
+    """Return the schema of a table without meta columns; arguments as for `table_schema_json`."""
     schema_json = table_schema_json(storage, store, timeline, config, as_of)
     if schema_json is None:
         return pa.schema([])
@@ -70,14 +70,14 @@ def table_schema(
 def _at_source(
     error: DrawstringError, schema_json: str, store: TimelineStore, timeline: Timeline
 ) -> DrawstringError:
-    """Say which file a schema that cannot be read stands in: a commit, else the properties."""
+    """Add the file with the unreadable schema to an error: a commit, else the properties."""
     for instant in timeline.writes():
         if store.commit_metadata(instant).schema_json == schema_json:
             return error.at(instant=instant.requested, path=store.path(instant))
     return error.at(path=PROPERTIES_PATH)
 
 
-def _base_path(store: TimelineStore, instant: Instant) -> str | None:
-    """Return the path of a base file that a write made."""
+def _base_file_path(store: TimelineStore, instant: Instant) -> str | None:
+    """Return the path of a base file that a write created, None without one."""
     paths = (stat.path for stat in store.commit_metadata(instant).stats)
     return next((path for path in paths if BaseFile.parse(FileStatus(path, 0))), None)

@@ -1,12 +1,12 @@
-"""Who changes the version of a table: a file that is there while the other timeline is written.
+"""The marker of a version change: a file that exists while the timeline of the other layout is written.
 
     .hoodie/.locks/version.change    absent ── begin ──> begun ── end ──> absent
                                                            └── bar, by another writer ──> barred
 
-The change takes effect when the properties are replaced in the version that was read when it began. A writer
-that finds the file of a process that died, or stands still, puts the properties anew, the same ones: then
-that process fails at this step. Its copy of the timeline stays, and nobody may begin another change on it
-where the process may still live: it would delete what it takes for its own copy.
+The change takes effect when the properties are replaced, in the storage version that was read when it began.
+A writer that finds the marker of a dead or stalled process puts the same properties again, so that the
+stalled process fails at this step. Its copy of the timeline stays. No other change may begin while that
+process may be alive: it would delete the new copy, which it takes for its own.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _BARRED: Final = b"barred"
 
 
 def begin_change(storage: Storage) -> str | None:
-    """Note that this process changes the version; only under the table lock.
+    """Note that this process changes the version; the caller holds the table lock.
 
     Returns:
-        The version of the properties that the change replaces.
+        The storage version of the properties that the change replaces.
 
     Raises:
-        ConflictError: another process began to, and may still live.
+        ConflictError: another process began a change, and may be alive.
     """
-    before = properties_version(storage)
+    version = properties_version(storage)
     if storage.put_if_absent(VERSION_CHANGE, _BEGUN):
-        return before
-    # The table lock of a local file system ends with its process: that one is dead.
+        return version
+    # The table lock of a local file system ends with its process, so that process is dead.
     if storage.local_path("") is None:
         raise ConflictError(
             "A process began to change the version of this table and did not finish. Make sure that it has"
@@ -45,18 +45,18 @@ def begin_change(storage: Storage) -> str | None:
             path=VERSION_CHANGE,
         )
     storage.put(VERSION_CHANGE, _BEGUN)
-    return before
+    return version
 
 
 def end_change(storage: Storage) -> None:
-    """Note that this process is done with the change, or gave it up."""
+    """Note that this process has finished the change, or given it up."""
     storage.delete([VERSION_CHANGE])
 
 
 def bar_change(storage: Storage, clock: Clock) -> None:
-    """Make sure that a change of version that another process left cannot take effect any more."""
-    found = storage.read_versioned(VERSION_CHANGE)
-    if found is None or found[0] == _BARRED:
+    """Make sure that an unfinished version change of another process cannot take effect any more."""
+    versioned = storage.read_versioned(VERSION_CHANGE)
+    if versioned is None or versioned[0] == _BARRED:
         return
     renew_properties(storage, clock)
-    storage.put_if_match(VERSION_CHANGE, _BARRED, found[1])
+    storage.put_if_match(VERSION_CHANGE, _BARRED, versioned[1])

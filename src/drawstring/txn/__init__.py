@@ -1,1 +1,1 @@
-"""Writing under protection: the table lock, and what must be settled before a write."""
+"""The commit protocol: table lock, transactions, heartbeats, holds, rollback, restore and recovery."""

@@ -1,8 +1,10 @@
-"""Writes to file groups in a pending clustering: refused, or let through at the cost of the clustering.
+"""Conflicts of writes with pending clusterings of the same file groups.
 
-A clustering that nobody asked for, the merge of what appends left, always makes way.
+A write to a file group in a pending clustering is refused by default; with the option that allows updates it
+goes on, and the clustering is cancelled or fails. A clustering that only merges small files of appends is
+always cancelled in favour of the write.
 
-Buckets that are being resized are a case of their own: `index.dual_write`.
+Buckets that are being resized are handled by `index.dual_write`.
 """
 
 from __future__ import annotations
@@ -23,47 +25,52 @@ from drawstring.txn.transaction import LockedTable
 def write_lookup(
     session: LockedTable, timeline: Timeline, options: WriteOptions, *, writes_twice: bool = False
 ) -> SliceLookup:
-    """Return the slices that a write builds on; those in a pending clustering are refused by default.
+    """Return the file slices that a write may build on; by default those in a pending clustering are refused.
 
     Args:
-        session: the table, locked.
-        timeline: of it.
+        session: the locked table.
+        timeline: of the table.
         options: of the write.
-        writes_twice: whether its records go where the clustering brings those that it found, too.
+        writes_twice: whether the write also puts its records into the file groups that a pending resizing
+            creates (dual write), so that the slices may be used.
     """
     lets_through = writes_twice or options.clustering.allows_updates
-    yielding = frozenset(
-        each.requested
-        for each in timeline.pending_of(Action.CLUSTERING)
-        if gives_way(decode_clustering_plan(session.store.read_requested(each)))
+    cancellable = frozenset(
+        instant.requested
+        for instant in timeline.pending_of(Action.CLUSTERING)
+        if gives_way(decode_clustering_plan(session.store.read_requested(instant)))
     )
     storage = session.state.storage.spec
-    return SliceLookup(storage, session.config, timeline, lets_through=lets_through, yielding=yielding)
+    return SliceLookup(storage, session.config, timeline, lets_through=lets_through, yielding=cancellable)
 
 
 def cancel_conflicting_clusterings(
     session: LockedTable, timeline: Timeline, options: WriteOptions, metadata: CommitMetadata
 ) -> None:
-    """Take the pending clusterings off the timeline whose file groups a write changed, if they give way.
+    """Cancel the pending clusterings that conflict with a write and have to give way to it.
 
-    Others stay, and whoever runs one here finds out that it is out of date. A resizing of buckets that was
-    let through goes: records of this write are in the old buckets only, and another engine would lose them.
+    Other clusterings stay pending, and fail when they are run here. A resizing of buckets that the write was
+    allowed to ignore is cancelled: the records of this write are in the old buckets only, and another engine
+    that completed the resizing would lose them.
 
     Args:
-        session: the table, locked.
-        timeline: of it, under this lock.
+        session: the locked table.
+        timeline: of the table, as read under this lock.
         options: of the write.
-        metadata: what it is about to commit.
+        metadata: the commit metadata that the write is about to commit.
+
+    Raises:
+        ConflictError: such a clustering has completed.
     """
-    asked = options.clustering
+    clustering = options.clustering
     changed = metadata.touched
     for instant in timeline.pending_of(Action.CLUSTERING):
         plan = decode_clustering_plan(session.store.read_requested(instant))
-        told = asked.allows_updates and (asked.rolls_back_on_conflict or is_resizing(plan))
-        if not (changed & plan.inputs and (told or gives_way(plan))):
+        is_cancelled = clustering.allows_updates and (clustering.rolls_back_on_conflict or is_resizing(plan))
+        if not (changed & plan.inputs and (is_cancelled or gives_way(plan))):
             continue
         if not cancel_clustering(session.rollback_context(), instant, options.failed_writes):
             raise ConflictError(
-                "A clustering of file groups that this write changes completed meanwhile. Write again.",
+                "A clustering of file groups that this write changes has completed meanwhile. Write again.",
                 instant=instant.requested,
             )

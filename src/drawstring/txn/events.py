@@ -1,10 +1,10 @@
-"""Tell the log, and whoever listens, what an action did.
+"""Events of writes and table services: a log line each, and a call of every registered listener.
 
     drawstring.add_listener(print)
 
-The log has one line an action, from the logger `drawstring.events`, at level INFO. A listener is a function
-of one `Event`. It is called once the action took effect, in the thread that did it, which may hold the table
-lock still: so it must not write to the table. Whatever it raises is a warning.
+The logger `drawstring.events` gets one line per action at level INFO. A listener is a function of one
+`Event`. It is called after the action took effect, in the thread that ran it. That thread may still hold the
+table lock, so a listener must not write to the table. An exception of a listener is logged as a warning.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _listeners: Final[list[Listener]] = []
 
 
 def add_listener(listener: Listener) -> None:
-    """Have a function called with an `Event` after every write and service of this process.
+    """Call a function with an `Event` after every write and table service of this process.
 
     Args:
         listener: called in the thread that did the work, which waits for it, so it must not write to the
@@ -64,15 +64,15 @@ def remove_listener(listener: Listener) -> None:
 def emit_commit(
     state: TableContext, config: TableConfig, result: CommitResult, stages: Mapping[str, float]
 ) -> CommitResult:
-    """Tell of a commit, and return its result.
+    """Publish the event of a commit, and return its result.
 
     Args:
-        state: the table.
-        config: of the table.
-        result: what it did.
+        state: the open table.
+        config: the table's settings.
+        result: the result of the commit.
         stages: seconds by stage.
     """
-    _tell(
+    _publish(
         Event(
             table=state.storage.spec.uri,
             name=config.name,
@@ -92,37 +92,39 @@ def emit_commit(
 
 
 def emit_clean(state: TableContext, config: TableConfig, result: CleanResult) -> CleanResult:
-    """Tell of a clean, and return its result."""
+    """Publish the event of a clean, and return its result."""
     table = state.storage.spec.uri
-    gone = result.files
-    _tell(Event(table, config.name, "clean", result.instant, files_deleted=gone, seconds=result.seconds))
+    count = result.files
+    _publish(Event(table, config.name, "clean", result.instant, files_deleted=count, seconds=result.seconds))
     return result
 
 
 def emit_archive(state: TableContext, config: TableConfig, result: ArchiveResult) -> ArchiveResult:
-    """Tell of an archiving, and return its result."""
+    """Publish the event of an archiving, and return its result."""
     table, count = state.storage.spec.uri, result.instants
-    _tell(Event(table, config.name, "archive", result.last, instants_archived=count, seconds=result.seconds))
+    _publish(
+        Event(table, config.name, "archive", result.last, instants_archived=count, seconds=result.seconds)
+    )
     return result
 
 
 def emit_version_change(
     state: TableContext, config: TableConfig, at: str, result: VersionResult
 ) -> VersionResult:
-    """Tell of a change of the table's version, and return its result.
+    """Publish the event of an upgrade or downgrade of the table, and return its result.
 
     Args:
-        state: the table.
-        config: of the table.
-        at: requested time of its newest instant.
-        result: what changed.
+        state: the open table.
+        config: the table's settings.
+        at: requested time of the newest instant.
+        result: the old and new version.
     """
     name = "upgrade" if result.new > result.old else "downgrade"
-    _tell(Event(state.storage.spec.uri, config.name, name, at, seconds=result.seconds))
+    _publish(Event(state.storage.spec.uri, config.name, name, at, seconds=result.seconds))
     return result
 
 
-def _tell(event: Event) -> None:
+def _publish(event: Event) -> None:
     _log.info("%s", event)
     with _mutex:
         listeners = tuple(_listeners)
@@ -130,4 +132,4 @@ def _tell(event: Event) -> None:
         try:
             listener(event)
         except Exception as error:
-            _log.warning("a listener failed on %s of %s: %s", event.operation, event.name, error)
+            _log.warning("A listener failed on the event %s of %s: %s", event.operation, event.name, error)

@@ -1,10 +1,10 @@
-"""Signs of life of writers: a file for each write, touched while it goes on.
+"""Heartbeats of writers: a file for each pending write, touched while the write goes on.
 
-    .hoodie/.heartbeat/<T>      Hudi's are empty, drawstring's say whose they are; age alone counts
+    .hoodie/.heartbeat/<T>      empty in Hudi, the engine's name in drawstring; only the age counts
 
-Another engine's write is alive while its heartbeat is young. One of drawstring is not once somebody else
-holds the table lock: it would still hold it. It has a heartbeat all the same where dead writes are left to a
-clean (LAZY), for Hudi takes a write without one for dead.
+A write of another engine is alive while its heartbeat is young. A write of drawstring is dead as soon as
+another process holds the table lock, because a live one would still hold it. drawstring writes heartbeats
+under the LAZY policy (failed writes are left to the cleaner), since Hudi takes a write without one for dead.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ _log = logging.getLogger("drawstring")
 def refuse_live_writers(
     storage: Storage, clock: Clock, pending: Collection[Instant], failed: FailedWrites = EAGERLY
 ) -> None:
-    """Refuse to go on beside writers of other engines that show signs of life.
+    """Refuse to go on while writers of other engines are alive.
 
     Args:
         storage: the table's files.
-        clock: tells how old a sign is.
-        pending: the instants.
-        failed: how old a sign may be.
+        clock: the current time, for the age of heartbeats.
+        pending: pending instants.
+        failed: the policy for failed writes, with the greatest age of a live heartbeat.
 
     Raises:
-        ConflictError: another engine is at work on one of them.
+        ConflictError: another engine is writing one of the instants.
     """
     for instant in alive_elsewhere(storage, clock, pending, failed):
         raise ConflictError(
-            "Another engine is writing to this table; retry when it is done.", instant=instant.requested
+            "Another engine is writing to this table. Retry when it is done.", instant=instant.requested
         )
 
 
 def alive_elsewhere(
     storage: Storage, clock: Clock, pending: Collection[Instant], failed: FailedWrites
 ) -> list[Instant]:
-    """Return the instants that another engine shows signs of life for, in the same order."""
+    """Return the instants with a live heartbeat of another engine, in the same order."""
     if not pending:
         return []
     beats, now_ms = _beats(storage), clock.now_ms()
     return [
-        each
-        for each in pending
-        if now_ms - beats.get(each.requested, 0) < failed.alive_ms and not _is_own(storage, each)
+        instant
+        for instant in pending
+        if now_ms - beats.get(instant.requested, 0) < failed.alive_ms and not _is_own(storage, instant)
     ]
 
 
@@ -65,14 +65,14 @@ def expired(
 ) -> list[Instant]:
     """Return the instants whose heartbeat is missing or too old, in the same order."""
     beats, now_ms = _beats(storage), clock.now_ms()
-    return [each for each in pending if now_ms - beats.get(each.requested, 0) > failed.alive_ms]
+    return [instant for instant in pending if now_ms - beats.get(instant.requested, 0) > failed.alive_ms]
 
 
 def forget_heartbeats(
     storage: Storage, clock: Clock, pending: Collection[Instant], failed: FailedWrites
 ) -> None:
-    """Delete old heartbeats of writes that are not pending: their writers died right after them."""
-    times, now_ms = {each.requested for each in pending}, clock.now_ms()
+    """Delete expired heartbeats of instants that are not pending: their writers died after completing."""
+    times, now_ms = {instant.requested for instant in pending}, clock.now_ms()
     old = [at for at, ms in _beats(storage).items() if at not in times and now_ms - ms > failed.alive_ms]
     storage.delete([f"{HEARTBEAT_FOLDER}/{time}" for time in old])
 
@@ -82,9 +82,9 @@ class Heartbeat:
 
     Args:
         storage: the table's files.
-        clock: tells how old the last beat is.
+        clock: the current time, for the age of the last beat.
         requested: requested time of the write.
-        failed: how often it beats, and how old a beat may be.
+        failed: the interval of beats and the greatest age of a live heartbeat.
     """
 
     def __init__(self, storage: Storage, clock: Clock, requested: str, failed: FailedWrites) -> None:
@@ -96,29 +96,31 @@ class Heartbeat:
         self._stop = threading.Event()
 
     def start(self) -> None:
-        """Beat once, and from now on in a thread."""
+        """Write the heartbeat once, and repeat it in a daemon thread."""
         self._beat()
-        threading.Thread(target=self._keep, daemon=True, name="write-heartbeat").start()
+        threading.Thread(target=self._keep_beating, daemon=True, name="write-heartbeat").start()
 
     def check(self) -> None:
-        """Make sure that nobody may take this write for dead.
+        """Make sure that no other process may have taken this write for dead.
 
         Raises:
-            ConflictError: somebody may, because this process stood still for too long.
+            ConflictError: the heartbeat is too old, because this process stalled for too long.
         """
         if self._clock.now_ms() - self._last_ms > self._failed.alive_ms:
             raise ConflictError(
-                "This write showed no sign of life for too long, and may be rolled back: write again.",
+                "This write sent no heartbeat for too long and may have been rolled back. Write again.",
                 instant=self._requested,
             )
 
     def stop(self) -> None:
-        """End it; a file that cannot be deleted grows old."""
+        """Stop beating and delete the file; if the file cannot be deleted, it expires."""
         self._stop.set()
         try:
             self._storage.delete([self._path])
         except (DrawstringError, OSError) as error:
-            _log.warning("the heartbeat of %s stays for now: %s", self._requested, error)
+            _log.warning(
+                "The heartbeat of %s could not be deleted and expires by itself: %s", self._requested, error
+            )
 
     @property
     def _path(self) -> str:
@@ -129,19 +131,21 @@ class Heartbeat:
         self._storage.put(self._path, _OWN)
         self._last_ms = now_ms
 
-    def _keep(self) -> None:
+    def _keep_beating(self) -> None:
         while not self._stop.wait(self._failed.interval_ms / 1000):
             try:
                 self._beat()
-            except Exception as error:  # whatever it was, the next round tries again
-                _log.warning("no heartbeat of %s now: %s", self._requested, error)
+            except Exception as error:  # any failure is transient here: the next beat tries again
+                _log.warning(
+                    "The heartbeat of %s could not be written; will retry: %s", self._requested, error
+                )
 
 
 @contextmanager
 def beating(
     storage: Storage, clock: Clock, requested: str, failed: FailedWrites
 ) -> Iterator[Heartbeat | None]:
-    """Show signs of life during a block of code, where dead writes are told by them."""
+    """Keep a heartbeat during a block of code, if the policy for failed writes uses heartbeats (LAZY)."""
     if failed.policy != FailedWritesPolicy.LAZY:
         yield None
         return
@@ -154,7 +158,7 @@ def beating(
 
 
 def _beats(storage: Storage) -> Mapping[str, int]:
-    """Return when each heartbeat was, by requested time."""
+    """Return the modification time of each heartbeat in epoch milliseconds, by requested time."""
     return {status.name: status.modified_ms for status in storage.list_files(HEARTBEAT_FOLDER)}
 
 

@@ -1,12 +1,12 @@
-"""Where readers declare what they need kept: a small file for each, which other engines pass over.
+"""Holds: small files by which readers declare the oldest instant that they still need.
 
-    .hoodie/.holds/<name>~<uuid>.json
+    .hoodie/.holds/<name>~<uuid>.json      ignored by other engines
 
-    held ── moved on, renewed ──> held ── released, or out of time ──> over ── a clean that saw it ──> gone
+    held ── moved on, renewed ──> held ── released, expired ──> over ── a clean read it ──> deleted
 
-No lock is taken: readers do not wait for writers. A file is only replaced in the version that was read, and
-never comes to life again; a reader that returns after its time was over gets a new one. So a clean can delete
-those that are over, once it has looked at what they had kept.
+Holds need no lock: readers do not wait for writers. A file is replaced only in the version that was read,
+and a hold that is over never becomes active again: a reader that returns later gets a new file. So a clean
+can delete holds that are over, once it has taken account of what they had kept.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _log = logging.getLogger("drawstring")
 
 @dataclass(frozen=True, slots=True)
 class HoldFile:
-    """A hold as it is stored.
+    """A hold and the file that stores it.
 
     Attributes:
-        hold: what it says.
-        path: of its file.
-        version: of the file, as it was read.
+        hold: the hold.
+        path: of the file.
+        version: version of the file when it was read.
     """
 
     hold: Hold
@@ -51,8 +51,8 @@ class Holds:
 
     Args:
         storage: the table's files.
-        clock: tells which are over.
-        ids: names files.
+        clock: decides which holds are over.
+        ids: gives new files their names.
     """
 
     def __init__(self, storage: Storage, clock: Clock, ids: Ids) -> None:
@@ -61,39 +61,42 @@ class Holds:
         self._ids = ids
 
     def files(self) -> list[HoldFile]:
-        """Return all holds, those that are over too; a file that makes no sense is passed over."""
+        """Return all holds, including those that are over; unreadable files are skipped."""
         listed = (status.path for status in self._storage.list_files(HOLD_FOLDER))
-        return [each for path in listed if (each := self._read(path)) is not None]
+        return [file for path in listed if (file := self._read(path)) is not None]
 
     def active(self, spare_ms: int = 0) -> list[Hold]:
-        """Return the holds that are not over and will not be for some time, the oldest position first."""
+        """Return the holds that stay active for at least `spare_ms` ms, the oldest position first."""
         now_ms = self._clock.now_ms() + spare_ms
-        found = (each.hold for each in self.files())
-        return sorted((each for each in found if not each.is_over(now_ms)), key=lambda each: each.position)
+        holds = (each.hold for each in self.files())
+        return sorted((each for each in holds if not each.is_over(now_ms)), key=lambda each: each.position)
 
     def put(self, name: str, position: str, hours: float, *, is_scan: bool = False) -> Hold:
-        """Place a hold, or move the one of that name on.
+        """Place a hold, or move the active hold of that name to a new position.
 
         Args:
             name: of the reader.
-            position: where it stands.
-            hours: after which it ends by itself.
-            is_scan: whether archiving is to wait for it.
+            position: the instant time that the reader has reached.
+            hours: hours until the hold expires, counted from now.
+            is_scan: whether archiving has to wait for it, too.
 
         Raises:
-            InvalidError: a name or a time that is none.
+            InvalidError: the name or the number of hours is not valid.
         """
         if not _NAME.fullmatch(name):
             raise InvalidError(
-                f"{name!r} is no name of a hold: take up to 100 letters, digits, dots, dashes, underscores"
+                f"{name!r} is not a valid name of a hold. Use up to 100 letters, digits, dots, dashes and"
+                " underscores, beginning with a letter or digit."
             )
         if not 0 < hours < float("inf"):
-            raise InvalidError(f"a hold lasts for a number of hours greater than 0, not {hours!r}")
+            raise InvalidError(
+                f"A hold cannot last {hours!r} hours. Give a finite number of hours greater than 0."
+            )
         now_ms = self._clock.now_ms()
         hold = Hold(name, position, now_ms, now_ms + round(hours * _HOUR_MS), is_scan=is_scan)
-        for each in self.files():
-            is_own = each.hold.name == name and not each.hold.is_over(now_ms)
-            if is_own and self._storage.put_if_match(each.path, _encode(hold), each.version):
+        for file in self.files():
+            is_own = file.hold.name == name and not file.hold.is_over(now_ms)
+            if is_own and self._storage.put_if_match(file.path, _encode(hold), file.version):
                 self._storage.sync([HOLD_FOLDER])
                 return hold
         path = f"{HOLD_FOLDER}/{name}~{self._ids.uuid()}.json"
@@ -102,30 +105,30 @@ class Holds:
         return hold
 
     def release(self, name: str) -> bool:
-        """Give up what is held by a name, and tell whether there was anything."""
-        own = [each for each in self.files() if each.hold.name == name and not each.hold.released]
-        return sum(self._end(each) for each in own) > 0
+        """Release the holds of a name, and return whether there were any."""
+        own = [file for file in self.files() if file.hold.name == name and not file.hold.released]
+        return sum(self._end(file) for file in own) > 0
 
     def clear(self, over: Iterable[HoldFile]) -> None:
         """Delete holds that are over, unless they were renewed since they were read."""
-        ended = [each.path for each in over if each.hold.released or self._end(each)]
+        ended = [file.path for file in over if file.hold.released or self._end(file)]
         self._storage.delete(ended)
 
-    def _end(self, each: HoldFile) -> bool:
-        ended = _encode(replace(each.hold, released=True))
-        return self._storage.put_if_match(each.path, ended, each.version)
+    def _end(self, file: HoldFile) -> bool:
+        ended = _encode(replace(file.hold, released=True))
+        return self._storage.put_if_match(file.path, ended, file.version)
 
     def _read(self, path: str) -> HoldFile | None:
-        found = self._storage.read_versioned(path)
-        if found is None:
+        versioned = self._storage.read_versioned(path)
+        if versioned is None:
             return None
         try:
-            fields = json.loads(found[0])
+            fields = json.loads(versioned[0])
             if fields.pop("version") != _VERSION:
                 raise ValueError("made by a later release")
-            return HoldFile(Hold(**fields), path, found[1])
+            return HoldFile(Hold(**fields), path, versioned[1])
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            _log.warning("the hold %s cannot be read, and nothing is kept for it: %s", path, error)
+            _log.warning("The hold %s cannot be read, so cleaning ignores it: %s", path, error)
             return None
 
 

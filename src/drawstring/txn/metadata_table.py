@@ -1,18 +1,18 @@
-"""Switching a foreign metadata table off when what it says stops being true.
+"""The switch that turns a foreign metadata table off before a write would make it stale.
 
-A metadata table that a write does not update makes readers trust a stale list of files. It lists what
-completed instants told it of, so files of a write under way do no harm beside it. It is switched off right
-before an instant takes effect, after all checks: a call that is refused, that finds nothing to do or that
-fails leaves it as it is.
+This release does not maintain the metadata table of other engines. If a write did not update it, readers
+would trust a stale list of files. The metadata table lists only files of completed instants, so the files of
+a pending write do no harm. It is therefore switched off just before an instant completes, after all checks:
+a call that is refused, has nothing to do, or fails leaves the metadata table as it is.
 
-    properties stop naming it -> the completed file is put -> its files go
+    remove it from the properties -> put the completed file -> delete its files
 
-A crash in between leaves files that no reader looks at, and the next write deletes them. Where the completed
-file cannot be put the metadata table stays off: readers list files then, which is right in any case.
+A crash in between leaves files that no reader uses, and the next write deletes them. If the completed file
+cannot be put, the metadata table stays off: readers then list files, which is always correct.
 
-Two actions leave what it lists as it is. A savepoint changes no data file. A rollback deletes files of an
-instant that never completed, which the metadata table knows only if its writer had come as far as telling it;
-then it is switched off, since readers trust all that it says of instants that left the timeline.
+Two actions do not make it stale. A savepoint changes no data file. A rollback deletes files of an instant
+that never completed; the metadata table knows them only if the failed writer had already updated it. In that
+case it is switched off, because readers trust its entries of instants that have left the timeline.
 """
 
 from __future__ import annotations
@@ -33,63 +33,63 @@ from drawstring.timeline.properties_store import load_config, save_properties
 METADATA_FOLDER: Final = ".hoodie/metadata"
 _TIMELINES: Final = (f"{METADATA_FOLDER}/.hoodie", f"{METADATA_FOLDER}/.hoodie/timeline")
 _INITIAL: Final = "00000000000000"
-"""How the instants begin that filled a metadata table first."""
+"""Prefix of the instant times that initialised a metadata table."""
 
 _KEYS: Final = ("hoodie.table.metadata.partitions", "hoodie.table.metadata.partitions.inflight")
 _log = logging.getLogger("drawstring")
 
 
 def switch_off_metadata_table(storage: Storage, config: TableConfig, clock: Clock) -> TableConfig | None:
-    """Switch the metadata table off at once; to be called under the table lock.
+    """Switch the metadata table off at once; the caller holds the table lock.
 
     Args:
         storage: the table's files.
-        config: as read under the lock.
-        clock: for the time in the properties file.
+        config: the table's settings as read under the lock.
+        clock: the time for the properties file.
 
     Returns:
-        The configuration after that, None when there was nothing to switch off.
+        The settings afterwards, None if there was nothing to switch off.
     """
-    is_named = _stop_naming(storage, config, clock)
-    if not is_named and not storage.list_folders(METADATA_FOLDER):
+    is_registered = _remove_from_properties(storage, config, clock)
+    if not is_registered and not storage.list_folders(METADATA_FOLDER):
         return None
     storage.delete_tree(METADATA_FOLDER)
-    _warn(config)
+    _log_switched_off(config)
     return load_config(storage)
 
 
 def without_metadata_table(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties of a table that no longer name its metadata table."""
+    """Return the properties of a table without those that register its metadata table."""
     return {key: value for key, value in properties.items() if key not in _KEYS}
 
 
 class MetadataTableGuard:
-    """Keeps a metadata table from being stale; a `timeline.store.TimelineGuard`.
+    """Keeps the metadata table from becoming stale; implements `timeline.store.TimelineGuard`.
 
     Args:
         storage: the table's files.
-        config: as read under the table lock, which is held as long as this is used.
-        clock: for the time in the properties file.
+        config: as read under the table lock, which is held as long as the guard is used.
+        clock: the time for the properties file.
     """
 
     def __init__(self, storage: Storage, config: TableConfig, clock: Clock) -> None:
         self._storage = storage
         self._clock = clock
         self._own: set[str] = set()
-        self._is_named = _is_named(config)
+        self._is_registered = _is_registered(config)
         self._is_gone = False
 
     def requesting(self, instant: Instant) -> None:
-        """Note an instant of this process, of which no metadata table knows."""
+        """Note an instant of this process, which no metadata table can know."""
         self._own.add(instant.requested)
 
     @contextmanager
     def completing(self, instant: Instant, content: bytes) -> Iterator[None]:
-        """Switch the metadata table off around the put of a completed file, if that makes it stale.
+        """Switch the metadata table off around the put of a completed file, if the instant makes it stale.
 
         Args:
-            instant: is about to complete.
-            content: of its completed file.
+            instant: the instant that is about to complete.
+            content: content of its completed file.
         """
         if not self._makes_stale(instant, content):
             yield
@@ -99,20 +99,20 @@ class MetadataTableGuard:
         self.remove_files()
 
     def removing(self, instant: Instant) -> None:
-        """Switch the metadata table off before a pending instant leaves the timeline, if it knows of it."""
-        if self._is_named and self._may_know(instant.requested):
+        """Switch the metadata table off before a pending instant that it may know leaves the timeline."""
+        if self._is_registered and self._may_know(instant.requested):
             self.switch_off()
 
     def switch_off(self) -> None:
-        """Let the properties stop naming the metadata table."""
-        if self._is_named:
+        """Remove the metadata table from the table properties."""
+        if self._is_registered:
             config = load_config(self._storage)
-            if _stop_naming(self._storage, config, self._clock):
-                _warn(config)
-            self._is_named = False
+            if _remove_from_properties(self._storage, config, self._clock):
+                _log_switched_off(config)
+            self._is_registered = False
 
     def remove_files(self) -> None:
-        """Delete the files of a metadata table that is off; what stays, the next write deletes."""
+        """Delete the files of a metadata table that is off; the next write deletes what remains."""
         if self._is_gone:
             return
         try:
@@ -120,15 +120,18 @@ class MetadataTableGuard:
                 self._storage.delete_tree(METADATA_FOLDER)
             self._is_gone = True
         except (DrawstringError, OSError) as error:
-            _log.warning("files of the metadata table that was switched off stay for now: %s", error)
+            _log.warning(
+                "Files of the metadata table that was switched off could not be deleted and stay for now: %s",
+                error,
+            )
 
     def _makes_stale(self, instant: Instant, content: bytes) -> bool:
         if instant.action is Action.ROLLBACK:
-            return self._is_named and self._may_know(decode_rollback(content, "").instant)
+            return self._is_registered and self._may_know(decode_rollback(content, "").instant)
         return instant.action is not Action.SAVEPOINT
 
     def _may_know(self, requested: str) -> bool:
-        """Tell whether the metadata table was told of an instant, or may have been and archived that."""
+        """Return whether the metadata table has, or may have had and archived, an entry of an instant."""
         if requested in self._own:
             return False
         names = [status.name for folder in _TIMELINES for status in self._storage.list_files(folder)]
@@ -136,22 +139,22 @@ class MetadataTableGuard:
         return any(name.startswith(requested) for name in times) or requested < min(times, default="")
 
 
-def _is_named(config: TableConfig) -> bool:
+def _is_registered(config: TableConfig) -> bool:
     return any(config.properties.get(key) for key in _KEYS)
 
 
-def _stop_naming(storage: Storage, config: TableConfig, clock: Clock) -> bool:
-    """Take the metadata table out of the properties; False where they do not name it."""
-    if not _is_named(config):
+def _remove_from_properties(storage: Storage, config: TableConfig, clock: Clock) -> bool:
+    """Remove the metadata table from the properties; return False if they do not register it."""
+    if not _is_registered(config):
         return False
     save_properties(storage, without_metadata_table(config.properties), clock)
     return True
 
 
-def _warn(config: TableConfig) -> None:
+def _log_switched_off(config: TableConfig) -> None:
     _log.warning(
-        "switched off the metadata table of %s (%s): this release does not maintain it, and a stale one "
-        "would mislead readers; other engines can build it again",
+        "Switched off the metadata table of %s (%s): this release does not maintain it, and a stale one"
+        " would mislead readers. Other engines can build it again.",
         config.name,
         config.properties.get(_KEYS[0]) or "left behind",
     )

@@ -1,4 +1,4 @@
-"""What became of a plan that is not on the timeline any more: another process completed or withdrew it."""
+"""The fate of plans that left the timeline: completed and archived, or withdrawn by another process."""
 
 from __future__ import annotations
 
@@ -19,41 +19,42 @@ _OPERATIONS: Final = {
     "compaction": (WriteOperation.COMPACT, WriteOperation.LOG_COMPACT),
     "clustering": (WriteOperation.CLUSTER,),
 }
-"""What commits call the service."""
+"""The operations that a service writes into commit metadata."""
 
 
 class NoPlanError(InvalidError):
-    """There is no plan of that time on the timeline; see `settle`."""
+    """No plan with that requested time is on the timeline; see `settle`."""
 
     @staticmethod
     def of(service: str, requested: str) -> NoPlanError:
-        """Return the error of a time that no plan of a service has."""
+        """Return the error for a requested time at which a service has no plan."""
         return NoPlanError(
-            f"there is no {service} of this time on the timeline: it was withdrawn, or never planned",
+            f"There is no {service} with this time on the timeline: it was withdrawn or never planned. Choose"
+            " a pending plan.",
             instant=requested,
         )
 
 
 def settle(state: TableContext, service: str, requested: str, *, is_own: bool, error: NoPlanError) -> None:
-    """Say what became of a plan: return if it was completed and archived.
+    """Find out what became of a plan that is not on the timeline; return if it was completed and archived.
 
     Args:
-        state: the table.
+        state: the open table.
         service: `compaction` or `clustering`.
         requested: requested time of the plan.
-        is_own: whether the caller has planned it.
-        error: what is raised when nothing is known of the plan.
+        is_own: whether the caller planned it.
+        error: raised if the table has no record of the plan.
 
     Raises:
-        ConflictError: another process withdrew it.
-        NoPlanError: nothing is known of it.
+        ConflictError: another process withdrew the plan.
+        NoPlanError: the table has no record of the plan.
     """
     config = load_config(state.storage)
     if _was_archived(state, config, service, requested):
         return
     if is_own or _was_rolled_back(state, config, requested):
         raise ConflictError(
-            f"another process withdrew this {service} before it was run: run the service again",
+            f"Another process withdrew this {service} before it ran. Run the service again.",
             instant=requested,
         ) from None
     raise error
@@ -62,8 +63,8 @@ def settle(state: TableContext, service: str, requested: str, *, is_own: bool, e
 def _was_archived(state: TableContext, config: TableConfig, service: str, requested: str) -> bool:
     archive = open_archive(state.storage, config)
     start = requested if config.layout.has_completion_times else ""
-    found = (each for each in archive.completed(start) if each.is_write and each.requested == requested)
-    return any(archive.commit_metadata(each).operation in _OPERATIONS[service] for each in found)
+    writes = (each for each in archive.completed(start) if each.is_write and each.requested == requested)
+    return any(archive.commit_metadata(each).operation in _OPERATIONS[service] for each in writes)
 
 
 def _was_rolled_back(state: TableContext, config: TableConfig, requested: str) -> bool:

@@ -1,4 +1,4 @@
-"""What an open table consists of: where it is, who runs its tasks, where time comes from."""
+"""The context of an open table: storage, engine, clock and id generator."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class TableContext:
     """An open table.
 
     Attributes:
-        storage: its files.
-        engine: runs its tasks.
-        clock: gives instants their times.
-        ids: gives file groups their names.
+        storage: the table's files.
+        engine: runs tasks.
+        clock: the source of instant times.
+        ids: the source of unique ids, as for file groups.
     """
 
     storage: Storage

@@ -1,14 +1,14 @@
-"""A write on the timeline: begin, commit, or leave the table as it was.
+"""Transactions: lock the table, recover from failed writes, and commit or abort one write.
 
-    exclusive  lock -> refuse tables that cannot be written
-    clear      finish restores -> roll dead writes back, or leave them
-    begin      new instant: requested, inflight
-    commit     delete files of failed attempts -> sync the folders -> completed, by put-if-absent
-               -> remove markers
-               (a foreign metadata table is switched off right before that takes effect: txn.metadata_table)
-    abort      take the own instant back: off the timeline while no file is begun, else by a rollback
+    exclusive  take the table lock, refuse tables that cannot be written
+    clear      finish interrupted restores, roll failed writes back or leave them to the cleaner
+    begin      put the instant on the timeline: requested, then inflight
+    commit     delete files of failed task attempts -> sync the folders -> put the completed file if absent
+               -> remove the markers
+               (a foreign metadata table is switched off just before the put: `txn.metadata_table`)
+    abort      remove the instant: without a trace if no data file was begun, else by a rollback
 
-The lock is held to the end: there is one writer at a time.
+The lock is held from `lock_table` to the end of the write: there is one writer at a time.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _log = logging.getLogger("drawstring")
 
 @dataclass(frozen=True, slots=True)
 class LockedTable:
-    """The table while this writer alone may change it.
+    """A table whose lock this process holds.
 
     Attributes:
-        state: the table.
+        state: the open table.
         config: the table's settings as read under the lock.
-        store: its timeline.
-        lock: held.
+        store: the table's timeline.
+        lock: the table lock, held.
     """
 
     state: TableContext
@@ -62,36 +62,40 @@ class LockedTable:
     lock: Lock
 
     def rollback_context(self) -> RollbackContext:
-        """Return what a rollback needs."""
+        """Return the context that a rollback of this table works with."""
         state = self.state
         return RollbackContext(
             state.storage, self.config, self.store, state.clock, state.ids, self.lock.check
         )
 
     def finish(self, instant: Instant, metadata: CommitMetadata, fence: Fence | None = None) -> Instant:
-        """Complete an instant whose files are written.
+        """Complete an inflight instant whose data files are written.
 
         Args:
             instant: inflight.
-            metadata: of what it wrote.
-            fence: of an instant that another process began.
+            metadata: the commit metadata of the instant.
+            fence: the claim on the instant, where another process began it.
 
         Raises:
-            ConflictError: the lock was lost, or somebody rolled the instant back.
+            ConflictError: the lock was lost, or another process rolled the instant back.
         """
-        gone = discard_failed_attempts(self.state, instant.requested, metadata.stats)
-        _sync(self.state, (*gone, *_files_of(metadata.stats)))
+        deleted = discard_failed_attempts(self.state, instant.requested, metadata.stats)
+        _sync(self.state, (*deleted, *_files_of(metadata.stats)))
         self.lock.check()
         is_replace = instant.action.completed_action is Action.REPLACE_COMMIT
         content = encode_commit(metadata, self.config.layout, is_replace)
         completed = self.store.complete(instant, content, fence)
         try:
-            # An attempt that another one outran may have begun a file since.
+            # A task attempt that lost to another one may have begun a file since.
             if late := discard_failed_attempts(self.state, instant.requested, metadata.stats):
                 _sync(self.state, late)
             Markers(self.state.storage, instant.requested).remove()
         except (DrawstringError, OSError) as error:
-            _log.warning("the markers of the completed %s stay for now: %s", completed.requested, error)
+            _log.warning(
+                "The markers of the completed write %s could not be removed and stay for now: %s",
+                completed.requested,
+                error,
+            )
         return completed
 
 
@@ -100,9 +104,9 @@ class Transaction:
     """One write between begin and commit.
 
     Attributes:
-        session: the table, locked.
-        instant: the write's own instant, inflight.
-        heartbeat: shows others that the write goes on; None where nobody looks at that.
+        session: the locked table.
+        instant: the inflight instant of the write.
+        heartbeat: keeps the write's heartbeat file young; None where the policy needs no heartbeat.
     """
 
     session: LockedTable
@@ -113,27 +117,29 @@ class Transaction:
         """Complete the instant.
 
         Raises:
-            ConflictError: the lock or the heartbeat was lost, or somebody rolled the instant back.
+            ConflictError: the lock or the heartbeat was lost, or another process rolled the instant back.
         """
         if self.heartbeat is not None:
             self.heartbeat.check()
         return self.session.finish(self.instant, metadata)
 
     def abandon(self) -> None:
-        """Take the instant off the timeline again: nothing is to be committed."""
+        """Remove the instant from the timeline: there is nothing to commit."""
         _undo(self.session, self.instant)
 
 
 @contextmanager
 def lock_table(state: TableContext, wait_ms: int) -> Iterator[LockedTable]:
-    """Take the table for oneself; nothing on it changes yet, so that a wrong call leaves no trace.
+    """Hold the table lock for a block of code; nothing on the table changes yet.
+
+    Arguments are checked before anything is written, so that an invalid call leaves no trace.
 
     Args:
-        state: the table.
+        state: the open table.
         wait_ms: milliseconds to wait for another writer.
 
     Raises:
-        ConflictError: another writer holds the table for longer than `wait_ms`.
+        ConflictError: another writer held the lock for longer than `wait_ms`.
         UnsupportedError: the table has a feature that this release cannot write.
     """
     with table_lock(state.storage, state.clock, state.ids, wait_ms) as lock:
@@ -145,20 +151,20 @@ def lock_table(state: TableContext, wait_ms: int) -> Iterator[LockedTable]:
 def recover(
     session: LockedTable, failed: FailedWrites = EAGERLY, timeline: Timeline | None = None
 ) -> LockedTable:
-    """Finish restores that were cut short and, by default, take back what dead writers left.
+    """Finish interrupted restores and, by default, roll back failed writes.
 
     Args:
-        session: the table, locked; the call that is to follow has been checked.
-        failed: whether dead writes are taken back here.
-        timeline: as it was read under this lock; None to read it.
+        session: the locked table; the arguments of the calling operation have been checked.
+        failed: the policy for failed writes.
+        timeline: as read under this lock; None to read it.
 
     Returns:
-        The session to go on with: the same one if nothing had to change.
+        The locked table to go on with: the same one if nothing had to change.
 
     Raises:
-        ConflictError: a pending write of another engine shows signs of life.
-        UnsupportedError: another engine was rolling a completed write back, or only the metadata table knows
-            where the data files are.
+        ConflictError: a pending write of another engine has a live heartbeat.
+        UnsupportedError: another engine was rolling a completed write back, or the data files can only be
+            found through the metadata table.
     """
     _check_findable(session, timeline)
     context = session.rollback_context()
@@ -171,10 +177,10 @@ def recover(
 
 
 def _check_findable(session: LockedTable, timeline: Timeline | None) -> None:
-    """Make sure that the data files are found without the metadata table, if the table has one.
+    """Make sure that the data files can be found without the metadata table, if the table has one.
 
     Raises:
-        UnsupportedError: another tool registered some of them.
+        UnsupportedError: another tool registered external files.
     """
     if session.config.metadata_partitions:
         writes = (timeline or session.store.load()).writes()
@@ -185,31 +191,31 @@ def _check_findable(session: LockedTable, timeline: Timeline | None) -> None:
 def recover_and_load(
     session: LockedTable, failed: FailedWrites = EAGERLY, timeline: Timeline | None = None
 ) -> tuple[LockedTable, Timeline]:
-    """Clear the table, and return its timeline as it is then; see `recover`.
+    """Recover the table as `recover` does, and return its timeline afterwards as well.
 
     Args:
-        session: the table, locked.
-        failed: whether dead writes are taken back here.
-        timeline: as it was read under this lock; None to read it.
+        session: the locked table.
+        failed: the policy for failed writes.
+        timeline: as read under this lock; None to read it.
     """
     timeline = timeline or session.store.load()
-    is_left = timeline.pending_writes() or timeline.pending_of(Action.RESTORE, Action.ROLLBACK)
+    is_pending = timeline.pending_writes() or timeline.pending_of(Action.RESTORE, Action.ROLLBACK)
     session = recover(session, failed, timeline)
-    return session, session.store.load() if is_left else timeline
+    return session, session.store.load() if is_pending else timeline
 
 
 @contextmanager
 def begin(
     session: LockedTable, action: Action, time: str, content: bytes = b"", failed: FailedWrites = EAGERLY
 ) -> Iterator[Transaction]:
-    """Put a write on the timeline; an exception inside takes it back before it goes on.
+    """Put a write on the timeline for a block of code, and abort it if the block raises an exception.
 
     Args:
-        session: the table, locked.
-        action: what the instant does.
-        time: its requested time.
-        content: what goes into the requested file.
-        failed: whether it shows signs of life.
+        session: the locked table.
+        action: the action of the instant.
+        time: the requested time of the instant.
+        content: content of the requested file.
+        failed: the policy for failed writes, which says whether the write needs a heartbeat.
     """
     with beating(session.state.storage, session.state.clock, time, failed) as heartbeat:
         instant = session.store.request(action, time, content)
@@ -221,22 +227,24 @@ def begin(
 
 
 def discard_failed_attempts(state: TableContext, requested: str, stats: Sequence[WriteStat]) -> list[str]:
-    """Delete the files that markers name and no statistic does: attempts that failed or lost."""
-    wanted = set(_files_of(stats))
-    extra = [path for path in Markers(state.storage, requested).files() if path not in wanted]
-    state.storage.delete(extra)
-    return extra
+    """Delete the files of failed or duplicate task attempts: marked, and not in the commit metadata."""
+    counted = set(_files_of(stats))
+    uncounted = [path for path in Markers(state.storage, requested).files() if path not in counted]
+    state.storage.delete(uncounted)
+    return uncounted
 
 
 def check_marked(storage: Storage, requested: str, stats: Sequence[WriteStat]) -> None:
-    """Make sure that nobody took an action back whose files were made without the table lock.
+    """Make sure that the files of an action, written without the table lock, were not rolled back.
 
     Raises:
-        ConflictError: markers of its files are gone, and so may the files be.
+        ConflictError: markers of its files are gone, so the files may be gone as well.
     """
     marked = set(Markers(storage, requested).files())
     if any(stat.path not in marked for stat in stats):
-        raise ConflictError("somebody rolled this attempt back while it ran: run it again", instant=requested)
+        raise ConflictError(
+            "Another process rolled this attempt back while it ran. Run it again.", instant=requested
+        )
 
 
 def _files_of(stats: Sequence[WriteStat]) -> list[str]:
@@ -244,7 +252,7 @@ def _files_of(stats: Sequence[WriteStat]) -> list[str]:
 
 
 def _sync(state: TableContext, paths: Sequence[str]) -> None:
-    """Make files that were written or deleted survive a power cut, and the folders that hold them."""
+    """Make written and deleted files, and the folders above them, survive a power cut."""
     state.storage.sync(folders_above(paths))
 
 
@@ -256,9 +264,9 @@ def _session(state: TableContext, config: TableConfig, lock: Lock) -> LockedTabl
 
 
 def _undo(session: LockedTable, instant: Instant) -> None:
-    """Take the own instant back; what cannot be undone now, the next write undoes."""
+    """Roll this process's own instant back; if that fails, the next writer does it."""
     try:
-        if not _is_locked(session):
+        if not _holds_lock(session):
             _discard_rolled_back(session, instant)
             return
         current = session.store.load().find(instant.requested)
@@ -266,11 +274,13 @@ def _undo(session: LockedTable, instant: Instant) -> None:
             take_back(session.rollback_context(), current)
     except (DrawstringError, OSError) as error:
         _log.warning(
-            "the failed write %s is left to the next writer to roll back: %s", instant.requested, error
+            "The failed write %s could not be rolled back; the next writer will do it: %s",
+            instant.requested,
+            error,
         )
 
 
-def _is_locked(session: LockedTable) -> bool:
+def _holds_lock(session: LockedTable) -> bool:
     try:
         session.lock.check()
     except ConflictError:
@@ -279,11 +289,11 @@ def _is_locked(session: LockedTable) -> bool:
 
 
 def _discard_rolled_back(session: LockedTable, instant: Instant) -> None:
-    """Delete what a write made since another process rolled it back, because this one stood still.
+    """Delete the files that this process wrote after another one had rolled its write back.
 
-    It never completes, so its files are nobody else's, and need no lock.
+    The write can never complete, so no other process uses its files, and no lock is needed.
     """
-    _log.warning("The write %s lost the table lock and is left to the next writer.", instant.requested)
+    _log.warning("The write %s lost the table lock; the next writer will roll it back.", instant.requested)
     if instant.requested in session.store.load().rolled_back:
         markers = Markers(session.state.storage, instant.requested)
         session.state.storage.delete(markers.files())

@@ -1,4 +1,4 @@
-"""Which tables this release may write to."""
+"""The check that this release can write a table."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
 
     Args:
         storage: the table's files.
-        config: the table.
+        config: the table's settings.
 
     Raises:
-        UnsupportedError: naming the feature and the table property, or the table's old version.
+        UnsupportedError: the table has such a feature, which the message names with its table property, or
+            an old version.
     """
     if not config.rules.is_writable:
         raise UnsupportedError(
@@ -51,9 +52,10 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
             "had its schema changed on read (hoodie.schema.on.read.enable)",
         ),
     ]
-    for refused, what in refusals:
+    for refused, feature in refusals:
         if refused:
             raise UnsupportedError(
-                f"cannot write yet to a table that {what}; reading works: write with Apache Hudi",
+                f"This release cannot write to a table that {feature}; it can only read it. Write to it with"
+                " Apache Hudi.",
                 table=storage.spec.uri,
             )

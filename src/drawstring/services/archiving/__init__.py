@@ -1,1 +1,1 @@
-"""Archiving."""
+"""Archiving of old instants."""

@@ -1,13 +1,14 @@
-"""Which instants may leave the active timeline (specification: Timeline, archived). Pure.
+"""The plan of archiving: the instants that may leave the active timeline (pure; specification: Timeline).
 
     oldest                                                                       newest
     w1  c1  w2  w3  r1  w4 | w5 ...          ... the newest that stay in any case
-    <-- archived --------> ^ the bound: nothing from here on may go
+    <-- archived --------> ^ the bound: this instant and all later ones stay
 
-Once a write is archived its files count as committed, whatever they are, and what else it said is forgotten.
-So no write goes that somebody still asks: see `_bounds`. Cleans, rollbacks and restores go with the writes
-after them, all of them: Hudi takes a write for pending that is newer than the first active instant, whichever
-that is, and not on the timeline, and reads its log files over newer base files.
+Once a write is archived, all its files count as committed, and the rest of its metadata is no longer read. So
+writes stay whose metadata is still needed: see `_bounds`. All cleans, rollbacks and restores before an
+archived write are archived with it. Otherwise Hudi would misread the timeline: it takes a write that is newer
+than the first active instant, of any action, and not on the timeline for pending, and reads its log files
+after newer base files.
 """
 
 from __future__ import annotations
@@ -22,23 +23,24 @@ from drawstring.model.instant import Action, Instant
 from drawstring.timeline.timeline import Timeline
 
 _READERS_OF_THE_RETAINED = 2
-_GO_ALONG = frozenset({Action.CLEAN, Action.ROLLBACK, Action.RESTORE})
+_ARCHIVED_WITH_WRITES = frozenset({Action.CLEAN, Action.ROLLBACK, Action.RESTORE})
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFacts:
-    """What planning knows of the table.
+    """The facts about a table that the plan is made from.
 
     Attributes:
         timeline: the active timeline.
         is_merge_on_read: whether there are log files.
-        retained: requested time of the first write whose files a clean keeps now, None for none.
+        retained: requested time of the first write whose files a clean would keep now, None for none.
+        last: the last completed clean on the timeline.
+        saved: requested times of savepoints.
+        deltas_kept: number of delta commits that trigger a compaction: so many of the newest ones since the
+            last compaction stay.
         needed: requested time of the first write that readers need, None for none.
         overlapping: requested time of the first write whose log files follow the base files of a compaction
             that was requested later, None for none.
-        last: the last completed clean on the timeline.
-        saved: requested times of savepoints.
-        deltas_kept: newest delta commits since the last compaction that it is triggered by.
     """
 
     timeline: Timeline
@@ -54,38 +56,38 @@ class ArchiveFacts:
 def plan_archive(facts: ArchiveFacts, archiving: Archiving) -> list[Instant]:
     """Return the instants to archive, oldest first; none while the timeline is short enough."""
     writes = facts.timeline.writes()
-    least, most = _sizes(facts, archiving)
-    if len(writes) <= most:
+    min_writes, max_writes = _sizes(facts, archiving)
+    if len(writes) <= max_writes:
         return []
     bound = min(_bounds(facts, archiving), default=None)
-    going = [
+    archived = [
         write
         for write in writes
         if (bound is None or write.requested < bound) and write.requested not in facts.saved
-    ][: len(writes) - least]
-    if not going:
+    ][: len(writes) - min_writes]
+    if not archived:
         return []
-    return sorted([*going, *going_along(facts.timeline, going[-1].requested)])
+    return sorted([*archived, *going_along(facts.timeline, archived[-1].requested)])
 
 
 def going_along(timeline: Timeline, last: str) -> list[Instant]:
-    """Return the cleans, rollbacks and restores before the newest archived write."""
-    return [each for each in timeline.completed_of(*_GO_ALONG) if each.requested < last]
+    """Return the cleans, rollbacks and restores that are archived with a write: those before it."""
+    return [each for each in timeline.completed_of(*_ARCHIVED_WITH_WRITES) if each.requested < last]
 
 
 def _sizes(facts: ArchiveFacts, archiving: Archiving) -> tuple[int, int]:
-    """Return how many writes stay at least and at most: those whose files are kept stay."""
-    least, most = archiving.commits_min, archiving.commits_max
+    """Return the least and greatest number of writes that stay; writes whose files are kept stay."""
+    min_writes, max_writes = archiving.commits_min, archiving.commits_max
     if facts.retained is not None:
         needed = sum(write.requested >= facts.retained for write in facts.timeline.writes())
         needed += _READERS_OF_THE_RETAINED
-        if needed > least:
-            return needed, most + needed - least
-    return least, most
+        if needed > min_writes:
+            return needed, max_writes + needed - min_writes
+    return min_writes, max_writes
 
 
 def _bounds(facts: ArchiveFacts, archiving: Archiving) -> Iterator[str]:
-    """Yield requested times of instants that stay, each with all after it."""
+    """Yield the requested times of instants that stay, together with all later ones."""
     yield from _before_pending(facts)
     yield from _uncleaned(facts)
     if facts.needed is not None:
@@ -99,46 +101,46 @@ def _bounds(facts: ArchiveFacts, archiving: Archiving) -> Iterator[str]:
 
 
 def _before_pending(facts: ArchiveFacts) -> Iterator[str]:
-    """Keep the write before the first pending instant: what comes after it must not look archived."""
+    """Keep the write before the first pending instant, so that the pending one does not look archived."""
     pending = [each.requested for each in facts.timeline.pending() if each.action is not Action.SAVEPOINT]
     if pending:
         yield _write_before(facts, min(pending))
 
 
 def _write_before(facts: ArchiveFacts, time: str) -> str:
-    """Return the newest write before a time, the time itself without any: what follows is on the timeline."""
-    before = [write.requested for write in facts.timeline.writes() if write.requested < time]
-    return before[-1] if before else time
+    """Return the newest write before a time, the time itself without one."""
+    earlier = [write.requested for write in facts.timeline.writes() if write.requested < time]
+    return earlier[-1] if earlier else time
 
 
 def _uncleaned(facts: ArchiveFacts) -> Iterator[str]:
-    """Keep the writes that replaced file groups until these are gone, or they would come back."""
+    """Keep writes that replaced file groups until these are cleaned; otherwise they would count again."""
     replacing = [w.requested for w in facts.timeline.writes() if w.action is Action.REPLACE_COMMIT]
-    since = "" if facts.last is None else facts.last.earliest or facts.last.started
-    held = {*facts.saved, *(facts.last.savepoints if facts.last else ())}
-    if held:
-        since = min(since, min(held))
-    yield from [time for time in replacing if time >= since][:1]
+    uncleaned_from = "" if facts.last is None else facts.last.earliest or facts.last.started
+    savepointed = {*facts.saved, *(facts.last.savepoints if facts.last else ())}
+    if savepointed:
+        uncleaned_from = min(uncleaned_from, min(savepointed))
+    yield from [time for time in replacing if time >= uncleaned_from][:1]
 
 
 def _of_compaction(facts: ArchiveFacts) -> Iterator[str]:
     """Keep the delta commits that make a compaction due."""
-    since: list[str] = []
+    delta_commits: list[str] = []
     for write in reversed(facts.timeline.writes()):
         if write.action is Action.COMMIT:
             break
-        since.append(write.requested)
-    yield from since[: facts.deltas_kept][-1:]
+        delta_commits.append(write.requested)
+    yield from delta_commits[: facts.deltas_kept][-1:]
 
 
 def overlapping(timeline: Timeline) -> Iterator[Instant]:
-    """Yield the writes that completed after a compaction had begun: their log files follow its base files.
+    """Yield writes that completed after a later compaction was requested: their log files follow its files.
 
-    Once archived they count as completed when they were requested, and these log files would come before.
-    Only other engines' compactions, which know nothing of drawstring's lock, make such.
+    Once archived they would count as completed at their requested time, and their log files would precede the
+    base files. Only compactions of other engines, which do not take drawstring's lock, cause this.
     """
     compactions = [each.requested for each in timeline.writes() if each.action is Action.COMMIT]
     for write in timeline.writes():
-        after = bisect_right(compactions, write.requested)
-        if write.completed and after < len(compactions) and compactions[after] < write.completed:
+        following = bisect_right(compactions, write.requested)
+        if write.completed and following < len(compactions) and compactions[following] < write.completed:
             yield write

@@ -1,7 +1,7 @@
-"""Archiving: keep the active timeline short.
+"""Archiving: moves old instants out of the active timeline, to keep it short.
 
-plan   see `archiving`
-run    the archive first, then the active timeline (`timeline.archive.writer`); markers of what is archived go
+plan   see `archiving.plan`
+run    write the archive, then shorten the active timeline (`timeline.archive.writer`), then delete markers
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ def archive(state: TableContext, options: WriteOptions) -> ArchiveResult | None:
     """Move old instants into the archived timeline.
 
     Args:
-        state: the table.
-        options: of writes: how many stay, what a clean keeps, lock wait.
+        state: the open table.
+        options: of writes: how many instants stay, what a clean keeps, lock wait.
 
     Returns:
-        What was archived, or None when the timeline was short enough.
+        What was archived, None if the timeline was short enough.
 
     Raises:
         ConflictError: another writer holds the table.
     """
-    with lock_table(state, options.lock_wait_ms) as found:
-        session, timeline = recover_and_load(found, options.failed_writes)
+    with lock_table(state, options.lock_wait_ms) as locked:
+        session, timeline = recover_and_load(locked, options.failed_writes)
         return archive_table(session, options, timeline)
 
 
 def planned_instants(state: TableContext, options: WriteOptions) -> list[Instant]:
-    """Return what `archive` would move now, oldest first; the table stays as it is."""
+    """Return the instants that `archive` would move now, oldest first; the table is not changed."""
     config = load_config(state.storage)
     store = TimelineStore(state.storage, config, state.clock)
     return _chosen(_Table(state, config, store), options, store.load())
 
 
 def archive_table(session: LockedTable, options: WriteOptions, timeline: Timeline) -> ArchiveResult | None:
-    """Archive instants of a table whose lock is held; see `archive`.
+    """Archive instants of a locked table; see `archive`.
 
     Args:
-        session: the table, locked.
+        session: the locked table.
         options: of writes.
-        timeline: as it is, or was a moment ago.
+        timeline: of the table, possibly slightly older than the current one.
     """
     watch = Stopwatch()
     chosen = _chosen(_Table(session.state, session.config, session.store), options, timeline)
@@ -78,13 +78,14 @@ def archive_table(session: LockedTable, options: WriteOptions, timeline: Timelin
 
 
 def archive_stragglers(session: LockedTable, options: WriteOptions) -> None:
-    """Archive the cleans, rollbacks and restores that stayed when writes after them were archived.
+    """Archive the cleans, rollbacks and restores that stayed when later writes were archived.
 
-    Hudi leaves them behind in version 6, where that is harmless; in later versions it is not (`archiving`).
+    Hudi leaves them behind in version 6, where that is harmless; in later versions it is not, see
+    `archiving.plan`.
 
     Args:
-        session: the table, locked.
-        options: of writes: sizes of the archive's files.
+        session: the locked table.
+        options: of writes: file sizes of the archive.
     """
     storage, timeline = session.state.storage, session.store.load()
     oldest = min(going_along(timeline, timeline.latest_time() or ""), default=None)
@@ -127,7 +128,7 @@ def _chosen(table: _Table, options: WriteOptions, timeline: Timeline) -> list[In
 
 
 def _first_overlapping(table: _Table, timeline: Timeline) -> str | None:
-    """Return the first overlapping write whose log files are there still."""
+    """Return the first overlapping write with existing log files."""
     for write in overlapping(timeline):
         stats = table.store.commit_metadata(write).stats
         logs = (stat.path for stat in stats if LogFile.parse(FileStatus(stat.path, 0)))

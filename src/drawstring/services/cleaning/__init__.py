@@ -1,1 +1,1 @@
-"""Cleaning."""
+"""Cleaning of old file versions."""

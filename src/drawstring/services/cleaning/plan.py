@@ -1,17 +1,17 @@
-"""What a clean may delete (specification: Cleaning). Pure.
+"""The plan of a clean: the files that may be deleted (pure; specification: Cleaning).
 
     commits, hours   the earliest instant retained, E: the n-th newest write, or the first one of the last
-                     hours, but none after the first pending instant
-                       slices:   s1 < s2 < E <= s3      s1 goes: a reader as of E needs s2
-                       replaced file groups go whole once the replacing commit lies before E
-    versions         the newest n slices of a file group stay; replaced file groups go whole
+                     hours, but not after the first pending instant
+                       slices:   s1 < s2 < E <= s3      s1 is deleted: a reader as of E needs s2
+                       replaced file groups are deleted as a whole once the replacing commit lies before E
+    versions         the newest n slices of a file group stay; replaced file groups are deleted as a whole
 
-What readers hold stays: E is not after the first write that they need, and versions of files that they need
-do not go. Whatever a savepoint names stays. What a pending compaction or clustering reads is safe: E is not
-after it, and where versions are counted its file groups are left alone.
+What readers hold stays: E is not after the first write that they need, and with `versions` the file versions
+that they need are not deleted. Files of savepoints stay. Inputs of a pending compaction or clustering stay: E
+is not after it, and with `versions` its file groups are skipped.
 
-From one clean to the next only that can become old which a write of [E then, E now) put something newer
-in the place of, and most writes say in their metadata where that is.
+Between two cleans, files become old only in partitions where a write of [previous E, E) replaced something,
+and the metadata of most writes lists these partitions.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from drawstring.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class CleanFacts:
-    """What planning a clean knows of the table.
+    """The facts about a table that a clean is planned from.
 
     Attributes:
         timeline: the active timeline.
         last: the last completed clean on it.
         saved: savepoints by requested time.
         is_whole: whether nothing was archived.
-        commit_of: reads what a write says about itself.
+        commit_of: reads the commit metadata of a write.
     """
 
     timeline: Timeline
@@ -52,12 +52,13 @@ class Keeping:
     """What stays in a partition.
 
     Attributes:
-        earliest: requested time of the first instant retained; None where versions are counted.
-        needed: the same for readers, where versions are counted; None without any.
-        versions: newest slices of a file group that stay where they are counted.
-        saved: names of files that savepoints hold.
-        replaced: when file groups of the partition were replaced, by file id.
-        planned: file groups that a pending service may be reading, by file id.
+        earliest: requested time of the earliest instant retained; None under the policy by versions.
+        needed: requested time of the first write that readers need, under the policy by versions; None for
+            none.
+        versions: number of the newest slices of a file group that stay, under the policy by versions.
+        saved: names of files in savepoints.
+        replaced: replacement times of the replaced file groups of the partition, by file id.
+        planned: ids of file groups that a pending table service may be reading.
     """
 
     earliest: str | None
@@ -69,24 +70,27 @@ class Keeping:
 
 
 def is_due(facts: CleanFacts, cleaning: Cleaning) -> bool:
-    """Tell whether enough was written since the last clean."""
-    since = facts.last.last_completed if facts.last else ""
-    return sum(write.requested > since for write in facts.timeline.writes()) >= cleaning.due_after_commits
+    """Return whether enough commits were made since the last clean."""
+    last_completed = facts.last.last_completed if facts.last else ""
+    return (
+        sum(write.requested > last_completed for write in facts.timeline.writes())
+        >= cleaning.due_after_commits
+    )
 
 
 def earliest_retained(
     timeline: Timeline, cleaning: Cleaning, cutoff: str, needed: str | None = None
 ) -> Instant | None:
-    """Return the first instant whose files stay, None where there is none or versions are counted.
+    """Return the earliest instant whose files stay, None if there is none or versions are counted.
 
     Args:
         timeline: the active timeline.
         cleaning: the policy.
-        cutoff: instant time of as many hours ago as are to be kept.
+        cutoff: instant time of the number of hours ago that are retained.
         needed: requested time of the first write that readers need.
     """
     writes = timeline.writes()
-    # What is pending may come to need files of the time before it.
+    # A pending instant may come to need files of the time before it.
     pending = next(iter(timeline.pending_of(*FILE_ACTIONS)), None)
     if cleaning.policy == CleanPolicy.COMMITS:
         older = len(writes) - cleaning.commits_retained
@@ -97,13 +101,13 @@ def earliest_retained(
         return None
     if earliest is None:
         return None
-    held = timeline.write_at(needed) if needed is not None else None
-    bounds = (each for each in (earliest, pending, held) if each is not None)
+    held_write = timeline.write_at(needed) if needed is not None else None
+    bounds = (each for each in (earliest, pending, held_write) if each is not None)
     return min(bounds, key=lambda each: each.requested)
 
 
 def changed_partitions(facts: CleanFacts, cleaning: Cleaning, earliest: Instant | None) -> set[str] | None:
-    """Return the partitions that something may have become old in since the last clean; None for all."""
+    """Return the partitions where files may have become old since the last clean; None for all."""
     last = facts.last
     saved_then = set(last.savepoints if last else ())
     if not cleaning.incremental or saved_then - set(facts.saved):
@@ -123,11 +127,11 @@ def changed_partitions(facts: CleanFacts, cleaning: Cleaning, earliest: Instant 
 
 
 def writes_between(facts: CleanFacts, earliest: Instant | None) -> list[Instant]:
-    """Return the writes that may have made something old since the last clean.
+    """Return the writes that may have made files old since the last clean.
 
     Args:
         facts: the table.
-        earliest: the first instant retained now; None where versions are counted.
+        earliest: the earliest instant retained now; None under the policy by versions.
     """
     last, writes = facts.last, facts.timeline.writes()
     if earliest is None:
@@ -138,13 +142,13 @@ def writes_between(facts: CleanFacts, earliest: Instant | None) -> list[Instant]
 
 
 def _outdating(commit: CommitMetadata) -> set[str]:
-    """Return the partitions where a write replaced file groups or gave one a newer base file."""
-    newer = {
+    """Return the partitions where a write replaced file groups, or gave one a newer base file."""
+    partitions = {
         stat.partition
         for stat in commit.stats
         if not _is_new_group(stat.prev_commit) and BaseFile.parse(FileStatus(stat.path, 0))
     }
-    return newer | set(commit.replaced)
+    return partitions | set(commit.replaced)
 
 
 def _is_new_group(prev_commit: str) -> bool:
@@ -152,19 +156,19 @@ def _is_new_group(prev_commit: str) -> bool:
 
 
 def files_to_delete(groups: Iterable[FileGroup], keeping: Keeping) -> list[str]:
-    """Return the paths of the files of a partition that may go, sorted.
+    """Return the paths of the files of a partition that may be deleted, sorted.
 
     Args:
-        groups: its file groups with all slices and change logs, replaced ones included.
+        groups: its file groups with all slices and change logs, including replaced ones.
         keeping: what stays.
     """
-    doomed: list[str] = []
+    paths_to_delete: list[str] = []
     for group in groups:
         for old in _old_slices(group, keeping):
             paths = _paths(old)
             if not any(path.rpartition("/")[2] in keeping.saved for path in paths):
-                doomed += paths
-    return sorted(doomed)
+                paths_to_delete += paths
+    return sorted(paths_to_delete)
 
 
 def _old_slices(group: FileGroup, keeping: Keeping) -> Sequence[FileSlice]:
@@ -181,14 +185,14 @@ def _old_slices(group: FileGroup, keeping: Keeping) -> Sequence[FileSlice]:
 
 
 def _before(earliest: str, group: FileGroup, replaced_at: str | None) -> Sequence[FileSlice]:
-    """Return the slices that nobody needs who reads from an instant on."""
+    """Return the slices that no reader as of an instant, or a later one, needs."""
     if replaced_at is not None and replaced_at < earliest:
         return group.slices
     return [each for each in group.slices if each.base_instant < earliest][:-1]
 
 
 def is_empty_after(listed: Iterable[FileStatus], doomed: Collection[str]) -> bool:
-    """Tell whether nothing but the partition's own metadata is left once files are deleted.
+    """Return whether a partition has no other files than its own metadata once some are deleted.
 
     Hadoop's checksum files (`.<name>.crc`) do not count.
     """

@@ -1,4 +1,4 @@
-"""What cleaning and archiving leave alone because readers need it: holds, and the window of queries."""
+"""What readers need to be kept from cleaning and archiving: holds, and the time window of running queries."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class ReaderNeeds:
     """What readers need.
 
     Attributes:
-        first: requested time of the first write whose files and instant stay for them; None for none.
-        is_asked: whether anything was asked for, by a hold that is over too.
+        first: requested time of the first write whose files and instant must stay; None for none.
+        is_asked: whether there is any hold, including those that are over, or a window.
         over: holds that are over.
-        has_scan: whether a scan needs the timeline as it is.
+        has_scan: whether a scan needs the timeline unchanged.
     """
 
     first: str | None = None
@@ -34,40 +34,41 @@ class ReaderNeeds:
     has_scan: bool = False
 
     def reaches_before(self, other: ReaderNeeds) -> bool:
-        """Tell whether more is needed than another look found."""
+        """Return whether readers need an earlier write than in another result."""
         return self.first is not None and (other.first is None or self.first < other.first)
 
 
 def reader_needs(
     state: TableContext, config: TableConfig, timeline: Timeline, cleaning: Cleaning
 ) -> ReaderNeeds:
-    """Look at what readers need of a table.
+    """Return what readers of a table need.
 
     Args:
-        state: the table.
-        config: of the table.
-        timeline: as it is.
-        cleaning: how long queries may take.
+        state: the open table.
+        config: the table's settings.
+        timeline: the current timeline.
+        cleaning: options with the greatest duration of queries.
     """
     now_ms = state.clock.now_ms()
-    found = Holds(state.storage, state.clock, state.ids).files()
-    over = tuple(each for each in found if each.hold.is_over(now_ms))
-    lasting = [each.hold for each in found if each not in over]
-    positions = [each.position for each in lasting]
+    files = Holds(state.storage, state.clock, state.ids).files()
+    over = tuple(each for each in files if each.hold.is_over(now_ms))
+    active = [each.hold for each in files if each not in over]
+    positions = [each.position for each in active]
     if cleaning.window_minutes:
         positions.append(instant_time(now_ms - cleaning.window_minutes * _MINUTE_MS, config.timezone))
     firsts = [first for position in positions if (first := timeline.first_after(position)) is not None]
-    has_scan = any(each.is_scan for each in lasting)
+    has_scan = any(each.is_scan for each in active)
     return ReaderNeeds(min(firsts, default=None), bool(positions or over), over, has_scan)
 
 
 def drop_expired_holds(state: TableContext, needed: ReaderNeeds) -> None:
-    """Delete holds that are over, once a clean has looked at what they had kept."""
-    for each in needed.over:
-        if not each.hold.released:
+    """Delete holds that are over, after a clean has taken account of them."""
+    for hold_file in needed.over:
+        if not hold_file.hold.released:
             _log.warning(
-                "nothing is kept for the hold %s at %s any more: its reader did not come back in time",
-                each.hold.name,
-                each.hold.position,
+                "The hold %s at %s has expired, and its files are no longer kept: its reader did not renew it"
+                " in time.",
+                hold_file.hold.name,
+                hold_file.hold.position,
             )
     Holds(state.storage, state.clock, state.ids).clear(needed.over)

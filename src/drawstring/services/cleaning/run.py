@@ -1,10 +1,10 @@
-"""Cleaning: delete versions of files that nobody needs any more.
+"""Cleaning: deletes file versions that no reader needs any more.
 
-    plan   see `cleaning`; put on the timeline as requested
+    plan   see `cleaning.plan`; put on the timeline as requested
     run    inflight -> delete the files -> completed
 
-A clean that its process did not finish is run again from its plan, for a deleted file may be deleted
-twice. Nothing else on the table waits for it.
+An interrupted clean is run again from its plan, since deleting is idempotent. No other action on the table
+waits for it.
 """
 
 from __future__ import annotations
@@ -54,28 +54,28 @@ from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 from drawstring.write.committed import Committed
 
 _HOUR_MS: Final = 3_600_000
-_FILES_A_TASK: Final = 512
-_WRITES_LOOKED_AT_AGAIN: Final = 8
-"""Writes with nothing to delete after which a clean is put on the timeline, for the next to begin there."""
+_FILES_PER_TASK: Final = 512
+_WRITES_REREAD_MAX: Final = 8
+"""After so many writes without anything to delete, an empty clean lets the next plan begin after them."""
 
 _log = logging.getLogger("drawstring")
 
 
 def clean(state: TableContext, options: WriteOptions) -> CleanResult | None:
-    """Finish cleans that were cut short, then delete what is old.
+    """Finish interrupted cleans, then delete old files.
 
     Args:
-        state: the table.
-        options: of writes: what stays, lock wait.
+        state: the open table.
+        options: of writes: what is retained, lock wait.
 
     Returns:
-        What the last clean did, or None when there was nothing to delete.
+        The result of the last clean, None if there was nothing to delete.
 
     Raises:
         ConflictError: another writer holds the table.
     """
-    with lock_table(state, options.lock_wait_ms) as found:
-        session, timeline = recover_and_load(found, options.failed_writes)
+    with lock_table(state, options.lock_wait_ms) as locked:
+        session, timeline = recover_and_load(locked, options.failed_writes)
         return clean_table(session, options, timeline)
 
 
@@ -87,47 +87,47 @@ def clean_after_commit(written: Committed) -> None:
 
 
 def plan_clean(state: TableContext, options: WriteOptions) -> CleanPlan | None:
-    """Return what a clean would delete now, None for nothing; the table stays as it is."""
+    """Return the plan of a clean now, None if there is nothing to delete; the table is not changed."""
     config = load_config(state.storage)
     store = TimelineStore(state.storage, config, state.clock)
-    look = _Look(state, config, store, store.load(), options.cleaning)
-    facts = look.facts()
-    return None if facts is None else look.plan(facts, look.needed())
+    planner = _CleanPlanner(state, config, store, store.load(), options.cleaning)
+    facts = planner.facts()
+    return None if facts is None else planner.plan(facts, planner.needed())
 
 
 def clean_table(
     session: LockedTable, options: WriteOptions, timeline: Timeline, *, only_if_due: bool = False
 ) -> CleanResult | None:
-    """Clean a table whose lock is held; see `clean`.
+    """Clean a locked table; see `clean`.
 
     Args:
-        session: the table, locked.
-        options: of writes: what stays, and whether dead writes were left to cleaning.
-        timeline: as it is.
-        only_if_due: whether to wait until enough was written since the last clean.
+        session: the locked table.
+        options: of writes: what is retained, and the policy for failed writes.
+        timeline: the current timeline.
+        only_if_due: whether to clean only if enough commits were made since the last clean.
     """
     undone = rollback_expired(session.rollback_context(), timeline, options.failed_writes)
     result = finish_cleans(session, timeline)
     timeline = session.store.load() if result or undone else timeline
-    look = _Look(session.state, session.config, session.store, timeline, options.cleaning)
-    facts = look.facts()
+    planner = _CleanPlanner(session.state, session.config, session.store, timeline, options.cleaning)
+    facts = planner.facts()
     if facts is None or (only_if_due and not is_due(facts, options.cleaning)):
         return result
-    needed = look.needed()
-    plan = look.plan(facts, needed)
-    done = None if plan is None else _carry_out(session, look, plan, needed)
+    needed = planner.needed()
+    plan = planner.plan(facts, needed)
+    done = None if plan is None else _carry_out(session, planner, plan, needed)
     drop_expired_holds(session.state, needed)
     return done or result
 
 
 def finish_cleans(session: LockedTable, timeline: Timeline) -> CleanResult | None:
-    """Run the cleans that stand on the timeline already, whoever requested them."""
+    """Run the pending cleans of any process."""
     result = None
     for pending in timeline.pending_of(Action.CLEAN):
         try:
             plan = decode_clean_plan(session.store.read_requested(pending))
         except CorruptTableError as error:
-            _log.warning("the clean %s has no whole plan and is dropped: %s", pending.requested, error)
+            _log.warning("Dropping the clean %s, which has no readable plan: %s", pending.requested, error)
             session.store.remove_pending(pending)
             continue
         fence = session.store.fence(pending)
@@ -136,14 +136,14 @@ def finish_cleans(session: LockedTable, timeline: Timeline) -> CleanResult | Non
     return result
 
 
-def _carry_out(session: LockedTable, look: _Look, plan: CleanPlan, needed: ReaderNeeds) -> CleanResult | None:
-    """Put a plan on the timeline and run it, unless a reader has asked for more since it was made."""
-    content = encode_clean_plan(plan, _address(session.state.storage))
-    requested = session.store.request(Action.CLEAN, session.store.new_time(look.timeline), content)
-    if look.needed().reaches_before(needed):
-        _log.info(
-            "the clean %s is dropped: a reader asked for files that it would delete", requested.requested
-        )
+def _carry_out(
+    session: LockedTable, planner: _CleanPlanner, plan: CleanPlan, needed: ReaderNeeds
+) -> CleanResult | None:
+    """Put a plan on the timeline and run it, unless readers need more than when it was made."""
+    content = encode_clean_plan(plan, _base_uri(session.state.storage))
+    requested = session.store.request(Action.CLEAN, session.store.new_time(planner.timeline), content)
+    if planner.needed().reaches_before(needed):
+        _log.info("Dropping the clean %s: a reader needs files that it would delete.", requested.requested)
         session.store.remove_pending(requested)
         return None
     done = _run(session, requested, plan)
@@ -157,7 +157,7 @@ def _run(session: LockedTable, instant: Instant, plan: CleanPlan, fence: Fence |
     session.lock.check()
     _delete(state, [path for paths in plan.files.values() for path in paths])
     sweep_leftovers(state.storage, state.clock, (*own_folders(session.config), *plan.files))
-    gone = {each for each in plan.partitions_to_delete if _drop_partition(state.storage, each)}
+    dropped = {each for each in plan.partitions_to_delete if _drop_partition(state.storage, each)}
     # A replaced file that came back after its write was archived would count again.
     state.storage.sync(folders_above(path for paths in plan.files.values() for path in paths))
     metadata = CleanMetadata(
@@ -169,7 +169,7 @@ def _run(session: LockedTable, instant: Instant, plan: CleanPlan, fence: Fence |
         partitions={
             partition: CleanedPartition(
                 tuple(path.rpartition("/")[2] for path in plan.files.get(partition, ())),
-                is_gone=partition in gone,
+                is_gone=partition in dropped,
             )
             for partition in sorted({*plan.files, *plan.partitions_to_delete})
         },
@@ -181,7 +181,7 @@ def _run(session: LockedTable, instant: Instant, plan: CleanPlan, fence: Fence |
         completed=completed.completed,
         files=plan.file_count,
         partitions=sum(bool(paths) for paths in plan.files.values()),
-        partitions_deleted=len(gone),
+        partitions_deleted=len(dropped),
         earliest_retained=metadata.earliest,
         seconds=round(watch.seconds(), 3),
     )
@@ -189,12 +189,12 @@ def _run(session: LockedTable, instant: Instant, plan: CleanPlan, fence: Fence |
 
 
 def _delete(state: TableContext, paths: list[str]) -> None:
-    """Delete files, in tasks of the engine where there are many."""
-    if len(paths) <= _FILES_A_TASK:
+    """Delete files, in tasks of the engine if there are many."""
+    if len(paths) <= _FILES_PER_TASK:
         state.storage.delete(paths)
     else:
-        starts = range(0, len(paths), _FILES_A_TASK)
-        parts = [tuple(paths[start : start + _FILES_A_TASK]) for start in starts]
+        starts = range(0, len(paths), _FILES_PER_TASK)
+        parts = [tuple(paths[start : start + _FILES_PER_TASK]) for start in starts]
         state.engine.map(DeleteFiles(state.storage.spec), parts)
 
 
@@ -211,26 +211,26 @@ class DeleteFiles:
 
 
 def _drop_partition(storage: Storage, partition: str) -> bool:
-    """Delete the metadata of a partition that holds nothing else: somebody may have written to it since."""
+    """Delete the metadata of a partition that has no other files; return False if it has by now."""
     listed = storage.list_files(partition)
     if not partition or not is_empty_after(listed, ()):
         return False
     if storage.local_path(partition) is not None and not storage.list_folders(partition):
         storage.delete_tree(partition)
         return True
-    kept = {each.path: storage.read(each.path) for each in listed}
-    storage.delete(kept)
+    metadata_files = {each.path: storage.read(each.path) for each in listed}
+    storage.delete(metadata_files)
     if is_empty_after(storage.list_files(partition), ()):
         return True
-    # Others wrote to the partition while this process stood still: it needs its metadata.
-    for path, data in kept.items():
+    # Another process wrote to the partition while this one stalled, so it needs its metadata.
+    for path, data in metadata_files.items():
         storage.put_if_absent(path, data)
     return False
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """One look at a table, and what of it is old."""
+class _CleanPlanner:
+    """Plans cleans of a table as of one timeline."""
 
     state: TableContext
     config: TableConfig
@@ -243,14 +243,14 @@ class _Look:
         return self.cleaning.policy == CleanPolicy.VERSIONS
 
     def needed(self) -> ReaderNeeds:
-        """Look at what readers need now."""
+        """Return what readers need now."""
         return reader_needs(self.state, self.config, self.timeline, self.cleaning)
 
     def plan(self, facts: CleanFacts, needed: ReaderNeeds) -> CleanPlan | None:
-        """Plan what goes; None when that is nothing, and nothing worth noting was found out."""
+        """Return the plan of a clean; None if it would delete nothing and is not worth noting."""
         earliest = self._earliest(needed.first)
         if self._counts_versions and needed.is_asked:
-            # What a reader kept from an earlier clean lies where nobody wrote to since.
+            # Files that readers kept from an earlier clean may be in partitions without writes since.
             plan = self._plan(facts, earliest, None, needed.first)
             return plan if plan.files else None
         partitions = changed_partitions(facts, self.cleaning, earliest)
@@ -262,7 +262,7 @@ class _Look:
         return earliest_retained(self.timeline, self.cleaning, cutoff, needed)
 
     def facts(self) -> CleanFacts | None:
-        """Return what planning has to know; None when nothing can be old."""
+        """Return the facts for a plan; None if no file can be old."""
         if not self.timeline.writes() or not (self._counts_versions or self._earliest()):
             return None
         last = last_clean(self.store, self.timeline)
@@ -283,21 +283,21 @@ class _Look:
     ) -> CleanPlan:
         view = table_view(self.state.storage, self.config, self.timeline, self.store)
         places = view.listing.partitions() if partitions is None else sorted(partitions)
-        time = earliest.requested if earliest else None
-        base = Keeping(time, needed, self.cleaning.versions_retained)
-        kept = _keeping(base, view, facts) if places else {}
+        earliest_time = earliest.requested if earliest else None
+        base = Keeping(earliest_time, needed, self.cleaning.versions_retained)
+        keeping_of = _keeping(base, view, facts) if places else {}
         files: dict[str, tuple[str, ...]] = {}
         empty: list[str] = []
         for place in places:
-            doomed = files_to_delete(view.stored_groups(place), kept.get(place, base))
-            if doomed:
-                files[place] = tuple(doomed)
-                if place and is_empty_after(view.listing.files(place), set(doomed)):
+            paths = files_to_delete(view.stored_groups(place), keeping_of.get(place, base))
+            if paths:
+                files[place] = tuple(paths)
+                if place and is_empty_after(view.listing.files(place), set(paths)):
                     empty.append(place)
         writes = self.timeline.writes()
         return CleanPlan(
             policy=self.cleaning.policy,
-            earliest=_retained(earliest),
+            earliest=_earliest_retained(earliest),
             last_completed=writes[-1].requested,
             files=files,
             partitions_to_delete=tuple(empty),
@@ -307,14 +307,14 @@ class _Look:
     def _is_worth_noting(
         self, facts: CleanFacts, earliest: Instant | None, partitions: set[str] | None
     ) -> bool:
-        """Tell whether a clean without files saves the next one the look at so much again."""
+        """Return whether a clean that deletes nothing saves the next one from reading many writes again."""
         if not self.cleaning.incremental:
             return False
-        return partitions is None or len(writes_between(facts, earliest)) >= _WRITES_LOOKED_AT_AGAIN
+        return partitions is None or len(writes_between(facts, earliest)) >= _WRITES_REREAD_MAX
 
 
 def _keeping(base: Keeping, view: FileGroupView, facts: CleanFacts) -> dict[str, Keeping]:
-    """Return what stays by partition, where there is more to say than for all of them."""
+    """Return what stays, for the partitions with replaced, savepointed or planned file groups."""
     replaced: dict[str, dict[str, str]] = defaultdict(dict)
     for (partition, file_id), time in view.replaced_groups().items():
         replaced[partition][file_id] = time
@@ -331,32 +331,32 @@ def _keeping(base: Keeping, view: FileGroupView, facts: CleanFacts) -> dict[str,
     }
 
 
-def _retained(earliest: Instant | None) -> EarliestRetained | None:
+def _earliest_retained(earliest: Instant | None) -> EarliestRetained | None:
     if earliest is None:
         return None
     return EarliestRetained(earliest.requested, earliest.action, earliest.state.name)
 
 
 def cutoff_of(cleaning: Cleaning, clock: Clock, config: TableConfig) -> str:
-    """Return the instant time of as many hours ago as are to be kept."""
+    """Return the instant time of the number of hours ago that are retained."""
     return instant_time(clock.now_ms() - cleaning.hours_retained * _HOUR_MS, config.timezone)
 
 
 def last_clean(store: TimelineStore, timeline: Timeline) -> CleanMetadata | None:
-    """Return what the last completed clean of the timeline did; empty files of crashed writers aside."""
+    """Return the metadata of the last completed clean; empty files of crashed writers are skipped."""
     cleans = reversed(timeline.completed_of(Action.CLEAN))
     return next((decode_clean(data) for each in cleans if (data := store.read(each))), None)
 
 
 def savepoints(store: TimelineStore, timeline: Timeline) -> dict[str, Savepoint]:
-    """Return the savepoints of a table by the requested times of the commits that they save."""
+    """Return the savepoints of a table by the requested times of their commits."""
     return {
         instant.requested: decode_savepoint(store.read(instant))
         for instant in timeline.completed_of(Action.SAVEPOINT)
     }
 
 
-def _address(storage: Storage) -> str:
-    """Return what Hudi opens the table by; a path alone would mean its default file system."""
+def _base_uri(storage: Storage) -> str:
+    """Return the table's URI for Hudi, which takes a plain path to be on its default file system."""
     local = storage.local_path("")
     return f"file:{local}" if local else storage.full_uri("")

@@ -1,1 +1,1 @@
-"""Clustering, base-file compaction, and the resizing of buckets."""
+"""Clustering, base-file compaction, and resizing of consistent hashing buckets."""

@@ -1,10 +1,10 @@
 """Clustering after a commit.
 
-| option | what happens when it is due |
+| option | effect when due |
 |---|---|
-| `hoodie.clustering.inline` | the write plans a clustering, and runs it |
-| `hoodie.clustering.async.enabled` | it plans one, and a thread of this process runs it |
-| `hoodie.clustering.schedule.inline` | it plans one, and another process runs it |
+| `hoodie.clustering.inline` | the write plans a clustering and runs it |
+| `hoodie.clustering.async.enabled` | the write plans one, and a thread of this process runs it |
+| `hoodie.clustering.schedule.inline` | the write plans one, and another process runs it |
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from drawstring.write.committed import Committed
 def cluster_after_commit(written: Committed) -> None:
     """Cluster the table of a commit, or plan that, once enough commits follow the last clustering."""
     state, options = written.state, written.options
-    asked = options.clustering
-    in_thread = asked.background and not asked.inline
-    due_after = asked.background_commits if in_thread else asked.inline_commits
+    clustering = options.clustering
+    in_thread = clustering.background and not clustering.inline
+    due_after = clustering.background_commits if in_thread else clustering.inline_commits
     if commits_since_clustering(written.store) < due_after:
         return
-    if asked.inline:
+    if clustering.inline:
         cluster_at_once(state, options)
     elif schedule_clustering(state, options) is not None and in_thread:
         run_in_background(state, options, run_pending)
 
 
 def commits_since_clustering(store: TimelineStore) -> int:
-    """Return how many completed writes stand on the timeline after its last clustering, pending or not."""
+    """Return the number of completed writes after the last clustering, pending or completed."""
     return read_settled(store, lambda timeline: _commits_since_clustering(store, timeline))
 
 

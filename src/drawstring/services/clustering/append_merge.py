@@ -1,15 +1,15 @@
-"""Merging the small files that appends leave, by a base-file compaction once that is worth it.
+"""The merge of small files that appends leave: a base-file compaction, run when it pays off.
 
-    append ── a small file of its own draws the lot ──> its partition is listed, without the lock
-           └─ enough small files there ──> plan, under the lock ──> run, as any clustering
+    append ── the name of a small file selects ──> list its partition, without the lock
+           └─ enough small files there ──> plan, under the lock ──> run like any clustering
 
-Nothing is kept from one append to the next, and nothing is read to tell when to look: of so many small files
-one, by its name, has its partition looked at. So the work of looking is a fixed share of that of appending,
-over however many partitions and between whatever other writes.
+No state is kept between appends, and no file is read to decide when to check: a hash of the file id selects
+one of so many small files, and the partition of a selected file is checked. So checking costs a fixed share
+of appending, for any number of partitions and with any other writes in between.
 
-The work of merging stays bounded by what was appended: only partitions that the append wrote to are looked
-at, and a file that is larger than all smaller ones together waits until these have caught up. So whatever is
-merged ends up in a file twice as large, and a row is copied as often as its file doubles while it is small.
+The cost of merging is bounded by what was appended: only partitions that the append wrote to are checked, and
+a file that is larger than all smaller ones together waits until these have caught up. So a merged file ends
+up in a file twice as large, and a row is copied as often as its file doubles while it is small.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from drawstring.txn.missing_plans import NoPlanError
 from drawstring.txn.table_context import TableContext
 from drawstring.write.committed import Committed
 
-_LOOKS: Final = 3
-"""How often a partition is looked at while the files of one merge come together, by and large."""
+_CHECKS_PER_MERGE: Final = 3
+"""How often, on average, a partition is checked while the files of one merge accumulate."""
 
 _log: Final = logging.getLogger("drawstring")
 
@@ -47,11 +47,11 @@ _log: Final = logging.getLogger("drawstring")
 def merge_small_files(appended: Committed) -> None:
     """Merge the small files of the partitions that an append wrote to, where that is worth it."""
     options, clustering = appended.options, appended.options.clustering
-    _run_left(appended)
+    _run_pending_merges(appended)
     chosen = _chosen(appended, partitions_to_look_at(appended.stats, options))
     if not chosen:
         return
-    asked = replace(
+    merge_clustering = replace(
         clustering,
         plan_strategy=BASE_FILES,
         cluster_by=(),
@@ -59,46 +59,49 @@ def merge_small_files(appended: Committed) -> None:
         partition_pattern=None,
         partition_filter=PartitionFilter.NONE,
     )
-    found = replace(options, clustering=asked)
-    scheduled = schedule_clustering(appended.state, found, _PlanOf(frozenset(map(_name, chosen))))
+    merge_options = replace(options, clustering=merge_clustering)
+    scheduled = schedule_clustering(
+        appended.state, merge_options, _ChosenPlanner(frozenset(map(_name, chosen)))
+    )
     if scheduled is not None:
-        _run(appended.state, scheduled, found)
+        _run(appended.state, scheduled, merge_options)
 
 
 def partitions_to_look_at(stats: Sequence[WriteStat], options: WriteOptions) -> list[str]:
-    """Return the partitions, of those that an append wrote to, that are looked at for small files (pure).
+    """Return the partitions of an append that are checked for small files (pure).
 
     Args:
-        stats: of the append.
-        options: how many files have to come together, and which are small.
+        stats: write statistics of the append.
+        options: the least number of files to merge, and the size of small files.
     """
-    limit_bytes, least = options.sizing.small_file_limit_bytes, options.appending.merged_files_min
+    limit_bytes, files_min = options.sizing.small_file_limit_bytes, options.appending.merged_files_min
     small: dict[str, list[str]] = defaultdict(list)
     for each in stats:
         if each.size_bytes < limit_bytes:
             small[each.partition].append(each.file_id)
-    one_in = max(least // _LOOKS, 1)
+    check_every = max(files_min // _CHECKS_PER_MERGE, 1)
     return sorted(
         partition
         for partition, file_ids in small.items()
-        if len(file_ids) >= least or any(zlib.crc32(each.encode()) % one_in == 0 for each in file_ids)
+        if len(file_ids) >= files_min
+        or any(zlib.crc32(each.encode()) % check_every == 0 for each in file_ids)
     )
 
 
 def worth_merging(slices: Sequence[FileSlice], options: WriteOptions) -> list[FileSlice]:
-    """Return which small base files of a partition are merged, none when it is not worth it (pure).
+    """Return the small base files of a partition to merge, none if it does not pay off (pure).
 
     Args:
-        slices: those that may be merged.
-        options: how many files have to come together, and which are small.
+        slices: the file slices that may be merged.
+        options: the least number of files to merge, and the size of small files.
     """
     limit_bytes = options.sizing.small_file_limit_bytes
     small = [each for each in slices if each.base and not each.logs and each.size_bytes < limit_bytes]
     small.sort(key=lambda each: each.size_bytes)
-    rest_bytes = sum(each.size_bytes for each in small)
+    smaller_bytes = sum(each.size_bytes for each in small)
     while small:
-        rest_bytes -= small[-1].size_bytes
-        if small[-1].size_bytes <= rest_bytes:
+        smaller_bytes -= small[-1].size_bytes
+        if small[-1].size_bytes <= smaller_bytes:
             break
         small.pop()
     return small if len(small) >= options.appending.merged_files_min else []
@@ -109,19 +112,19 @@ def _name(file_slice: FileSlice) -> tuple[str, str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _PlanOf:
-    """Plans the merge of those chosen slices that are there and free still, once the table is locked."""
+class _ChosenPlanner:
+    """Plans the merge of those chosen file slices that are still there and free, under the table lock."""
 
     chosen: frozenset[tuple[str, str, str]]
 
     def __call__(
         self, slices: Mapping[str, Sequence[FileSlice]], options: WriteOptions, settled: frozenset[str]
     ) -> ClusteringPlan | None:
-        left = {
-            partition: worth_merging([each for each in found if _name(each) in self.chosen], options)
-            for partition, found in slices.items()
+        mergeable = {
+            partition: worth_merging([each for each in candidates if _name(each) in self.chosen], options)
+            for partition, candidates in slices.items()
         }
-        plan = plan_base_files(left, options)
+        plan = plan_base_files(mergeable, options)
         return None if plan is None else replace(plan, extra={**plan.extra, **GIVES_WAY})
 
 
@@ -129,12 +132,12 @@ def _chosen(appended: Committed, partitions: Sequence[str]) -> list[FileSlice]:
     if not partitions:
         return []
     store = appended.store
-    timeline = store.load()  # as it is by now: the append may have archived some of what it knew
+    timeline = store.load()  # read again: the append may have archived instants that it knew
     lookup = SliceLookup(appended.state.storage.spec, appended.config, timeline)
-    taken = lookup.view().in_services()
+    in_services = lookup.view().in_services()
     chosen: list[FileSlice] = []
     for partition in partitions:
-        free = [each for each in lookup.slices(partition) if (partition, each.file_id) not in taken]
+        free = [each for each in lookup.slices(partition) if (partition, each.file_id) not in in_services]
         if worth_merging(free, appended.options):
             plans = clusterings_among(store, timeline, {each.base_instant for each in free})
             in_order = {time for time, plan in plans if plan.parameters.get(SORT_COLUMNS)}
@@ -143,8 +146,8 @@ def _chosen(appended: Committed, partitions: Sequence[str]) -> list[FileSlice]:
     return chosen
 
 
-def _run_left(appended: Committed) -> None:
-    """Run the merges that a process left behind when it died."""
+def _run_pending_merges(appended: Committed) -> None:
+    """Run pending merges that a dead process left."""
     pending = appended.timeline.pending_of(Action.CLUSTERING)
     if not pending:
         return
@@ -159,18 +162,18 @@ def _run_left(appended: Committed) -> None:
         try:
             _run(appended.state, instant.requested, appended.options)
         except (ConflictError, NoPlanError) as error:
-            _log.info("the pending merge %s is left alone: %s", instant.requested, error)
+            _log.info("The pending merge %s is skipped: %s", instant.requested, error)
 
 
 def _run(state: TableContext, requested: str, options: WriteOptions) -> None:
-    """Run a merge; one that fails is withdrawn, so that it does not fail every append after this one."""
+    """Run a merge; withdraw it if it fails, so that it does not fail every later append."""
     try:
         run_clustering(state, requested, options)
-    except (ConflictError, NoPlanError):  # another process has it, or wrote to its files, or holds the table
+    except (ConflictError, NoPlanError):  # another process runs it, wrote to its files, or holds the table
         raise
     except Exception:
         try:
             roll_back(state, options, requested)
         except (DrawstringError, OSError) as error:
-            _log.info("the merge %s stays for now: %s", requested, error)
+            _log.info("The merge %s could not be withdrawn and stays for now: %s", requested, error)
         raise

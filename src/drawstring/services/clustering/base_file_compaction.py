@@ -1,8 +1,8 @@
-"""Base-file compaction: the small base files of a partition become files of the size aimed at.
+"""Base-file compaction: merges the small base files of a partition into files of the target size.
 
-It is a clustering that sorts nothing: planned by size alone, across file groups without log files, and run by
-copying row groups (`stitch_group`) where files are alike. On the timeline it is a replacecommit like any
-clustering, so every reader of the table, and every writer, knows what it does.
+It is a clustering without sorting: planned by size alone, over file groups without log files, and run by
+copying row groups (`row_group_copy`) where schemas agree. On the timeline it is a replacecommit like any
+clustering, so that every reader and writer of the table understands it.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from drawstring.txn.table_context import TableContext
 
 
 def schedule_base_file_compaction(state: TableContext, options: WriteOptions) -> str | None:
-    """Put the plan of a base-file compaction on the timeline, to be run by anybody.
+    """Put a base-file compaction plan on the timeline, which any process may run.
 
     Args:
-        state: the table.
-        options: which files are small, and how large new ones are to be; lock wait.
+        state: the open table.
+        options: the size of small files and of new ones; lock wait.
 
     Returns:
-        Its requested time, or None when there is nothing to do.
+        The requested time, None if there is nothing to do.
 
     Raises:
         ConflictError: another writer holds the table.
-        UnsupportedError: a bucket index has the key say which file group a record is in.
+        UnsupportedError: the table has a bucket index, by which the key determines the file group.
     """
     return schedule_clustering(state, _by_size(options))
 
@@ -46,12 +46,12 @@ def compact_base_files(
     """Schedule a base-file compaction and run it; see `schedule_base_file_compaction`.
 
     Args:
-        state: the table.
-        options: which files are small, and how large new ones are to be; lock wait.
-        progress: told of every new file that is done.
+        state: the open table.
+        options: the size of small files and of new ones; lock wait.
+        progress: called after each new file.
 
     Returns:
-        What was done, or None when there was nothing to do.
+        The result, None if there was nothing to do.
     """
     return cluster_at_once(state, _by_size(options), progress)
 
@@ -63,21 +63,21 @@ def _by_size(options: WriteOptions) -> WriteOptions:
 def run_base_file_compaction(
     state: TableContext, requested: str, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
-    """Run a base-file compaction that stands on the timeline, and nothing else.
+    """Run a pending base-file compaction, and no other clustering.
 
     Args:
-        state: the table.
-        requested: its requested time.
+        state: the open table.
+        requested: requested time of the plan.
         options: of writes: codec, sizes, lock wait.
-        progress: told of every new file that is done.
+        progress: called after each new file.
 
     Returns:
-        What was done; None when it is completed already, or its file groups were written to since.
+        The result; None if it is already completed, or its file groups were written to since.
 
     Raises:
         ConflictError: another process runs it, or another writer holds the table.
-        InvalidError: there is no base-file compaction of this time.
-        CorruptTableError: its plan contradicts itself.
+        InvalidError: there is no base-file compaction with this time.
+        CorruptTableError: the plan contradicts itself.
     """
     _check_plan(state, requested)
     return run_clustering(state, requested, options, progress)
@@ -93,4 +93,7 @@ def _check_plan(state: TableContext, requested: str) -> None:
 
 
 def _no_base_file_compaction(requested: str) -> InvalidError:
-    return InvalidError("there is no base-file compaction of this time on the timeline", instant=requested)
+    return InvalidError(
+        "There is no base-file compaction with this time on the timeline. Choose a pending one.",
+        instant=requested,
+    )

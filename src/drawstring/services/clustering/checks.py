@@ -1,4 +1,4 @@
-"""What a clustering may be asked for: the index of the table, and the order of rows."""
+"""Checks of the options of a clustering against the table's index and schema."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from drawstring.txn.transaction import LockedTable
 
 
 def check_clustering(session: LockedTable, timeline: Timeline, options: WriteOptions) -> None:
-    """Refuse a clustering that the table cannot have, or an order of columns that are not there."""
+    """Refuse a clustering that the table's index does not allow, or that sorts by missing columns."""
     _check_index(session, timeline, options)
     if timeline.latest_write() is not None:
         order = RowOrder.of(parameters(options.clustering), options.clustering)
@@ -23,25 +23,30 @@ def check_clustering(session: LockedTable, timeline: Timeline, options: WriteOpt
 
 
 def _check_index(session: LockedTable, timeline: Timeline, options: WriteOptions) -> None:
-    """Refuse a plan that would bring keys to file groups where their index does not look for them."""
-    kind, asked = session.config.index_type or options.index_type, bare(options.clustering.plan_strategy)
+    """Refuse a plan that would move keys to file groups where the index does not look for them."""
+    kind, strategy = session.config.index_type or options.index_type, bare(options.clustering.plan_strategy)
     table, rings = session.state.storage.spec.uri, has_rings(session.state.storage)
-    if rings and asked not in ("", RESIZING):
-        raise InvalidError(f"{asked} does not go with a consistent hashing index: leave it out", table=table)
-    if asked == RESIZING and not rings:
-        raise InvalidError(f"{asked} needs a consistent hashing index: leave it out", table=table)
+    if rings and strategy not in ("", RESIZING):
+        raise InvalidError(
+            f"{strategy} does not fit a consistent hashing index. Leave the strategy out.", table=table
+        )
+    if strategy == RESIZING and not rings:
+        raise InvalidError(
+            f"{strategy} needs a consistent hashing index. Leave the strategy out.", table=table
+        )
     if rings or timeline.latest_write() is None:
         return
     if kind is None:
         refuse_untold_buckets(session.store, timeline, "it cannot be clustered, compact it instead")
     elif kind == "BUCKET" and (session.config.index_type or is_bucketed(session.store, timeline)):
         raise UnsupportedError(
-            "a table with a simple bucket index cannot be clustered: the key says which file group a record"
-            " is in; compact it instead",
+            "A table with a simple bucket index cannot be clustered, since the key determines the file group"
+            " of a record. Compact it instead.",
             table=table,
         )
     elif kind == "BUCKET":
         raise InvalidError(
-            "hoodie.index.type says BUCKET but the file groups of the table are no buckets: leave it out",
+            "hoodie.index.type is BUCKET, but the file groups of the table are not buckets. Leave the option"
+            " out.",
             table=table,
         )

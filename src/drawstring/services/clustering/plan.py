@@ -1,7 +1,7 @@
-"""Which file groups a clustering brings together (pure).
+"""The plan of a clustering: which file slices form which groups (pure functions).
 
     partitions ── pattern, names, filter ──> slices with small base files
-               ── largest first, until a group is full ──> groups ── at most so many ──> plan
+               ── largest first, until a group is full ──> groups ── up to a limit ──> plan
 
 The rules are those of Hudi's SparkSizeBasedClusteringPlanStrategy and its partition filters.
 """
@@ -43,33 +43,33 @@ SINGLE_FILE_SORT: Final = f"{_RUN}SparkSingleFileSortExecutionStrategy"
 _HOURS: Final = 24
 
 
-def partitions_to_cluster(partitions: Iterable[str], asked: Clustering, hour: int) -> list[str]:
-    """Return the partitions that a plan looks at.
+def partitions_to_cluster(partitions: Iterable[str], clustering: Clustering, hour: int) -> list[str]:
+    """Return the partitions to plan.
 
     Args:
         partitions: all partition paths.
-        asked: what clustering was told.
+        clustering: the clustering options.
         hour: of the day, for DAY_ROLLING.
 
     Raises:
-        InvalidError: the pattern is none, or SELECTED_PARTITIONS lacks its bounds.
+        InvalidError: the pattern is not a regular expression, or SELECTED_PARTITIONS lacks its bounds.
     """
     paths = sorted(partitions)
-    if asked.partitions:
-        paths = [path for path in paths if path in asked.partitions]
-    elif asked.partition_pattern:
-        pattern = _pattern(asked.partition_pattern)
+    if clustering.partitions:
+        paths = [path for path in paths if path in clustering.partitions]
+    elif clustering.partition_pattern:
+        pattern = _pattern(clustering.partition_pattern)
         paths = [path for path in paths if pattern.fullmatch(path)]
-    match _filter(asked):
+    match _filter(clustering):
         case PartitionFilter.RECENT_DAYS:
-            skipped = asked.skipped_partitions
-            return paths[::-1][skipped : skipped + asked.lookback_partitions]
+            skipped = clustering.skipped_partitions
+            return paths[::-1][skipped : skipped + clustering.lookback_partitions]
         case PartitionFilter.SELECTED_PARTITIONS:
-            begin, end = asked.begin_partition, asked.end_partition
+            begin, end = clustering.begin_partition, clustering.end_partition
             if not (begin and end):
                 raise InvalidError(
                     "SELECTED_PARTITIONS needs hoodie.clustering.plan.strategy.cluster.begin.partition and"
-                    " .cluster.end.partition: set both"
+                    " .cluster.end.partition. Set both."
                 )
             return [path for path in paths if begin <= path <= end]
         case PartitionFilter.DAY_ROLLING:
@@ -80,16 +80,16 @@ def partitions_to_cluster(partitions: Iterable[str], asked: Clustering, hour: in
 def plan_clustering(
     slices: Mapping[str, Sequence[FileSlice]], options: WriteOptions, settled: frozenset[str] = frozenset()
 ) -> ClusteringPlan | None:
-    """Return which slices come together, None when there is nothing to do.
+    """Return the plan of a clustering, None if there is nothing to do.
 
     Args:
-        slices: those that are free, by partition.
+        slices: the free file slices, by partition.
         options: sizes, sort columns.
-        settled: clusterings that put rows in the same order: a file group by itself that one of them made
-            is left alone.
+        settled: requested times of clusterings with the same sort order: a single file group that one of
+            them made is skipped.
     """
-    asked = options.clustering
-    if bare(asked.plan_strategy) == BASE_FILES:
+    clustering = options.clustering
+    if bare(clustering.plan_strategy) == BASE_FILES:
         return plan_base_files(slices, options)
     candidates = (
         group
@@ -97,27 +97,29 @@ def plan_clustering(
         for group in _groups(partition, options)
         if not _is_settled(group, settled)
     )
-    groups = tuple(_group(each, asked) for each in islice(candidates, asked.groups_max))
+    groups = tuple(_group(each, clustering) for each in islice(candidates, clustering.groups_max))
     if not groups:
         return None
-    alone = bare(asked.plan_strategy) == SINGLE_FILE
-    return ClusteringPlan(groups, SINGLE_FILE_SORT if alone else SORT_AND_SIZE, parameters(asked))
+    is_single_file = bare(clustering.plan_strategy) == SINGLE_FILE
+    return ClusteringPlan(
+        groups, SINGLE_FILE_SORT if is_single_file else SORT_AND_SIZE, parameters(clustering)
+    )
 
 
 def plan_base_files(
     slices: Mapping[str, Sequence[FileSlice]], options: WriteOptions
 ) -> ClusteringPlan | None:
-    """Return which small base files are put together as they are, None when there are none.
+    """Return a plan that merges small base files as they are, None if there are none.
 
     Args:
-        slices: those that are free, by partition; those with log files are left to compaction.
-        options: which files are small, and how large new ones are to be.
+        slices: the free file slices, by partition; those with log files are skipped.
+        options: the size of small files, and of new ones.
     """
     sizing = options.sizing
     groups = tuple(
         group_of(together, 1)
         for partition in slices.values()
-        for together in _filled(
+        for together in _target_sized(
             [s for s in partition if s.base and not s.logs], sizing.small_file_limit_bytes, sizing
         )
         if len(together) > 1
@@ -125,68 +127,70 @@ def plan_base_files(
     return ClusteringPlan(groups, BINARY_COPY, extra=base_file_plan(groups)) if groups else None
 
 
-def _filled(slices: Iterable[FileSlice], limit_bytes: int, sizing: Sizing) -> Iterable[list[FileSlice]]:
-    """Divide small slices so that those of a list make one file."""
-    together: list[FileSlice] = []
-    held_bytes = 0
+def _target_sized(slices: Iterable[FileSlice], limit_bytes: int, sizing: Sizing) -> Iterable[list[FileSlice]]:
+    """Divide small file slices into lists of the size of one file."""
+    group: list[FileSlice] = []
+    group_bytes = 0
     for each in sorted(slices, key=lambda each: each.base_instant):
         size_bytes = each.size_bytes
         if size_bytes >= limit_bytes:
             continue
-        if together and held_bytes + size_bytes > sizing.base_file_size_max_bytes:
-            yield together
-            together, held_bytes = [], 0
-        together.append(each)
-        held_bytes += size_bytes
-    yield together
+        if group and group_bytes + size_bytes > sizing.base_file_size_max_bytes:
+            yield group
+            group, group_bytes = [], 0
+        group.append(each)
+        group_bytes += size_bytes
+    yield group
 
 
-def parameters(asked: Clustering) -> dict[str, str]:
-    """Return what the runner has to know of the order of rows, under Hudi's keys."""
-    if not asked.cluster_by:
+def parameters(clustering: Clustering) -> dict[str, str]:
+    """Return the parameters of the sort order under Hudi's keys."""
+    if not clustering.cluster_by:
         return {}
-    order = {SORT_COLUMNS: ",".join(asked.cluster_by)}
-    return order if asked.layout == Layout.LINEAR else order | _curve(asked)
+    order = {SORT_COLUMNS: ",".join(clustering.cluster_by)}
+    return order if clustering.layout == Layout.LINEAR else order | _curve(clustering)
 
 
-def _curve(asked: Clustering) -> dict[str, str]:
-    return {LAYOUT: asked.layout, CURVE_METHOD: asked.curve_method}
+def _curve(clustering: Clustering) -> dict[str, str]:
+    return {LAYOUT: clustering.layout, CURVE_METHOD: clustering.curve_method}
 
 
-def _filter(asked: Clustering) -> str:
-    match bare(asked.plan_strategy):
+def _filter(clustering: Clustering) -> str:
+    match bare(clustering.plan_strategy):
         case name if name == RECENT_DAYS:
             return PartitionFilter.RECENT_DAYS
         case name if name == SELECTED:
             return PartitionFilter.SELECTED_PARTITIONS
-    return asked.partition_filter
+    return clustering.partition_filter
 
 
 def _pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise InvalidError(f"the partition pattern {text!r} is no regular expression: {error}") from error
+        raise InvalidError(
+            f"The partition pattern {text!r} is not a regular expression: {error}. Correct it."
+        ) from error
 
 
 def _groups(slices: Sequence[FileSlice], options: WriteOptions) -> Iterable[list[FileSlice]]:
-    """Divide the small slices of a partition, the largest first."""
-    asked = options.clustering
-    small = [each for each in slices if _base_bytes(each, 0) < asked.clusters_below_bytes]
-    if bare(asked.plan_strategy) == SINGLE_FILE:
+    """Divide the small file slices of a partition into groups, the largest first."""
+    clustering = options.clustering
+    small = [each for each in slices if _base_bytes(each, 0) < clustering.clusters_below_bytes]
+    if bare(clustering.plan_strategy) == SINGLE_FILE:
         yield from ([each] for each in small)
         return
-    largest = options.sizing.base_file_size_max_bytes
+    target_bytes = options.sizing.base_file_size_max_bytes
     group: list[FileSlice] = []
     size_bytes = 0
-    for each in sorted(small, key=lambda each: -_base_bytes(each, largest)):
-        own_bytes = _base_bytes(each, largest)
-        if group and size_bytes + own_bytes > asked.group_bytes_max:
+    for each in sorted(small, key=lambda each: -_base_bytes(each, target_bytes)):
+        own_bytes = _base_bytes(each, target_bytes)
+        if group and size_bytes + own_bytes > clustering.group_bytes_max:
             yield group
             group, size_bytes = [], 0
         group.append(each)
         size_bytes += own_bytes
-    if len(group) > 1 or (group and asked.single_groups):
+    if len(group) > 1 or (group and clustering.single_groups):
         yield group
 
 
@@ -195,26 +199,26 @@ def _is_settled(group: list[FileSlice], settled: frozenset[str]) -> bool:
 
 
 def _base_bytes(file_slice: FileSlice, without: int) -> int:
-    """Return the size of a base file; of a slice that has none, the size that one aims at."""
+    """Return the size of the base file of a slice, or a default for a slice without one."""
     return file_slice.base.status.size_bytes if file_slice.base else without
 
 
-def _group(slices: list[FileSlice], asked: Clustering) -> ClusteringGroup:
+def _group(slices: list[FileSlice], clustering: Clustering) -> ClusteringGroup:
     size_bytes = sum(each.size_bytes for each in slices)
-    alone = bare(asked.plan_strategy) == SINGLE_FILE
-    outputs = 1 if alone else max(1, -(-size_bytes // asked.target_file_bytes))
+    is_single_file = bare(clustering.plan_strategy) == SINGLE_FILE
+    outputs = 1 if is_single_file else max(1, -(-size_bytes // clustering.target_file_bytes))
     return group_of(slices, outputs)
 
 
 def group_of(
     slices: Sequence[FileSlice], outputs: int, extra: Mapping[str, str] | None = None
 ) -> ClusteringGroup:
-    """Return slices as a group of a plan.
+    """Return file slices as a group of a plan.
 
     Args:
         slices: of one partition.
-        outputs: how many file groups are to come out.
-        extra: what the plan says of the group.
+        outputs: number of file groups to create.
+        extra: extra metadata of the group.
     """
     totals: dict[str, float] = {}
     for each in slices:

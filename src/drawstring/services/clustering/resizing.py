@@ -1,10 +1,10 @@
-"""Resizing of the buckets of consistent hashing rings, as part of clustering.
+"""Resizing of consistent hashing buckets, as part of clustering.
 
     schedule   rings, slices ── plan (resizing_plan) ──> groups with the nodes that change
     run        rows of a group ── hash of the key ──> base files of the new buckets, named by the plan
-               rings with the new nodes, by the resizing's time ──> replacecommit ──> commit markers
+               rings with the new nodes, at the resizing's time ──> replacecommit ──> commit markers
 
-New rings count once the resizing completed; the old ones stay for readers of the past until they are cleaned.
+New rings count once the resizing is completed; old rings stay for time travel until they are cleaned.
 """
 
 from __future__ import annotations
@@ -51,26 +51,26 @@ def plan_rings(
     partitions: Iterable[str],
     options: WriteOptions,
 ) -> ClusteringPlan | None:
-    """Return the splits and merges of some partitions, None when there are none.
+    """Return the splits and merges of partitions, None if there are none.
 
-    A partition in a pending clustering is left alone: its ring changes one resizing after the other.
+    Partitions with a pending clustering are skipped: a ring is changed by one resizing after the other.
     """
     storage, view = session.state.storage, lookup.view()
-    busy = {partition for partition, _ in view.pending_clusterings()}
-    taken = view.pending_compactions()
+    in_clustering = {partition for partition, _ in view.pending_clusterings()}
+    in_compaction = view.pending_compactions()
     policy = _policy(storage, session, options)
     groups: list[ClusteringGroup] = []
     for partition in partitions:
         ring = load_ring(storage, partition, timeline.has_completed)
-        if ring is not None and partition not in busy:
-            free = [s for s in lookup.slices(partition) if (partition, s.file_id) not in taken]
+        if ring is not None and partition not in in_clustering:
+            free = [s for s in lookup.slices(partition) if (partition, s.file_id) not in in_compaction]
             groups += plan_resizing(ring, free, options, policy, session.state.ids)
-    kept = tuple(groups[: options.clustering.groups_max])
-    return ClusteringPlan(kept, RESIZE) if kept else None
+    limited = tuple(groups[: options.clustering.groups_max])
+    return ClusteringPlan(limited, RESIZE) if limited else None
 
 
 def save_rings(session: LockedTable, plan: ClusteringPlan, timeline: Timeline, time: str) -> None:
-    """Put the rings that a resizing leads to, to count when it completes."""
+    """Put the new rings of a resizing, which count once it is completed."""
     storage = session.state.storage
     for partition in sorted({group.partition for group in plan.groups}):
         ring = load_ring(storage, partition, timeline.has_completed)
@@ -80,7 +80,7 @@ def save_rings(session: LockedTable, plan: ClusteringPlan, timeline: Timeline, t
 
 
 def confirm_rings(storage: Storage, plan: ClusteringPlan, timeline: Timeline, time: str) -> None:
-    """Mark the rings of a resizing that completed, and delete those that nobody goes back to."""
+    """Mark the rings of a completed resizing as committed, and delete rings that are no longer needed."""
     for partition in {group.partition for group in plan.groups}:
         confirm_ring(storage, partition, time)
         if timeline.start is not None:
@@ -88,33 +88,33 @@ def confirm_rings(storage: Storage, plan: ClusteringPlan, timeline: Timeline, ti
 
 
 def are_written_twice(storage: Storage, writes: Iterable[CommitMetadata], plan: ClusteringPlan) -> bool:
-    """Tell whether writes that touched old buckets of a resizing brought their rows to the new ones too.
+    """Return whether writes to old buckets of a resizing also wrote their rows to the new ones (dual write).
 
-    What they brought has to be there still: somebody who gave the resizing up may have died before it was off
-    the timeline.
+    The dual-write files must still exist: a process that withdrew the resizing may have died before it was
+    off the timeline.
     """
-    there = {
+    paths = {
         status.path
         for partition in {group.partition for group in plan.groups}
         for status in storage.list_files(partition)
     }
-    return all(_is_written_twice(each, group, there) for each in writes for group in plan.groups)
+    return all(_is_written_twice(each, group, paths) for each in writes for group in plan.groups)
 
 
-def _is_written_twice(metadata: CommitMetadata, group: ClusteringGroup, there: Container[str]) -> bool:
+def _is_written_twice(metadata: CommitMetadata, group: ClusteringGroup, paths: Container[str]) -> bool:
     old = {(each.partition, each.file_id) for each in group.slices}
     new = {(group.partition, node.file_id) for node in nodes_of(group) if node.prefix is not None}
     copies = [stat.path for stat in metadata.stats if (stat.partition, stat.file_id) in new]
-    return all(path in there for path in copies) and bool(copies or not metadata.touched & old)
+    return all(path in paths for path in copies) and bool(copies or not metadata.touched & old)
 
 
 @dataclass(frozen=True, slots=True)
 class ResizeGroup:
-    """A task that brings the rows of some buckets to those that take their place.
+    """A task that moves the rows of buckets to the buckets that replace them.
 
     Attributes:
-        rows: reads the group, and says how base files are written.
-        hash_fields: fields of a compound key that are hashed.
+        rows: reads the group, and has the settings of base files.
+        hash_fields: hashed fields of a compound key.
     """
 
     rows: ClusterGroup
@@ -132,8 +132,8 @@ class ResizeGroup:
             for batch in self.rows.read(located(group, storage), tuple(settings.full_schema.names)):
                 keys = keyed(batch, settings.config).column(RECORD_KEY)
                 prefixes = ring.prefixes_of(key_hashes(keys, self.hash_fields))
-                for place, prefix in enumerate(ring.prefixes):
-                    rows = batch.filter(pc.equal(prefixes.indices, place))
+                for bucket_number, prefix in enumerate(ring.prefixes):
+                    rows = batch.filter(pc.equal(prefixes.indices, bucket_number))
                     if rows.num_rows:
                         if prefix not in writers:
                             writers[prefix] = BaseFileWriter(
@@ -161,7 +161,7 @@ def _policy(storage: Storage, session: LockedTable, options: WriteOptions) -> Sp
 
 
 def _median(storage: Storage, ring: Ring, file_slice: FileSlice, fields: tuple[str, ...]) -> int | None:
-    """Return the hash that half of the records lie below, by a sample; None where that cuts nothing off."""
+    """Return the median of the hashes of a sample; None if it does not divide the bucket."""
     if file_slice.base is None:
         return None
     sample = []
@@ -170,13 +170,13 @@ def _median(storage: Storage, ring: Ring, file_slice: FileSlice, fields: tuple[s
         if keys.null_count:
             return None
         step = max(1, batch.num_rows // _SAMPLE_ROWS)
-        picked = keys.take(pa.array(np.arange(0, batch.num_rows, step)))
-        sample.append(key_hashes(picked, fields).astype(np.int64) & HASH_MASK)
+        picked_keys = keys.take(pa.array(np.arange(0, batch.num_rows, step)))
+        sample.append(key_hashes(picked_keys, fields).astype(np.int64) & HASH_MASK)
     if not sample:
         return None
     number = ring.prefixes.index(prefix_of(file_slice.file_id))
     former, value = ring.values[number - 1], ring.values[number]
-    # Along the ring from the former node on: the stretch may lie across the end of the hashes.
-    along = np.sort((np.concatenate(sample) - former - 1) % (HASH_MASK + 1))
-    cut = int((along[len(along) // 2] + former + 1) % (HASH_MASK + 1))
-    return None if cut in (former, value) else cut
+    # As offsets from the previous node, since the range may wrap around the end of the hash space.
+    sorted_offsets = np.sort((np.concatenate(sample) - former - 1) % (HASH_MASK + 1))
+    split_hash = int((sorted_offsets[len(sorted_offsets) // 2] + former + 1) % (HASH_MASK + 1))
+    return None if split_hash in (former, value) else split_hash

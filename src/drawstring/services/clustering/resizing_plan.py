@@ -1,9 +1,9 @@
-"""Which buckets of a partition's ring are split and merged (pure).
+"""The plan of splits and merges of the buckets in a partition's hash ring (pure functions).
 
-    bucket too large ── where to cut ──> two nodes in its place
-    neighbours that are small together ──> the last of them takes their stretch of hashes
+    bucket too large ── split at a hash ──> two nodes in its place
+    small neighbours ── merge ──> the last of them takes their ranges of hashes
 
-The rules are those of SparkConsistentBucketClusteringPlanStrategy. Buckets with log files are left alone.
+The rules are those of SparkConsistentBucketClusteringPlanStrategy. Buckets with log files are skipped.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ RESIZE: Final = (
 )
 
 SplitPolicy = Callable[[Ring, FileSlice], int | None]
-"""Where a bucket is cut: the largest hash of the lower half; None for a bucket that cannot be."""
+"""Returns the greatest hash of the lower half of a bucket; None if the bucket cannot be split."""
 
 
 def middle_of_range(ring: Ring, file_slice: FileSlice) -> int | None:
-    """Cut in the middle of the stretch of hashes: several rounds make buckets even."""
+    """Split a bucket in the middle of its range of hashes: several rounds make buckets even."""
     return ring.middle(prefix_of(file_slice.file_id))
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A bucket of a ring that is free to be resized.
+    """A bucket of a ring that may be resized.
 
     Attributes:
-        place: its number on the ring, by hash.
-        file_slice: its latest slice.
+        place: number of the bucket on the ring, in the order of hashes.
+        file_slice: latest file slice of the bucket.
     """
 
     place: int
@@ -53,67 +53,69 @@ def plan_resizing(
 
     Args:
         ring: of the partition.
-        slices: its latest slices that are in no other plan.
-        options: thresholds and bounds.
-        policy: where a bucket is cut.
+        slices: its latest file slices that are in no other plan.
+        options: thresholds, and the least and greatest number of buckets.
+        policy: chooses the hash at which a bucket is split.
         ids: names new file groups.
     """
-    asked, aim = options.clustering, options.sizing.base_file_size_max_bytes
+    clustering, target_bytes = options.clustering, options.sizing.base_file_size_max_bytes
     places = {prefix: number for number, prefix in enumerate(ring.prefixes)}
-    named = [(prefix_of(each.file_id), each) for each in slices if not each.logs]
+    prefixed_slices = [(prefix_of(each.file_id), each) for each in slices if not each.logs]
     buckets = sorted(
-        (Bucket(places[prefix], each) for prefix, each in named if prefix in places),
+        (Bucket(places[prefix], each) for prefix, each in prefixed_slices if prefix in places),
         key=lambda bucket: bucket.place,
     )
-    slots = (asked.buckets_max or ring.buckets) - len(ring.values)
-    large = [each for each in buckets if each.file_slice.size_bytes > aim * asked.split_threshold]
+    slots = (clustering.buckets_max or ring.buckets) - len(ring.values)
+    oversized = [
+        each for each in buckets if each.file_slice.size_bytes > target_bytes * clustering.split_threshold
+    ]
     splits: list[tuple[Bucket, int]] = []
-    for bucket in large:
-        cut = policy(ring, bucket.file_slice)
-        if cut is not None and len(splits) < slots:
-            splits.append((bucket, cut))
-    room = len(ring.values) + len(splits) - (asked.buckets_min or ring.buckets)
-    taken = {bucket.place for bucket, _ in splits}
-    rest = [each for each in buckets if each.place not in taken]
-    merges = _merges(rest, int(aim * asked.merge_threshold), room)
+    for bucket in oversized:
+        split_hash = policy(ring, bucket.file_slice)
+        if split_hash is not None and len(splits) < slots:
+            splits.append((bucket, split_hash))
+    mergeable = len(ring.values) + len(splits) - (clustering.buckets_min or ring.buckets)
+    split_places = {bucket.place for bucket, _ in splits}
+    others = [each for each in buckets if each.place not in split_places]
+    merges = _merges(others, int(target_bytes * clustering.merge_threshold), mergeable)
     return [
-        *(_split(ring, bucket, cut, ids) for bucket, cut in splits),
+        *(_split(ring, bucket, split_hash, ids) for bucket, split_hash in splits),
         *(_merge(ring, buckets, ids) for buckets in merges),
     ]
 
 
-def _merges(buckets: Sequence[Bucket], bytes_max: int, room: int) -> list[list[Bucket]]:
-    """Return runs of neighbours that are small together, with `room` for that many buckets to go."""
-    found: list[list[Bucket]] = []
-    together: list[Bucket] = []
-    held_bytes = 0
+def _merges(buckets: Sequence[Bucket], bytes_max: int, mergeable: int) -> list[list[Bucket]]:
+    """Return runs of neighbours that are small together, removing at most `mergeable` buckets."""
+    runs: list[list[Bucket]] = []
+    run: list[Bucket] = []
+    run_bytes = 0
     for each in buckets:
         size_bytes = each.file_slice.size_bytes
-        goes_on = (
-            bool(together)
-            and each.place == together[-1].place + 1
-            and held_bytes + size_bytes <= bytes_max
-            and room > 0
+        extends_run = (
+            bool(run)
+            and each.place == run[-1].place + 1
+            and run_bytes + size_bytes <= bytes_max
+            and mergeable > 0
         )
-        if goes_on:
-            together.append(each)
-            held_bytes += size_bytes
-            room -= 1
+        if extends_run:
+            run.append(each)
+            run_bytes += size_bytes
+            mergeable -= 1
             continue
-        found.append(together)
-        together, held_bytes = ([each], size_bytes) if size_bytes <= bytes_max else ([], 0)
-    return [run for run in (*found, together) if len(run) > 1]
+        runs.append(run)
+        run, run_bytes = ([each], size_bytes) if size_bytes <= bytes_max else ([], 0)
+    return [merged for merged in (*runs, run) if len(merged) > 1]
 
 
-def _split(ring: Ring, bucket: Bucket, cut: int, ids: Ids) -> ClusteringGroup:
-    nodes = (NodeChange(cut, ids.uuid()), NodeChange(ring.values[bucket.place], ids.uuid()))
+def _split(ring: Ring, bucket: Bucket, split_hash: int, ids: Ids) -> ClusteringGroup:
+    nodes = (NodeChange(split_hash, ids.uuid()), NodeChange(ring.values[bucket.place], ids.uuid()))
     return _group([bucket.file_slice], nodes, ring)
 
 
 def _merge(ring: Ring, buckets: Sequence[Bucket], ids: Ids) -> ClusteringGroup:
-    gone = [NodeChange(ring.values[each.place], None) for each in buckets[:-1]]
-    kept = NodeChange(ring.values[buckets[-1].place], ids.uuid())
-    return _group([each.file_slice for each in buckets], (*gone, kept), ring)
+    removed = [NodeChange(ring.values[each.place], None) for each in buckets[:-1]]
+    last = NodeChange(ring.values[buckets[-1].place], ids.uuid())
+    return _group([each.file_slice for each in buckets], (*removed, last), ring)
 
 
 def _group(slices: Sequence[FileSlice], nodes: Sequence[NodeChange], ring: Ring) -> ClusteringGroup:

@@ -1,4 +1,4 @@
-"""The base files of a group put together without decoding them, where that is possible and pays."""
+"""Copying of row groups of small base files into new file groups without decoding, where that pays off."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from drawstring.model.files import BaseFile, FileSlice, file_extension, file_id_
 from drawstring.storage.protocol import Storage
 
 ROW_GROUP_BYTES_MIN: Final = 128 << 10
-"""Bytes of a row group, on average, below which rows are read and written: crumbs cost every reader."""
+"""Average bytes of a row group below which rows are rewritten: tiny row groups slow every reader down."""
 
 _IO_TYPE: Final = "CREATE"
 
@@ -23,18 +23,18 @@ _IO_TYPE: Final = "CREATE"
 def stitched(
     settings: FileSettings, storage: Storage, slices: Sequence[FileSlice], write_token: str, ids: Ids
 ) -> list[WriteStat] | None:
-    """Write the base files of some slices into new file groups by copying their row groups.
+    """Write the base files of file slices into new file groups by copying their row groups.
 
     Args:
         settings: of the new files.
-        storage: the table's.
+        storage: the table's files.
         slices: of one partition.
-        write_token: of the task's attempt.
+        write_token: of the task attempt.
         ids: names file groups.
 
     Returns:
-        The new files; None when rows have to be read: there are log files, or files of different schemas, or
-        very small row groups.
+        The new files; None if rows have to be decoded: there are log files, different schemas, or very small
+        row groups.
 
     Raises:
         CorruptTableError: a file is missing or damaged.
@@ -42,16 +42,18 @@ def stitched(
     files = _base_files(slices)
     if files is None:
         return None
-    found = [stitch_source(storage, each.status.path) for each in files]
-    sources = [each for each in found if each is not None]
+    candidates = [stitch_source(storage, each.status.path) for each in files]
+    sources = [each for each in candidates if each is not None]
     row_groups = sum(len(each.row_groups) for each in sources)
     size_bytes = sum(each.status.size_bytes for each in files)
-    if len(sources) < len(found) or not sources or not can_stitch(sources):
+    if len(sources) < len(candidates) or not sources or not can_stitch(sources):
         return None
     if size_bytes < row_groups * ROW_GROUP_BYTES_MIN:
         return None
-    sized = [(source, file.status.size_bytes) for source, file in zip(sources, files, strict=True)]
-    parts = [(each, file_id_of(ids.uuid())) for each in _files_of(sized, settings.base_file_bytes_max)]
+    sized_sources = [(source, file.status.size_bytes) for source, file in zip(sources, files, strict=True)]
+    parts = [
+        (each, file_id_of(ids.uuid())) for each in _files_of(sized_sources, settings.base_file_bytes_max)
+    ]
     return [
         _write(settings, storage, part, BaseFile.name_of(file_id, write_token, settings.instant))
         for part, file_id in parts
@@ -60,26 +62,26 @@ def stitched(
 
 def _base_files(slices: Sequence[FileSlice]) -> list[BaseFile] | None:
     files = [each.base for each in slices if each.base is not None and not each.logs]
-    if len(files) < len(slices) or not all(_is_whole(each) for each in files):
+    if len(files) < len(slices) or not all(_has_own_rows(each) for each in files):
         return None
     return files
 
 
-def _is_whole(base: BaseFile) -> bool:
+def _has_own_rows(base: BaseFile) -> bool:
     return base.source is None and file_extension(base.status.name) == ".parquet"
 
 
 def _files_of(sources: Sequence[tuple[StitchSource, int]], bytes_max: int) -> Iterator[list[StitchSource]]:
-    """Divide sources among new files, in order."""
-    together: list[StitchSource] = []
-    held_bytes = 0
+    """Divide the sources into new files, in order."""
+    group: list[StitchSource] = []
+    group_bytes = 0
     for source, size_bytes in sources:
-        if together and held_bytes + size_bytes > bytes_max:
-            yield together
-            together, held_bytes = [], 0
-        together.append(source)
-        held_bytes += size_bytes
-    yield together
+        if group and group_bytes + size_bytes > bytes_max:
+            yield group
+            group, group_bytes = [], 0
+        group.append(source)
+        group_bytes += size_bytes
+    yield group
 
 
 def _write(settings: FileSettings, storage: Storage, sources: Sequence[StitchSource], name: str) -> WriteStat:

@@ -1,4 +1,4 @@
-"""The order in which a clustering puts the rows of a group."""
+"""The sort order of the rows of a clustering group: by columns, or along a space-filling curve."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from drawstring.engine.ranges import SortedRanges
 from drawstring.services.clustering.plan import CURVE_METHOD, LAYOUT, SORT_COLUMNS
 
 SORT_BYTES: Final = 256 << 20
-"""Bytes of rows that sorting one group keeps in memory."""
+"""Greatest number of bytes of rows that sorting one group keeps in memory."""
 
 _PLACE: Final = "_drawstring_place"
 _SAMPLE_ROWS: Final = 2_048
@@ -25,12 +25,12 @@ _SAMPLE_ROWS: Final = 2_048
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """How rows are sorted.
+    """A sort order of rows.
 
     Attributes:
-        columns: by which columns; none leaves them as they come.
-        layout: one after the other, or a curve through all of them.
-        sampled: whether a curve goes through ranks.
+        columns: the sort columns; none leaves rows in their order.
+        layout: linear, or a space-filling curve through all columns.
+        sampled: whether a curve goes through ranks of values, estimated from a sample.
     """
 
     columns: tuple[str, ...] = ()
@@ -38,66 +38,68 @@ class RowOrder:
     sampled: bool = False
 
     @staticmethod
-    def of(parameters: Mapping[str, str], asked: Clustering) -> RowOrder:
-        """Return what a plan says; of a curve, plans of Hudi's say nothing.
+    def of(parameters: Mapping[str, str], clustering: Clustering) -> RowOrder:
+        """Return the order of a plan; Hudi's plans do not contain the kind of curve.
 
         Args:
-            parameters: of the plan's strategy.
-            asked: the caller's options, where the plan says nothing.
+            parameters: strategy parameters of the plan.
+            clustering: the caller's options, used where the plan has no value.
         """
-        layout = parameters.get(LAYOUT, asked.layout).upper()
-        method = parameters.get(CURVE_METHOD, asked.curve_method)
+        layout = parameters.get(LAYOUT, clustering.layout).upper()
+        method = parameters.get(CURVE_METHOD, clustering.curve_method)
         return RowOrder(split_list(parameters.get(SORT_COLUMNS, "")), layout, method.upper() == "SAMPLE")
 
     def check(self, schema: pa.Schema) -> None:
         """Refuse columns that rows cannot be sorted by.
 
         Raises:
-            InvalidError: the table lacks one, or its values have no order.
+            InvalidError: the table lacks a column, or its type has no order.
         """
         for name in self.columns:
             if name not in schema.names:
-                raise InvalidError(f"there is no column {name} to sort by: the table has {_listed(schema)}")
+                raise InvalidError(
+                    f"There is no column {name} to sort by. The columns of the table are {_listed(schema)}."
+                )
             ordered_bits(pa.nulls(0, schema.field(name).type))
 
     @property
     def needs_sample(self) -> bool:
-        """Whether rows have to be looked at before they are sorted."""
+        """Whether rows have to be sampled before they are sorted."""
         return self.sampled and self._is_curve
 
     def sample(self, batches: Iterable[pa.RecordBatch]) -> dict[str, Bits]:
-        """Return what divides the values of each column evenly.
+        """Return values that divide the values of each column evenly.
 
         Args:
-            batches: all rows, the sort columns at least.
+            batches: all rows, with at least the sort columns.
         """
-        drawn: dict[str, list[Bits]] = {name: [] for name in self.columns}
+        samples: dict[str, list[Bits]] = {name: [] for name in self.columns}
         for batch in batches:
             step = max(1, batch.num_rows // _SAMPLE_ROWS)
             rows = pa.array(np.arange(0, batch.num_rows, step))
             for name in self.columns:
-                drawn[name].append(ordered_bits(batch.column(name).take(rows)))
-        return {name: sample_cuts(np.concatenate(bits)) for name, bits in drawn.items() if bits}
+                samples[name].append(ordered_bits(batch.column(name).take(rows)))
+        return {name: sample_cuts(np.concatenate(bits)) for name, bits in samples.items() if bits}
 
     def sorted(
-        self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, cuts: Mapping[str, Bits]
+        self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, rank_bounds: Mapping[str, Bits]
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in order; beyond a bound they are kept on disk meanwhile.
+        """Yield the rows in order; beyond `SORT_BYTES` they are spilled to disk.
 
         Args:
             batches: the rows.
-            schema: their columns.
-            cuts: of a sample, by column; empty for none.
+            schema: of the rows.
+            rank_bounds: result of `sample`, by column; empty for none.
         """
         if not self.columns:
             yield from batches
             return
-        placed = self._placed(batches, cuts) if self._is_curve else batches
-        by = (_PLACE,) if self._is_curve else self.columns
-        kept = pa.schema([*schema, *([self._place_field] if self._is_curve else [])])
-        ranges = SortedRanges(kept, by, SORT_BYTES, parts=1)
+        batches_with_place = self._placed(batches, rank_bounds) if self._is_curve else batches
+        sort_columns = (_PLACE,) if self._is_curve else self.columns
+        sorted_schema = pa.schema([*schema, *([self._place_field] if self._is_curve else [])])
+        ranges = SortedRanges(sorted_schema, sort_columns, SORT_BYTES, parts=1)
         try:
-            ranges.take(_as(each, kept) for each in placed)
+            ranges.take(_as(each, sorted_schema) for each in batches_with_place)
             for part in ranges.parts():
                 for batch in part:
                     yield batch.select(schema.names)
@@ -113,18 +115,18 @@ class RowOrder:
         return pa.field(_PLACE, pa.binary(8 * len(self.columns)))
 
     def _placed(
-        self, batches: Iterable[pa.RecordBatch], cuts: Mapping[str, Bits]
+        self, batches: Iterable[pa.RecordBatch], rank_bounds: Mapping[str, Bits]
     ) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             axes = [ordered_bits(batch.column(name)) for name in self.columns]
-            if cuts:
-                axes = [ranks(bits, cuts[name]) for name, bits in zip(self.columns, axes, strict=True)]
+            if rank_bounds:
+                axes = [ranks(bits, rank_bounds[name]) for name, bits in zip(self.columns, axes, strict=True)]
             places = curve(axes, hilbert=self.layout == Layout.HILBERT)
             yield batch.append_column(self._place_field, places)
 
 
 def _as(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return a batch with the very types of a schema: constant columns may come dictionary-encoded."""
+    """Return a batch with exactly the types of a schema: constant columns may come dictionary-encoded."""
     columns = [batch.column(field.name) for field in schema]
     plain = [
         column.cast(field.type) if column.type != field.type else column

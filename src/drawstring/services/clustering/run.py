@@ -1,11 +1,11 @@
-"""Clustering: small or unsorted file groups become few, sorted ones.
+"""Clustering: rewrite small or unsorted file groups into fewer, sorted ones.
 
-    schedule   under the table lock: which slices come together (clustering_plan) ──> requested
-    run        without it: the rows of each group into new base files (cluster_group)
-               under the table lock again: nobody wrote to the old groups ──> replacecommit
+    schedule   under the table lock: put a plan of groups on the timeline (`plan`) ──> requested
+    run        without it: write the rows of each group into new base files (`task`)
+               under the table lock again: check that the old groups were not written to ──> replacecommit
 
-It is run like a compaction (`planned`), and writers go on. One whose file groups were written to since is
-taken off the timeline: its rows are old.
+It runs like a compaction (`plan_runner`) while writers go on. If its file groups were written to since, it is
+taken off the timeline, since its rows are outdated.
 """
 
 from __future__ import annotations
@@ -81,24 +81,24 @@ def cluster(
 ) -> CommitResult | None:
     """Run the pending clusterings, then schedule one and run it.
 
-    A clustering that another process or engine runs is left to it.
+    Clusterings that another process or engine runs are left to it.
 
     Args:
-        state: the table.
+        state: the open table.
         options: which file groups, sizes, sort columns, lock wait.
-        progress: told of every group that is done.
+        progress: called after each finished group.
 
     Returns:
-        What the last clustering did, or None when there was nothing to do.
+        The result of the last clustering, None if there was nothing to do.
 
     Raises:
         ConflictError: another writer holds the table, or wrote to a file group while it was clustered.
-        InvalidError: a sort column is not there; nothing was written.
-        UnsupportedError: a bucket index has the key say which file group a record is in.
+        InvalidError: a sort column does not exist; nothing was written.
+        UnsupportedError: the table has a bucket index, by which the key determines the file group.
     """
 
-    def check(found: LockedTable) -> None:
-        check_clustering(found, found.store.load(), options)
+    def check(locked: LockedTable) -> None:
+        check_clustering(locked, locked.store.load(), options)
 
     runner = _runner(state, options, progress)
     result = runner.run_pending(load_config(state.storage), Action.CLUSTERING, check=check)
@@ -113,19 +113,19 @@ def cluster_at_once(
 ) -> CommitResult | None:
     """Schedule a clustering and run it under one lease; see `cluster`.
 
-    Should this process die in between, others find the lease that nobody holds, and withdraw the plan.
+    If this process dies in between, others find an abandoned lease and withdraw the plan.
 
     Args:
-        state: the table.
+        state: the open table.
         options: which file groups, sizes, sort columns, lock wait.
-        progress: told of every group that is done.
-        planner: says what comes together.
+        progress: called after each finished group.
+        planner: makes the plan.
     """
-    with ExitStack() as held:
+    with ExitStack() as exit_stack:
         leases: list[ServiceLease] = []
 
         def hold(time: str) -> None:
-            lease = held.enter_context(service_lease(state.storage, state.clock, state.ids, time))
+            lease = exit_stack.enter_context(service_lease(state.storage, state.clock, state.ids, time))
             leases.extend([lease] if lease else [])
 
         scheduled = schedule_clustering(state, options, planner, hold)
@@ -137,7 +137,7 @@ def cluster_at_once(
 def run_pending(
     state: TableContext, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
-    """Run the clusterings that stand on the timeline and that nobody else runs; see `cluster`."""
+    """Run the pending clusterings that no other process runs; see `cluster`."""
     return _runner(state, options, progress).run_pending(load_config(state.storage), Action.CLUSTERING)
 
 
@@ -147,24 +147,24 @@ def schedule_clustering(
     planner: _Planner = plan_clustering,
     before: Callable[[str], None] | None = None,
 ) -> str | None:
-    """Put the plan of a clustering on the timeline, to be run by anybody; see `cluster`.
+    """Put a clustering plan on the timeline, which any process may run; see `cluster`.
 
     Args:
-        state: the table.
+        state: the open table.
         options: which file groups, sizes, sort columns, lock wait.
-        planner: says what comes together.
-        before: told of the requested time before the plan is on the timeline.
+        planner: makes the plan.
+        before: called with the requested time before the plan is on the timeline.
 
     Returns:
-        Its requested time, or None when there is nothing to do.
+        The requested time, None if there is nothing to do.
     """
-    with lock_table(state, options.lock_wait_ms) as found:
-        timeline = found.store.load()
-        check_clustering(found, timeline, options)
+    with lock_table(state, options.lock_wait_ms) as locked:
+        timeline = locked.store.load()
+        check_clustering(locked, timeline, options)
         if timeline.latest_write() is None:
             return None
-        session, timeline = recover_and_load(found, options.failed_writes, timeline)
-        plan = _planned(session, timeline, options, planner)
+        session, timeline = recover_and_load(locked, options.failed_writes, timeline)
+        plan = _make_plan(session, timeline, options, planner)
         if plan is None:
             return None
         content = encode_clustering_plan(plan, state.storage.full_uri(""))
@@ -182,21 +182,21 @@ def run_clustering(
     *,
     is_own: bool = False,
 ) -> CommitResult | None:
-    """Run a plan that stands on the timeline; writers go on meanwhile.
+    """Run a pending clustering plan; writers go on meanwhile.
 
     Args:
-        state: the table.
+        state: the open table.
         requested: requested time of the clustering.
         options: of writes: codec, sizes, lock wait.
-        progress: told of every group that is done.
-        is_own: whether the caller has planned it just now.
+        progress: called after each finished group.
+        is_own: whether the caller has just planned it.
 
     Returns:
-        What was done; None when the clustering is completed already, or went because its file groups were
+        The result; None if the clustering is already completed, or was withdrawn because its file groups were
         written to.
 
     Raises:
-        ConflictError: another process or engine runs this clustering, or withdrew it, or another writer holds
+        ConflictError: another process or engine runs this clustering or withdrew it, or another writer holds
             the table.
         InvalidError: there is no such clustering.
     """
@@ -207,43 +207,43 @@ def _runner(state: TableContext, options: WriteOptions, progress: Progress | Non
     return PlanRunner("clustering", _claim, state, options, progress)
 
 
-def _planned(
+def _make_plan(
     session: LockedTable, timeline: Timeline, options: WriteOptions, planner: _Planner
 ) -> ClusteringPlan | None:
-    asked = options.clustering
+    clustering = options.clustering
     lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
     hour = datetime.fromtimestamp(session.state.clock.now_ms() / 1000, UTC).hour
-    partitions = partitions_to_cluster(asked.partitions or lookup.partitions(), asked, hour)
+    partitions = partitions_to_cluster(clustering.partitions or lookup.partitions(), clustering, hour)
     if has_rings(session.state.storage):
         return plan_rings(session, lookup, timeline, partitions, options)
-    taken = lookup.view().in_services()
+    busy = lookup.view().in_services()
     slices = {
-        partition: [each for each in lookup.slices(partition) if (partition, each.file_id) not in taken]
+        partition: [each for each in lookup.slices(partition) if (partition, each.file_id) not in busy]
         for partition in partitions
     }
-    sorts = bare(asked.plan_strategy) != BASE_FILES
-    settled = _settled(session, timeline, slices, parameters(asked)) if sorts else frozenset()
+    is_sorting = bare(clustering.plan_strategy) != BASE_FILES
+    settled = _settled(session, timeline, slices, parameters(clustering)) if is_sorting else frozenset()
     return planner(slices, options, settled)
 
 
 def _settled(
     session: LockedTable, timeline: Timeline, slices: dict[str, list[FileSlice]], order: dict[str, str]
 ) -> frozenset[str]:
-    """Return the clusterings among those that made a slice which put rows in the same order."""
-    made = {each.base_instant for partition in slices.values() for each in partition if not each.logs}
-    plans = clusterings_among(session.store, timeline, made)
+    """Return the clusterings with the same sort order among the writes that created file slices."""
+    times = {each.base_instant for partition in slices.values() for each in partition if not each.logs}
+    plans = clusterings_among(session.store, timeline, times)
     return frozenset(time for time, plan in plans if dict(plan.parameters) == order)
 
 
 def clusterings_among(
     store: TimelineStore, timeline: Timeline, times: Iterable[str]
 ) -> Iterator[tuple[str, ClusteringPlan]]:
-    """Yield the requested times of completed clusterings among some times, with their plans.
+    """Yield the requested times of the completed clusterings among some writes, with their plans.
 
     Args:
         store: reads commits and plans.
-        timeline: what is completed.
-        times: requested times of writes; others are passed over.
+        timeline: the completed instants.
+        times: requested times of writes; other writes are skipped.
     """
     for time in times:
         instant = timeline.write_at(time)
@@ -255,14 +255,14 @@ def clusterings_among(
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """A clustering that this process runs.
+    """A run of a clustering by this process.
 
     Attributes:
         instant: inflight.
-        plan: what comes together.
+        plan: the clustering plan.
         task: writes the base files of a group.
-        schema_json: Avro text of the table schema.
-        fence: of an instant whose first attempt another process made.
+        schema_json: the table schema as Avro JSON.
+        fence: the claim on an instant that another process tried first.
     """
 
     instant: Instant
@@ -273,12 +273,12 @@ class _Attempt:
 
     @property
     def operation(self) -> str:
-        """What the result calls it."""
+        """Name of the operation in the result."""
         return "cluster"
 
     @property
     def config(self) -> TableConfig:
-        """The table as its tasks know it."""
+        """Settings of the table that the tasks use."""
         task = self.task.rows if isinstance(self.task, ResizeGroup) else self.task
         return task.settings.config
 
@@ -288,16 +288,16 @@ class _Attempt:
         return [stat for each in watched(engine, self.task, groups, progress) for stat in each]
 
     def complete(self, session: LockedTable, timeline: Timeline, stats: list[WriteStat]) -> Instant:
-        """Let new file groups take the place of the old ones, unless these were written to meanwhile.
+        """Replace the old file groups by the new ones, unless the old ones were written to meanwhile.
 
         Raises:
-            ConflictError: they were, or somebody took the attempt back.
+            ConflictError: they were, or another process rolled the attempt back.
         """
         storage, requested = session.state.storage, self.instant.requested
         if written_since(session, timeline, requested, self.plan):
             cancel_clustering(session.rollback_context(), self.instant)
             raise ConflictError(
-                "file groups of this clustering were written to while it ran: cluster the table again",
+                "File groups of this clustering were written to while it ran. Cluster the table again.",
                 instant=requested,
             )
         check_marked(storage, requested, stats)
@@ -311,27 +311,27 @@ class _Attempt:
 
 
 def _claim(
-    found: LockedTable, requested: str, options: WriteOptions, others_may_live: bool
+    locked: LockedTable, requested: str, options: WriteOptions, others_may_live: bool
 ) -> _Attempt | None:
-    """Bring a clustering to inflight, taking away what a dead attempt left; None when it is out of date.
+    """Move a clustering to inflight, after deleting the files of a dead attempt; None if it is outdated.
 
-    One that another process ran, which may only stand still, is withdrawn and not run again: the file groups
-    that it still writes would count beside those of the next attempt.
+    If another process that may only have stalled ran it, the plan is withdrawn and not run again: file groups
+    that the stalled process still writes would count next to those of the new attempt.
     """
-    session, timeline = recover_and_load(found, options.failed_writes)
+    session, timeline = recover_and_load(locked, options.failed_writes)
     instant = timeline.find(requested)
     if instant is None:
         raise NoPlanError.of("clustering", requested)
     if instant.action.completed_action is not Action.REPLACE_COMMIT:
-        raise InvalidError("there is no clustering of this time on the timeline", instant=requested)
+        raise InvalidError("There is no clustering with this time on the timeline.", instant=requested)
     if instant.is_completed:
         return None
     plan = decode_clustering_plan(session.store.read_requested(instant))
     _check_runnable(plan, instant)
     refuse_live_writers(session.state.storage, session.state.clock, (instant,), options.failed_writes)
     if others_may_live or written_since(session, timeline, requested, plan):
-        reason = "its process stands still, or died" if others_may_live else "its file groups were written to"
-        _log.info("The clustering %s is withdrawn: %s.", requested, reason)
+        reason = "its process stalled or died" if others_may_live else "its file groups were written to"
+        _log.info("Withdrawing the clustering %s: %s.", requested, reason)
         cancel_clustering(session.rollback_context(), instant, options.failed_writes)
         return None
     settings, schema_json = file_settings(session, timeline, requested, options)
@@ -344,7 +344,7 @@ def _claim(
 
 
 def written_since(session: LockedTable, timeline: Timeline, time: str, plan: ClusteringPlan) -> bool:
-    """Tell whether a file group of a plan was written to or replaced after the plan was made."""
+    """Return whether a file group of a plan was written to or replaced after the plan was made."""
     later = (each for each in timeline.writes() if max(each.requested, each.completed or "") > time)
     if is_resizing(plan):
         writes = (session.store.commit_metadata(each) for each in later)
@@ -356,15 +356,15 @@ def _check_runnable(plan: ClusteringPlan, instant: Instant) -> None:
     name = plan.strategy.rpartition(".")[2].removeprefix("Spark").removeprefix("Java")
     if name not in _RUNNABLE:
         raise UnsupportedError(
-            f"the clustering is to be run by {plan.strategy}, which this release does not have: run it with"
-            " the engine that scheduled it",
+            f"The plan of this clustering requires {plan.strategy}, which this release does not have. Run it"
+            " with the engine that scheduled it.",
             instant=instant.requested,
         )
-    merged = base_files_of(plan)
-    if merged is not None and merged != base_files_in(plan.groups):
+    base_files = base_files_of(plan)
+    if base_files is not None and base_files != base_files_in(plan.groups):
         raise CorruptTableError(
-            "the plan of a base-file compaction names other files than the clustering that carries it:"
-            f" withdraw it (rollback, of {instant.requested}), and plan anew",
+            "The plan of a base-file compaction lists other files than the clustering that contains it."
+            f" Withdraw it (rollback of {instant.requested}), and plan again.",
             instant=instant.requested,
         )
 
@@ -376,12 +376,12 @@ def _task(
     options: WriteOptions,
     settings: FileSettings,
 ) -> ClusterGroup | ResizeGroup:
-    asked, config = options.clustering, session.config
-    one_file = plan.strategy == SINGLE_FILE_SORT
-    order = RowOrder.of(plan.parameters, asked)
+    clustering, config = options.clustering, session.config
+    is_single_file = plan.strategy == SINGLE_FILE_SORT
+    order = RowOrder.of(plan.parameters, clustering)
     order.check(settings.schema)
     task = ClusterGroup(
-        replace(settings, base_file_bytes_max=_BYTES_MAX if one_file else asked.target_file_bytes),
+        replace(settings, base_file_bytes_max=_BYTES_MAX if is_single_file else clustering.target_file_bytes),
         InstantRange.of(timeline),
         order,
         plan.keeps_commit_times,

@@ -1,4 +1,4 @@
-"""A task of clustering: the rows of a group's slices into new base files."""
+"""The task of clustering that writes the rows of one group of file slices into new base files."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 
 Numbered = tuple[int, ClusteringGroup]
-"""A group and its number in the plan."""
+"""A clustering group with its number in the plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterGroup:
-    """A task that brings the rows of one group together, slice by slice, in order if one is asked for.
+    """A task that rewrites the rows of one clustering group, in a sort order if one is requested.
 
-    Where rows stay as they are, base files of one schema are copied without decoding them.
+    If rows stay as they are, base files of the same schema are copied without decoding them.
 
     Attributes:
-        settings: of the new base files, the size that they aim at among them.
-        instants: which log blocks count.
-        order: how rows are sorted.
-        keeps_commit_times: whether rows keep their meta columns, but for the file name.
-        ids: names file groups, and gives every attempt a write token of its own.
+        settings: of the new base files, including their target size.
+        instants: decides which log blocks count.
+        order: the sort order.
+        keeps_commit_times: whether rows keep their meta columns, except for the file name.
+        ids: names file groups, and gives every attempt its own write token.
     """
 
     settings: FileSettings
@@ -47,26 +47,28 @@ class ClusterGroup:
     ids: Ids
 
     def __call__(self, numbered: Numbered) -> list[WriteStat]:
-        """Write the base files of one group."""
+        """Write the base files of a group."""
         number, group = numbered
         storage = open_spec(self.settings.storage)
         slices, context = located(group, storage), self.context(number)
         if self.keeps_commit_times and not self.order.columns:
-            copied = stitched(self.settings, storage, slices, context.write_token, self.ids)
-            if copied is not None:
-                return copied
+            copied_stats = stitched(self.settings, storage, slices, context.write_token, self.ids)
+            if copied_stats is not None:
+                return copied_stats
         names = tuple(self.settings.full_schema.names)
-        cuts = self.order.sample(self.read(slices, self.order.columns)) if self.order.needs_sample else {}
+        rank_bounds = (
+            self.order.sample(self.read(slices, self.order.columns)) if self.order.needs_sample else {}
+        )
         schema = nullable(self.settings.full_schema, names)
-        rows = self.order.sorted(self.read(slices, names), schema, cuts)
+        rows = self.order.sorted(self.read(slices, names), schema, rank_bounds)
         return self._write(storage, group.partition, rows, context)
 
     def context(self, number: int) -> TaskContext:
-        """Return the attempt that works on a group, by its number."""
+        """Return the context of one attempt at a group, given its number."""
         return TaskContext(number, 0, int(self.ids.uuid()[:6], 16))
 
     def read(self, slices: Iterable[FileSlice], columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        """Yield the merged rows of some slices, one slice after the other."""
+        """Yield the merged rows of file slices, one slice after the other."""
         settings = self.settings
         for each in slices:
             task = ReadTask(
@@ -84,7 +86,7 @@ class ClusterGroup:
     ) -> list[WriteStat]:
         settings = self.settings
         stamp = None if self.keeps_commit_times else settings.stamp(context.task)
-        done: list[WriteStat] = []
+        stats: list[WriteStat] = []
         writer: BaseFileWriter | None = None
         try:
             for batch in rows:
@@ -96,16 +98,16 @@ class ClusterGroup:
                 else:
                     writer.write(stamp.apply(batch, writer.name))
                 if writer.bytes_written >= settings.base_file_bytes_max:
-                    done.append(writer.close(inserts=writer.rows))
+                    stats.append(writer.close(inserts=writer.rows))
                     writer = None
         except BaseException:
             if writer is not None:
                 writer.abort()
             raise
-        return [*done, writer.close(inserts=writer.rows)] if writer else done
+        return [*stats, writer.close(inserts=writer.rows)] if writer else stats
 
 
 def located(group: ClusteringGroup, storage: Storage) -> list[FileSlice]:
-    """Return the slices that a group names, with the sizes of their files."""
+    """Return the file slices of a group, with the sizes of their files."""
     files = {status.path: status for status in storage.list_files(group.partition)}
     return [each.located(files) for each in group.slices]

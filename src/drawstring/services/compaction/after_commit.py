@@ -1,11 +1,11 @@
 """Compaction after a commit.
 
-| option | what happens when it is due |
+| option | effect when due |
 |---|---|
-| `hoodie.compact.inline` | the write plans a compaction, and runs it; what is pending it runs in any case |
-| `hoodie.datasource.compaction.async.enable` | it plans one, and a thread of this process runs it |
-| `hoodie.compact.schedule.inline` | it plans one, and another process runs it |
-| none of these three | it plans one, and runs what is pending: Hudi's batch writes compact by default |
+| `hoodie.compact.inline` | the write plans a compaction and runs it; it runs pending ones in any case |
+| `hoodie.datasource.compaction.async.enable` | the write plans one, and a thread of this process runs it |
+| `hoodie.compact.schedule.inline` | the write plans one, and another process runs it |
+| none of the three | the write plans one and runs pending ones, as Hudi's batch writes do by default |
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def compact_after_commit(written: Committed) -> None:
     Whether one is due is known from the timeline in hand: no lock and no listing for that.
     """
     state, options, timeline = written.state, written.options, written.timeline
-    asked = options.compaction
+    compaction = options.compaction
     now = instant_time(state.clock.now_ms(), written.config.timezone)
-    planned = is_to_be_planned(timeline, asked, now)
+    planned = is_to_be_planned(timeline, compaction, now)
     scheduled = schedule_compaction(state, options, when_due=True) if planned else None
-    if asked.inline and (not asked.by_default or is_due(timeline, asked, now)):
+    if compaction.inline and (not compaction.by_default or is_due(timeline, compaction, now)):
         run_pending(state, options)
-    elif asked.background and scheduled is not None:
+    elif compaction.background and scheduled is not None:
         run_in_background(state, options, run_pending)

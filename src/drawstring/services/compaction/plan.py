@@ -1,12 +1,12 @@
-"""Plans of compactions, from the table as it stands under its lock.
+"""Plans of compactions and log compactions, from the file slices of a locked table.
 
     slices with logs, in no other plan ──┬── compaction      a base file each, as the strategies choose
                                          ├── log compaction  a log file each, where there are many blocks
-                                         └── hybrid          the one or the other, file group by file group
+                                         └── hybrid          one or the other, for each file group
 
-A hybrid plan stands on the timeline as a compaction. Hudi does not know its mark, and makes base files of
-everything, which is right too; in version 6 its readers would look for base files that never come, so
-there it is refused.
+A hybrid plan is a compaction on the timeline. Hudi does not know its mark and makes base files of everything,
+which is correct as well; in version 6 Hudi's readers would look for base files that never appear, so hybrid
+plans are refused there.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from drawstring.txn.transaction import LockedTable
 _MEBIBYTE = 1 << 20
 
 Shapes = Callable[[Sequence[FileSlice]], list[LogShape]]
-"""Looks at the log blocks of slices."""
+"""Reads the numbers of log blocks and writes of file slices."""
 
 
 def plan_compaction(slices: Iterable[FileSlice]) -> CompactionPlan:
-    """Return one operation for each slice with log files."""
+    """Return one operation for each file slice with log files."""
     return CompactionPlan(
         tuple(
             CompactionOperation(
@@ -58,7 +58,7 @@ def plan_compaction(slices: Iterable[FileSlice]) -> CompactionPlan:
 def plan_log_compaction(
     slices: Iterable[FileSlice], settings: CompactionSettings, shapes: Shapes
 ) -> CompactionPlan:
-    """Return one operation for each slice with as many log blocks as make it worth while."""
+    """Return one operation for each file slice with enough log blocks."""
     candidates = [each for each in slices if each.logs]
     due = [
         candidate
@@ -72,28 +72,28 @@ def plan_log_compaction(
 def plan_hybrid_compaction(
     slices: Iterable[FileSlice], settings: CompactionSettings, shapes: Shapes
 ) -> CompactionPlan:
-    """Return a plan that gives a slice a base file, a log file, or nothing, by what its logs are."""
+    """Return a plan that gives each file slice a base file, a log file, or nothing, depending on its logs."""
     candidates = [each for each in slices if each.logs]
-    full = [each for each in candidates if _needs_base_file(each, settings)]
-    rest = [each for each in candidates if not _needs_base_file(each, settings)]
+    full = [each for each in candidates if _needs_full_compaction(each, settings)]
+    others = [each for each in candidates if not _needs_full_compaction(each, settings)]
     chosen = choose(plan_compaction(full).operations, settings)
-    return CompactionPlan((*chosen, *plan_log_compaction(rest, settings, shapes).operations))
+    return CompactionPlan((*chosen, *plan_log_compaction(others, settings, shapes).operations))
 
 
 def compaction_plan(
     session: LockedTable, timeline: Timeline, time: str, settings: CompactionSettings
 ) -> CompactionPlan:
-    """Plan a compaction of a table whose lock is held.
+    """Plan a compaction of a locked table.
 
     Args:
-        session: the table.
-        timeline: of it.
-        time: when the compaction will have been requested.
+        session: the locked table.
+        timeline: of the table.
+        time: the requested time that the compaction will have.
         settings: strategies and thresholds.
 
     Raises:
         InvalidError: a strategy does not fit the table's partitions.
-        UnsupportedError: hybrid compaction of a table that cannot have it.
+        UnsupportedError: the table cannot have hybrid compactions.
     """
     check_compaction(session.config, settings)
     slices = _free_slices(session, timeline, settings, time)
@@ -105,10 +105,10 @@ def compaction_plan(
 def log_compaction_plan(
     session: LockedTable, timeline: Timeline, time: str, settings: CompactionSettings
 ) -> CompactionPlan:
-    """Plan a log compaction of a table whose lock is held; see `compaction_plan`.
+    """Plan a log compaction of a locked table; see `compaction_plan`.
 
     Raises:
-        UnsupportedError: the table merges in a way that has no such thing.
+        UnsupportedError: the table's merge mode has no log compaction.
     """
     check_rewritable(session.config)
     slices = _free_slices(session, timeline, settings, time)
@@ -118,14 +118,14 @@ def log_compaction_plan(
 def _free_slices(
     session: LockedTable, timeline: Timeline, settings: CompactionSettings, time: str
 ) -> list[FileSlice]:
-    """Return the latest slices that no pending plan is about."""
+    """Return the latest file slices that are in no pending plan."""
     lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
     taken = lookup.view().in_services()
     partitions = partitions_to_plan(lookup.partitions(), settings, day_of(time))
     return [s for each in partitions for s in lookup.slices(each) if (s.partition, s.file_id) not in taken]
 
 
-def _needs_base_file(file_slice: FileSlice, settings: CompactionSettings) -> bool:
+def _needs_full_compaction(file_slice: FileSlice, settings: CompactionSettings) -> bool:
     if file_slice.base is None or len(file_slice.logs) >= settings.full_log_files:
         return True
     logs = sum(log.status.size_bytes for log in file_slice.logs)
@@ -133,30 +133,30 @@ def _needs_base_file(file_slice: FileSlice, settings: CompactionSettings) -> boo
 
 
 def check_compaction(config: TableConfig, settings: CompactionSettings) -> None:
-    """Refuse settings that a table cannot have compactions by.
+    """Refuse compaction settings that the table does not support.
 
     Raises:
-        UnsupportedError: hybrid compaction of a table that cannot have it.
+        UnsupportedError: the table cannot have hybrid compactions.
     """
     if not settings.hybrid:
         return
     if not config.rules.has_log_only_plans:
         raise UnsupportedError(
-            "hybrid compaction (drawstring.compaction.hybrid) needs table version 8 or later: in version 6"
-            " readers would miss the log files of such a plan; leave the option out"
+            "Hybrid compaction (drawstring.compaction.hybrid) needs table version 8 or later: in version 6"
+            " readers would miss the log files of such a plan. Leave the option out."
         )
     check_rewritable(config)
 
 
 def _shapes(session: LockedTable, timeline: Timeline) -> Shapes:
     engine: Engine = session.state.engine
-    task = _LookAtLogs(session.state.storage.spec, session.config, InstantRange.of(timeline))
+    task = _ReadLogShape(session.state.storage.spec, session.config, InstantRange.of(timeline))
     return lambda slices: engine.map(task, slices)
 
 
 @dataclass(frozen=True, slots=True)
-class _LookAtLogs:
-    """A task that looks at the log blocks of a slice."""
+class _ReadLogShape:
+    """A task that reads the shape of the log blocks of a file slice."""
 
     storage: StorageSpec
     config: TableConfig
@@ -167,7 +167,7 @@ class _LookAtLogs:
 
 
 def slice_metrics(file_slice: FileSlice) -> dict[str, float]:
-    """Return the sizes of an operation under Hudi's names."""
+    """Return the sizes of an operation under Hudi's metric names."""
     logs = sum(log.status.size_bytes for log in file_slice.logs)
     base = file_slice.base.status.size_bytes if file_slice.base else 0
     read = round((logs + base) / _MEBIBYTE, 3)

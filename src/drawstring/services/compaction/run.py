@@ -1,12 +1,12 @@
-"""Compaction: fold the log files of merge-on-read slices into new base files.
+"""Compaction: merge the log files of MERGE_ON_READ file slices into new base files.
 
-    schedule   under the table lock: every latest slice with log files that the strategies take, as one
-               operation each (pure), onto the timeline
-    run        lease of the instant -> under the lock: take a dead attempt back, inflight
-               -> without it: the merged read of each slice into a base file named by the instant
+    schedule   under the table lock: put a plan on the timeline, with one operation for each latest file slice
+               with log files that the strategies choose (pure)
+    run        take the lease of the instant -> under the lock: delete the files of a dead attempt, inflight
+               -> without it: write the merged rows of each slice into a base file named after the instant
                -> under the lock: completed
 
-Writers go on while a compaction runs (`planned`): their log files belong to the slices that it makes.
+Writers go on while a compaction runs (`plan_runner`): their log files belong to the slices that it creates.
 """
 
 from __future__ import annotations
@@ -48,45 +48,45 @@ _ACTIONS = (Action.LOG_COMPACTION, Action.COMPACTION)
 
 
 def schedule_compaction(state: TableContext, options: WriteOptions, *, when_due: bool = False) -> str | None:
-    """Put a plan on the timeline, to be run by anybody.
+    """Put a compaction plan on the timeline, which any process may run.
 
     Args:
-        state: the table.
+        state: the open table.
         options: of writes: strategies, triggers, lock wait.
-        when_due: only if the triggers say so.
+        when_due: whether to plan only if the triggers say so.
 
     Returns:
-        The requested time of the compaction, None when there is nothing to compact.
+        The requested time of the compaction, None if there is nothing to compact.
 
     Raises:
         InvalidError: the table is COPY_ON_WRITE, or the strategy does not fit its partitions.
         ConflictError: another writer holds the table.
     """
-    with lock_table(state, options.lock_wait_ms) as found:
-        _check_type(state, found.config)
-        timeline = found.store.load()
-        now = found.store.new_time(timeline)
+    with lock_table(state, options.lock_wait_ms) as locked:
+        _check_type(state, locked.config)
+        timeline = locked.store.load()
+        now = locked.store.new_time(timeline)
         if when_due and not is_to_be_planned(timeline, options.compaction, now):
             return None
-        session, timeline = recover_and_load(found, options.failed_writes, timeline)
+        session, timeline = recover_and_load(locked, options.failed_writes, timeline)
         return _schedule(session, timeline, options, Action.COMPACTION)
 
 
 def schedule_log_compaction(state: TableContext, options: WriteOptions) -> str | None:
-    """Put a plan on the timeline that makes one log file of many; see `schedule_compaction`.
+    """Put a log compaction plan on the timeline; see `schedule_compaction`.
 
     Returns:
-        The requested time, None when no file group has enough log blocks.
+        The requested time, None if no file group has enough log blocks.
 
     Raises:
         InvalidError: the table is COPY_ON_WRITE.
-        UnsupportedError: the table merges in a way that has no such thing.
+        UnsupportedError: the table's merge mode has no log compaction.
         ConflictError: another writer holds the table.
     """
-    with lock_table(state, options.lock_wait_ms) as found:
-        _check_type(state, found.config)
-        check_rewritable(found.config)
-        session, timeline = recover_and_load(found, options.failed_writes)
+    with lock_table(state, options.lock_wait_ms) as locked:
+        _check_type(state, locked.config)
+        check_rewritable(locked.config)
+        session, timeline = recover_and_load(locked, options.failed_writes)
         return _schedule(session, timeline, options, Action.LOG_COMPACTION)
 
 
@@ -98,20 +98,20 @@ def run_compaction(
     *,
     is_own: bool = False,
 ) -> CommitResult | None:
-    """Run a plan that stands on the timeline; writers go on meanwhile.
+    """Run a pending compaction plan; writers go on meanwhile.
 
     Args:
-        state: the table.
+        state: the open table.
         requested: requested time of the compaction.
         options: of writes: codec, lock wait.
-        progress: told of every file group that is done.
-        is_own: whether the caller has planned it just now.
+        progress: called after each finished file group.
+        is_own: whether the caller has just planned it.
 
     Returns:
-        What was done; None when the compaction is completed already.
+        The result; None if the compaction is already completed.
 
     Raises:
-        ConflictError: another process or engine runs this compaction, or withdrew it, or another writer holds
+        ConflictError: another process or engine runs this compaction or withdrew it, or another writer holds
             the table.
         InvalidError: there is no such compaction.
     """
@@ -121,17 +121,17 @@ def run_compaction(
 def compact(
     state: TableContext, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
-    """Run the pending compactions, and one of what is left to compact after them.
+    """Run the pending compactions, then plan and run one of the remaining log files.
 
-    A compaction that another process or engine runs is left to it.
+    Compactions that another process or engine runs are left to it.
 
     Args:
-        state: the table.
+        state: the open table.
         options: of writes: strategies, codec, lock wait.
-        progress: told of every file group that is done.
+        progress: called after each finished file group.
 
     Returns:
-        What the last compaction did, or None when there was nothing to compact.
+        The result of the last compaction, None if there was nothing to compact.
 
     Raises:
         InvalidError: the table is COPY_ON_WRITE.
@@ -148,17 +148,17 @@ def run_pending(
     progress: Progress | None = None,
     actions: tuple[Action, ...] = _ACTIONS,
 ) -> CommitResult | None:
-    """Run the compactions that stand on the timeline and that nobody else runs; see `compact`.
+    """Run the pending compactions that no other process runs; see `compact`.
 
     Args:
-        state: the table.
+        state: the open table.
         options: of writes.
-        progress: told of every file group that is done.
+        progress: called after each finished file group.
         actions: compactions, log compactions or both.
 
     Raises:
         InvalidError: the table is COPY_ON_WRITE.
-        UnsupportedError: the options ask for what the table cannot have; nothing was run.
+        UnsupportedError: the table does not support the options; nothing was run.
     """
     config = load_config(state.storage)
     _check_type(state, config)
@@ -170,7 +170,7 @@ def run_pending(
 def log_compact(
     state: TableContext, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
-    """Run the pending log compactions, and one of what has many log blocks after them; see `compact`."""
+    """Run the pending log compactions, then plan and run one of what has many log blocks; see `compact`."""
     check_rewritable(load_config(state.storage))
     result = run_pending(state, options, progress, (Action.LOG_COMPACTION,))
     scheduled = schedule_log_compaction(state, options)
@@ -193,18 +193,21 @@ def _schedule(session: LockedTable, timeline: Timeline, options: WriteOptions, a
 
 def _check_type(state: TableContext, config: TableConfig) -> None:
     if not config.is_merge_on_read:
-        raise InvalidError("a COPY_ON_WRITE table has no log files to compact", table=state.storage.spec.uri)
+        raise InvalidError(
+            "A COPY_ON_WRITE table has no log files to compact. Use base-file compaction or clustering.",
+            table=state.storage.spec.uri,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """A compaction that this process runs.
+    """A run of a compaction by this process.
 
     Attributes:
         instant: inflight.
-        task: writes the base file of an operation.
+        task: writes the file of an operation.
         operations: of the plan, numbered.
-        fence: of an instant whose first attempt another process made.
+        fence: the claim on an instant that another process tried first.
     """
 
     instant: Instant
@@ -214,12 +217,12 @@ class _Attempt:
 
     @property
     def operation(self) -> str:
-        """What the result calls it."""
+        """Name of the operation in the result."""
         return "log_compact" if self._is_log else "compact"
 
     @property
     def config(self) -> TableConfig:
-        """The table as its tasks know it."""
+        """Settings of the table that the tasks use."""
         return self.task.settings.config
 
     @property
@@ -231,10 +234,10 @@ class _Attempt:
         return watched(engine, self.task, self.operations, progress)
 
     def complete(self, session: LockedTable, timeline: Timeline, stats: list[WriteStat]) -> Instant:
-        """Let new slices begin with the files.
+        """Complete the compaction, so that new file slices begin with its files.
 
         Raises:
-            ConflictError: somebody took the attempt back.
+            ConflictError: another process rolled the attempt back.
         """
         metadata = CommitMetadata(
             stats=tuple(stats),
@@ -247,19 +250,19 @@ class _Attempt:
 
 
 def _claim(
-    found: LockedTable, requested: str, options: WriteOptions, others_may_live: bool
+    locked: LockedTable, requested: str, options: WriteOptions, others_may_live: bool
 ) -> _Attempt | None:
-    """Bring a compaction to inflight, taking away first what a dead attempt left.
+    """Move a compaction to inflight, after deleting the files of a dead attempt.
 
-    One that another process ran, which may only stand still, is withdrawn; what is due is planned anew. In
-    version 6, where log files may be named by it, it is run again: two base files of a slice, should there be
-    two, hold the same rows.
+    If another process that may only have stalled ran it, the plan is withdrawn, and what is due is planned
+    again. In version 6, where log files may be named after the compaction, it is run again instead: if a
+    slice gets two base files, they hold the same rows.
 
-    File groups that were replaced since are left out: nobody reads them any more, and their files may
-    be damaged or gone.
+    File groups that were replaced since are left out: no reader needs them, and their files may be damaged or
+    gone.
     """
-    _check_type(found.state, found.config)
-    session, timeline = recover_and_load(found, options.failed_writes)
+    _check_type(locked.state, locked.config)
+    session, timeline = recover_and_load(locked, options.failed_writes)
     instant = timeline.find(requested)
     if instant is None or not (instant.is_completed or instant.action in _ACTIONS):
         raise NoPlanError.of("compaction", requested)
@@ -268,7 +271,7 @@ def _claim(
         return None
     refuse_live_writers(session.state.storage, session.state.clock, (instant,), options.failed_writes)
     if others_may_live and not session.config.shares_log_files:
-        _log.info("The compaction %s is withdrawn: its process stands still, or died.", requested)
+        _log.info("Withdrawing the compaction %s, whose process stalled or died.", requested)
         remove_compaction(session.rollback_context(), instant)
         return None
     operations = _without_replaced(session, timeline, plan)
@@ -283,34 +286,35 @@ def _claim(
 
 
 def _plan_of(store: TimelineStore, instant: Instant) -> CompactionPlan:
-    """Return the plan of a compaction, completed or not.
+    """Return the plan of a compaction, pending or completed.
 
     Raises:
         InvalidError: the instant is a write, which has no plan.
     """
     if instant.is_completed and instant.action not in {each.completed_action for each in _ACTIONS}:
-        raise _no_compaction(instant.requested)
+        raise _not_a_compaction(instant.requested)
     try:
         data = store.read_requested(instant)
     except CorruptTableError:
         if instant.is_completed:
-            raise _no_compaction(instant.requested) from None
+            raise _not_a_compaction(instant.requested) from None
         raise
     if not data:
-        raise _no_compaction(instant.requested)
+        raise _not_a_compaction(instant.requested)
     return decode_compaction_plan(data)
 
 
-def _no_compaction(requested: str) -> InvalidError:
+def _not_a_compaction(requested: str) -> InvalidError:
     return InvalidError(
-        "there is no compaction of this time on the timeline: the instant is a write", instant=requested
+        "There is no compaction with this time on the timeline: the instant is a write. Choose a compaction.",
+        instant=requested,
     )
 
 
 def _without_replaced(
     session: LockedTable, timeline: Timeline, plan: CompactionPlan
 ) -> list[tuple[int, CompactionOperation]]:
-    """Return the operations of a plan, numbered, without those on file groups that were replaced."""
+    """Return the numbered operations of a plan, without those on file groups that were replaced since."""
     lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
     replaced = lookup.view().replaced_groups()
     sources = session.store.sources

@@ -1,8 +1,8 @@
-"""Which file groups a compaction takes, by Hudi's strategies, and when one is due. Pure.
+"""Compaction strategies and triggers, by Hudi's rules (pure functions).
 
     partitions ── partitions_to_plan ──> slices with log files ── choose ──> the plan's operations
 
-Strategies that follow one another narrow the choice: each gets what the one before it left.
+Strategies are applied one after another, each to the result of the one before.
 """
 
 from __future__ import annotations
@@ -26,74 +26,74 @@ _HIVE_NAMES: Final = re.compile(r"(^|/)[^/=]*=")
 
 
 def partitions_to_plan(partitions: Sequence[str], settings: CompactionSettings, today: date) -> list[str]:
-    """Return the partitions whose file groups a plan may take, before any of them is listed.
+    """Return the partitions whose file groups a plan may include, before any of them is listed.
 
     Args:
         partitions: all partition paths.
         settings: the strategies.
-        today: in the table's time zone.
+        today: the current day in the table's time zone.
 
     Raises:
-        InvalidError: a day-based strategy, and a partition path that is no day.
+        InvalidError: the strategy is day-based, and a partition path is not a day.
     """
-    left = list(partitions)
+    selected = list(partitions)
     for strategy in settings.strategies:
         if strategy is Strategy.PARTITION_REGEX:
-            left = [each for each in left if re.search(settings.partition_regex, each)]
+            selected = [partition for partition in selected if re.search(settings.partition_regex, partition)]
         elif strategy is Strategy.DAY_BASED:
-            left = sorted(left, key=_day, reverse=True)[: settings.partitions]
+            selected = sorted(selected, key=_day, reverse=True)[: settings.partitions]
         elif strategy is Strategy.BOUNDED_PARTITIONS:
-            left = [each for each in left if _is_recent(each, settings, today)]
+            selected = [partition for partition in selected if _is_recent(partition, settings, today)]
         elif strategy is Strategy.UNBOUNDED_PARTITIONS:
-            left = [each for each in left if not _is_recent(each, settings, today)]
-    return left
+            selected = [partition for partition in selected if not _is_recent(partition, settings, today)]
+    return selected
 
 
 def choose(operations: Iterable[CompactionOperation], settings: CompactionSettings) -> Operations:
-    """Return the operations that the strategies take, in the order in which they are to be run.
+    """Return the operations that the strategies choose, in the order in which they run.
 
     Args:
-        operations: one for each slice with log files in the partitions to plan.
-        settings: the strategies and their bounds.
+        operations: one for each file slice with log files in the partitions to plan.
+        settings: the strategies and their limits.
     """
     chosen: Operations = tuple(operations)
     for strategy in settings.strategies:
-        chosen = _CHOICES.get(strategy, _all_of)(chosen, settings)
+        chosen = _CHOOSERS.get(strategy, _all_of)(chosen, settings)
     return tuple(chosen)
 
 
 def is_due(timeline: Timeline, settings: CompactionSettings, now: str) -> bool:
-    """Tell whether a compaction is due.
+    """Return whether a compaction is due by its triggers.
 
     Args:
-        timeline: the table's.
-        settings: what makes it due.
+        timeline: of the table.
+        settings: the triggers.
         now: the instant time at which it would be requested.
     """
-    since = deltas_since_compaction(timeline)
-    if not since:
+    delta_commits = deltas_since_compaction(timeline)
+    if not delta_commits:
         return False
-    enough = len(since) >= settings.commits
+    is_enough = len(delta_commits) >= settings.commits
     if settings.trigger is Trigger.COMMITS:
-        return enough
+        return is_enough
     if settings.trigger is Trigger.COMMITS_SINCE_REQUEST:
         return len(deltas_since_compaction(timeline, requested=True)) >= settings.commits
     last = _last_compaction(timeline, requested=False)
-    late = seconds_between(last or since[0], now) >= settings.seconds
+    is_late = seconds_between(last or delta_commits[0], now) >= settings.seconds
     if settings.trigger is Trigger.SECONDS:
-        return late
-    return enough and late if settings.trigger is Trigger.COMMITS_AND_SECONDS else enough or late
+        return is_late
+    return is_enough and is_late if settings.trigger is Trigger.COMMITS_AND_SECONDS else is_enough or is_late
 
 
 def is_to_be_planned(timeline: Timeline, settings: CompactionSettings, now: str) -> bool:
-    """Tell whether a compaction is due that is not planned yet.
+    """Return whether a compaction is due and not planned yet.
 
-    Where nobody said who compacts, one that waits or runs counts: else every write beside it would plan
-    another. Whoever set options gets what Hudi's triggers say.
+    With default options a pending compaction counts as the last one: otherwise every write next to it would
+    plan another one. With explicit options Hudi's triggers apply unchanged.
 
     Args:
-        timeline: the table's.
-        settings: what makes it due.
+        timeline: of the table.
+        settings: the triggers.
         now: the instant time at which it would be requested.
     """
     if not is_due(timeline, settings, now):
@@ -107,8 +107,8 @@ def deltas_since_compaction(timeline: Timeline, *, requested: bool = False) -> l
     """Return the requested times of the delta commits after the last compaction.
 
     Args:
-        timeline: the table's.
-        requested: whether one that was only requested counts as the last one.
+        timeline: of the table.
+        requested: whether a pending compaction counts as the last one.
     """
     last = _last_compaction(timeline, requested=requested)
     return [
@@ -135,13 +135,13 @@ def _by_log_number(operations: Operations, settings: CompactionSettings) -> Oper
 
 
 def _bounded(operations: Operations, settings: CompactionSettings) -> Operations:
-    """Take operations while some of the bound is left; the last one may exceed it."""
-    left = settings.target_io_mib
+    """Take operations until their I/O reaches the limit; the last one may exceed it."""
+    remaining_mib = settings.target_io_mib
     chosen = []
     for operation in operations:
-        if left <= 0:
+        if remaining_mib <= 0:
             break
-        left -= int(operation.metrics["TOTAL_IO_MB"])
+        remaining_mib -= int(operation.metrics["TOTAL_IO_MB"])
         chosen.append(operation)
     return chosen
 
@@ -154,7 +154,7 @@ def _all_of(operations: Operations, _: CompactionSettings) -> Operations:
     return operations
 
 
-_CHOICES: Final[Mapping[Strategy, Callable[[Operations, CompactionSettings], Operations]]] = {
+_CHOOSERS: Final[Mapping[Strategy, Callable[[Operations, CompactionSettings], Operations]]] = {
     Strategy.LOG_FILE_SIZE: _by_log_size,
     Strategy.LOG_FILE_NUMBER: _by_log_number,
     Strategy.BOUNDED_IO: _bounded,
@@ -172,7 +172,7 @@ def _is_recent(partition: str, settings: CompactionSettings, today: date) -> boo
 
 
 def _day(partition: str) -> date:
-    """Return the day that a partition path tells, as in `2024/01/31` or `year=2024/month=01/day=31`."""
+    """Return the day of a partition path such as `2024/01/31` or `year=2024/month=01/day=31`."""
     match = _DAY.match(_HIVE_NAMES.sub(r"\1", partition))
     try:
         if match:
@@ -180,6 +180,6 @@ def _day(partition: str) -> date:
     except ValueError:
         pass
     raise InvalidError(
-        f"partition {partition!r} is no day of the form yyyy/MM/dd, which this"
-        " hoodie.compaction.strategy goes by: choose another strategy"
+        f"The partition {partition!r} is not a day of the form yyyy/MM/dd, which this"
+        " hoodie.compaction.strategy requires. Choose another strategy."
     )

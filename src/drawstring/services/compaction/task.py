@@ -1,4 +1,4 @@
-"""One file group of a compaction: its slice, read and merged, into a new base file, or its logs into one."""
+"""The task that compacts one file slice into a base file, or its log files into one log file."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from drawstring.storage import open_spec
 
 @dataclass(frozen=True, slots=True)
 class CompactSlice:
-    """A task that compacts one slice.
+    """A task that compacts one file slice.
 
     Attributes:
         settings: of the new base files.
-        schema_json: Avro text of the table schema.
-        instants: which log blocks count.
-        ids: gives every attempt a write token of its own.
+        schema_json: the table schema as Avro JSON.
+        instants: decides which log blocks count.
+        ids: gives every attempt its own write token.
     """
 
     settings: FileSettings
@@ -44,17 +44,17 @@ class CompactSlice:
         if operation.logs_only:
             return rewrite_logs(self.settings, storage, target, self.instants, token)
         writer = BaseFileWriter(self.settings, storage, operation.partition, operation.file_id, token, target)
-        full = self.settings.full_schema
-        read = ReadTask(
+        full_schema = self.settings.full_schema
+        read_task = ReadTask(
             self.settings.storage,
             self.settings.config,
             target,
-            full,
-            tuple(full.names),
+            full_schema,
+            tuple(full_schema.names),
             instants=self.instants,
         )
         try:
-            for batch in read_slice(read):
+            for batch in read_slice(read_task):
                 writer.write(as_stored(batch, writer.name, self.settings.config))
         except BaseException:
             writer.abort()
@@ -71,7 +71,7 @@ def _compacted(stat: WriteStat, target: FileSlice) -> WriteStat:
 
 
 def slice_of(operation: CompactionOperation, files: dict[str, FileStatus]) -> FileSlice:
-    """Return the slice that an operation names, files that went missing included."""
+    """Return the file slice of an operation, with files of size 0 in place of missing ones."""
 
     def status(name: str) -> FileStatus:
         path = join_path(operation.partition, name)

@@ -1,1 +1,1 @@
-"""Savepoints."""
+"""Savepoints, and restore to one."""

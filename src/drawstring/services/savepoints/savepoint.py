@@ -1,7 +1,7 @@
-"""Savepoints, and going back to one.
+"""Savepoints, and restores of a table to an earlier write.
 
-savepoint   names the files of the newest slices as of a write; cleaning and archiving leave them alone
-restore     undoes what came after, see `restoring`
+savepoint   lists the files of the latest slices as of a write; cleaning and archiving keep them
+restore     undoes all later writes, see `txn.rollback.restore`
 """
 
 from __future__ import annotations
@@ -34,81 +34,81 @@ def savepoint(state: TableContext, options: WriteOptions, instant: str | None, c
     """Keep the table as it was after a write, until the savepoint is deleted.
 
     Args:
-        state: the table.
+        state: the open table.
         options: of writes: lock wait.
         instant: requested time of a completed write, None for the newest.
-        comments: why.
+        comments: a comment for the savepoint.
 
     Returns:
         The requested time of the write.
 
     Raises:
-        InvalidError: there is no such write, or files of it were cleaned away.
+        InvalidError: there is no such write, or some of its files were cleaned.
         ConflictError: another writer holds the table.
     """
-    with lock_table(state, options.lock_wait_ms) as found:
-        session, timeline = _settled(found, options)
+    with lock_table(state, options.lock_wait_ms) as locked:
+        session, timeline = _recovered(locked, options)
         target = _write(timeline, instant)
         if any(each.requested == target.requested for each in timeline.completed_of(Action.SAVEPOINT)):
             return target.requested
         check_retained(session.store, timeline, target)
-        saved = Savepoint(_BY, state.clock.now_ms(), comments, _files(session, timeline, target))
+        metadata = Savepoint(_BY, state.clock.now_ms(), comments, _files(session, timeline, target))
         begun = Instant(target.requested, Action.SAVEPOINT, State.INFLIGHT)
         fence = session.store.fence(begun) if begun in timeline.instants else None
         if isinstance(fence, Instant):
             return target.requested
         if fence is None:
             session.store.start(Instant(target.requested, Action.SAVEPOINT, State.REQUESTED))
-        session.store.complete(begun, encode_savepoint(saved), fence)
+        session.store.complete(begun, encode_savepoint(metadata), fence)
         return target.requested
 
 
 def delete_savepoint(state: TableContext, options: WriteOptions, instant: str) -> None:
-    """Let cleaning and archiving pass a write again.
+    """Delete a savepoint, so that its write may be cleaned and archived.
 
     Raises:
         InvalidError: there is no savepoint of that write.
         ConflictError: another writer holds the table.
     """
-    with lock_table(state, options.lock_wait_ms) as found:
-        store, timeline = found.store, found.store.load()
-        saved = [each for each in timeline.instants if each.action is Action.SAVEPOINT]
-        for each in saved:
+    with lock_table(state, options.lock_wait_ms) as locked:
+        store, timeline = locked.store, locked.store.load()
+        savepoints = [each for each in timeline.instants if each.action is Action.SAVEPOINT]
+        for each in savepoints:
             if each.requested == instant:
                 state.storage.delete([store.path(each)])
                 begun = Instant(instant, Action.SAVEPOINT, State.INFLIGHT)
                 state.storage.delete([store.path(begun)])
                 store.forget_claim(begun)
-                state.storage.sync([found.config.timeline_folder])
+                state.storage.sync([locked.config.timeline_folder])
                 return
-        raise _unknown("savepoint", instant, [each.requested for each in saved])
+        raise _unknown("savepoint", instant, [each.requested for each in savepoints])
 
 
 def restore(state: TableContext, options: WriteOptions, instant: str) -> RestoreResult | None:
-    """Take the table back to what it was after a write; what came after is gone.
+    """Restore the table to a write; all later writes are undone.
 
     Args:
-        state: the table.
+        state: the open table.
         options: of writes: lock wait.
-        instant: requested time of a write with a savepoint, or of one whose files were not cleaned away.
+        instant: requested time of a write with a savepoint, or of one whose files were not cleaned.
 
     Returns:
-        What was undone, None for nothing.
+        What was undone, None if there was nothing to undo.
 
     Raises:
-        InvalidError: there is no such write, files of it are gone, or a savepoint after it is in the way.
+        InvalidError: there is no such write, some of its files are gone, or there is a later savepoint.
         ConflictError: another writer holds the table.
     """
     watch = Stopwatch()
-    with lock_table(state, options.lock_wait_ms) as found:
-        session, timeline = _settled(found, options)
+    with lock_table(state, options.lock_wait_ms) as locked:
+        session, timeline = _recovered(locked, options)
         plan = _checked_plan(session.state, session.store, timeline, instant)
         if not plan.instants:
             return None
         time = session.store.new_time(timeline)
         requested = session.store.request(Action.RESTORE, time, encode_restore_plan(plan))
-        completed, done = run_restore(session.rollback_context(), requested, plan)
-    stats = [stat for each in done.rollbacks.values() for rollback in each for stat in rollback.stats]
+        completed, restored = run_restore(session.rollback_context(), requested, plan)
+    stats = [stat for each in restored.rollbacks.values() for rollback in each for stat in rollback.stats]
     return RestoreResult(
         instant=completed.requested,
         completed=completed.completed,
@@ -120,40 +120,40 @@ def restore(state: TableContext, options: WriteOptions, instant: str) -> Restore
 
 
 def planned_restore(state: TableContext, instant: str) -> RestorePlan:
-    """Return what `restore` would undo; the table stays as it is. Raises as `restore` does."""
+    """Return the plan of `restore`; the table is not changed. Raises the same errors."""
     store = TimelineStore(state.storage, load_config(state.storage), state.clock)
     return _checked_plan(state, store, store.load(), instant)
 
 
 def _checked_plan(state: TableContext, store: TimelineStore, timeline: Timeline, instant: str) -> RestorePlan:
     target = _write(timeline, instant)
-    saved = timeline.completed_of(Action.SAVEPOINT)
-    later = [each.requested for each in saved if each.requested > instant]
+    savepoints = timeline.completed_of(Action.SAVEPOINT)
+    later = [each.requested for each in savepoints if each.requested > instant]
     if later:
         raise InvalidError(
-            f"savepoints after {instant} are in the way ({', '.join(later)}): delete them first",
+            f"There are savepoints after {instant} ({', '.join(later)}). Delete them first.",
             instant=instant,
         )
-    own = next((each for each in saved if each.requested == instant), None)
-    if own is None:
+    own_savepoint = next((each for each in savepoints if each.requested == instant), None)
+    if own_savepoint is None:
         check_retained(store, timeline, target)
     else:
-        _check_present(state, decode_savepoint(store.read(own)), instant)
+        _check_present(state, decode_savepoint(store.read(own_savepoint)), instant)
     archived = open_archive(state.storage, load_config(state.storage))
     if any(each.is_write for each in archived.completed(time_of(target))):
         raise InvalidError(
-            f"writes after {instant} were archived (hoodie.archive.beyond.savepoint), so they cannot be"
-            " undone: restore to a later one",
+            f"Writes after {instant} were archived (hoodie.archive.beyond.savepoint) and cannot be undone."
+            " Restore to a later write.",
             instant=instant,
         )
     return plan_restore(timeline, target)
 
 
 def check_retained(store: TimelineStore, timeline: Timeline, target: Instant) -> None:
-    """Make sure that no clean took files that the table had after a write.
+    """Make sure that no clean deleted files that the table had after a write.
 
     Raises:
-        InvalidError: naming the first write that still has its files.
+        InvalidError: files were cleaned; the message names the first write that still has all its files.
     """
     for clean in timeline.completed_of(Action.CLEAN):
         if clean.requested < target.requested:
@@ -165,15 +165,15 @@ def check_retained(store: TimelineStore, timeline: Timeline, target: Instant) ->
         if not done.earliest or target.requested < done.earliest:
             first = done.earliest or "the newest write before the next clean"
             raise InvalidError(
-                f"files of the table as of {target.requested} were cleaned away: choose {first} or later, and"
-                " make a savepoint before they go",
+                f"Files of the table as of {target.requested} were cleaned away. Choose {first} or later, and"
+                " make savepoints before files are cleaned.",
                 instant=target.requested,
             )
 
 
-def _settled(found: LockedTable, options: WriteOptions) -> tuple[LockedTable, Timeline]:
-    """Clear the table and run cleans that were planned: they may take files that nobody can keep any more."""
-    session, timeline = recover_and_load(found, options.failed_writes)
+def _recovered(locked: LockedTable, options: WriteOptions) -> tuple[LockedTable, Timeline]:
+    """Recover the table, and finish pending cleans, which may delete files that can no longer be kept."""
+    session, timeline = recover_and_load(locked, options.failed_writes)
     if not timeline.pending_of(Action.CLEAN):
         return session, timeline
     finish_cleans(session, timeline)
@@ -181,13 +181,13 @@ def _settled(found: LockedTable, options: WriteOptions) -> tuple[LockedTable, Ti
 
 
 def _files(session: LockedTable, timeline: Timeline, target: Instant) -> dict[str, tuple[str, ...]]:
-    then = timeline.completed_by(time_of(target))
-    view = table_view(session.state.storage, session.config, then, session.store)
-    slices = {place: view.slices(place, target.requested) for place in view.partitions()}
+    timeline_then = timeline.completed_by(time_of(target))
+    view = table_view(session.state.storage, session.config, timeline_then, session.store)
+    slices = {partition: view.slices(partition, target.requested) for partition in view.partitions()}
     return {
-        place: tuple(name for each in found for name in _names(each))
-        for place, found in slices.items()
-        if found
+        partition: tuple(name for each in file_slices for name in _names(each))
+        for partition, file_slices in slices.items()
+        if file_slices
     }
 
 
@@ -202,8 +202,8 @@ def _check_present(state: TableContext, saved: Savepoint, instant: str) -> None:
         for name in names:
             if name not in listed:
                 raise CorruptTableError(
-                    "a file of the savepoint is gone, so the table cannot go back to it: restore the file"
-                    " from a backup, or restore to another write",
+                    "A file of the savepoint is gone, so the table cannot be restored to it. Restore the file"
+                    " from a backup, or restore the table to another write.",
                     instant=instant,
                     path=join_path(partition, name),
                 )
@@ -216,11 +216,12 @@ def _write(timeline: Timeline, instant: str | None) -> Instant:
     return target
 
 
-def _unknown(what: str, instant: str | None, known: list[str]) -> InvalidError:
-    some = ", ".join(known[-5:])
-    named = (
-        f"there is no completed {what} {instant} on the timeline" if instant else "nothing was written yet"
+def _unknown(kind: str, instant: str | None, known: list[str]) -> InvalidError:
+    newest = ", ".join(known[-5:])
+    problem = (
+        f"There is no completed {kind} {instant} on the timeline."
+        if instant
+        else "The table has no writes yet."
     )
-    return InvalidError(
-        f"{named}: " + (f"the newest are {some}" if some else "there is none"), instant=instant
-    )
+    advice = f" The newest are {newest}." if newest else f" There is no completed {kind}."
+    return InvalidError(problem + (advice if instant else " Write to it first."), instant=instant)

@@ -1,1 +1,1 @@
-"""Validation and repair."""
+"""Validation and repair of tables."""

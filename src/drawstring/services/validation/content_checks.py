@@ -1,8 +1,8 @@
-"""What is in the files of a table: can it be read, is every key in one file group, and in the right bucket.
+"""Checks of the record keys in a table: readable, each key in one file group, and in the right bucket.
 
-A task reads the keys of one slice, batch by batch, and sends back 64 bits of each distinct one. Those of a
-partition, with a global index those of the table, are compared in bounded memory (`shared_keys`); where bits
-agree, the keys themselves.
+A task reads the keys of one slice, batch by batch, and returns a 64-bit hash of each distinct one. The hashes
+of a partition, or with a global index of the table, are compared in bounded memory (`shared_keys`); where
+hashes are equal, the keys themselves are compared.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from drawstring.model.validation import Finding, Severity
 from drawstring.services.progress import Progress, in_rounds
 from drawstring.services.validation.shared_keys import Hashes, Shared, SharedKeys
 
-_SHOWN: Final = 5
-_SETTLED_AT_ONCE: Final = 1 << 18
-"""Bits of keys that are kept as they come before they are sorted."""
+_KEYS_REPORTED: Final = 5
+_BITS_PER_SORT: Final = 1 << 18
+"""Number of new hashes that are collected before they are sorted."""
 
 
 @dataclass(frozen=True, slots=True)
 class SliceContent:
-    """What a slice holds.
+    """The result of reading one slice.
 
     Attributes:
-        records: live records.
-        hashes: 64 bits of each distinct key.
-        repeated: keys that the slice has more than once, some of them.
-        misplaced: keys whose bucket is another one, some of them.
-        finding: what keeps it from being read.
+        records: number of live records.
+        hashes: a 64-bit hash of each distinct key.
+        repeated: some of the keys that occur more than once in the slice.
+        misplaced: some of the keys that belong to another bucket.
+        finding: the reason why the slice cannot be read.
     """
 
     records: int = 0
@@ -56,8 +56,8 @@ class ReadContent:
     """A task that reads the keys of one slice.
 
     Attributes:
-        keys: reads them.
-        index: tells where keys belong.
+        keys: reads the keys.
+        index: knows where a key belongs.
     """
 
     keys: ReadKeys
@@ -70,24 +70,24 @@ class ReadContent:
             for keys in live_keys(self.keys, file_slice):
                 records += len(keys)
                 bits.add(key_bits(keys))
-                if len(misplaced) < _SHOWN:
+                if len(misplaced) < _KEYS_REPORTED:
                     misplaced += keys.filter(pa.array(~self.index.holds(file_slice, keys)))[
-                        :_SHOWN
+                        :_KEYS_REPORTED
                     ].to_pylist()
-            repeated = self._repeated(file_slice, bits.repeated()[:_SHOWN])
+            repeated = self._repeated(file_slice, bits.repeated()[:_KEYS_REPORTED])
         except UnsupportedError as error:
-            return SliceContent(finding=_unread(Severity.NOTE, "unknown", file_slice, error))
+            return SliceContent(finding=_unreadable(Severity.NOTE, "unknown", file_slice, error))
         except (DrawstringError, OSError) as error:
-            return SliceContent(finding=_unread(Severity.ERROR, "unreadable", file_slice, error))
-        return SliceContent(records, bits.distinct(), repeated, tuple(misplaced[:_SHOWN]))
+            return SliceContent(finding=_unreadable(Severity.ERROR, "unreadable", file_slice, error))
+        return SliceContent(records, bits.distinct(), repeated, tuple(misplaced[:_KEYS_REPORTED]))
 
     def _repeated(self, file_slice: FileSlice, bits: Hashes) -> tuple[str, ...]:
-        """Return the keys of some bits that a slice has more than once; without bits nothing is read."""
+        """Return the keys with some hashes that occur more than once in a slice; no hashes, no reading."""
         counts: dict[str, int] = {}
         for keys in live_keys(self.keys, file_slice) if len(bits) else ():
             for each in pc.value_counts(keys.filter(pa.array(np.isin(key_bits(keys), bits)))).to_pylist():
                 counts[each["values"]] = counts.get(each["values"], 0) + each["counts"]
-        return tuple(key for key, count in counts.items() if count > 1)[:_SHOWN]
+        return tuple(key for key, count in counts.items() if count > 1)[:_KEYS_REPORTED]
 
 
 def check_contents(
@@ -101,14 +101,14 @@ def check_contents(
     """Read all slices and compare their keys.
 
     Args:
-        engine: runs the reading.
+        engine: runs the tasks.
         task: reads one slice.
-        slices: the latest of all file groups, partition by partition.
-        progress: told after each round.
-        is_global: whether a key has one place in the whole table, rather than in each partition.
+        slices: the latest slices of all file groups, partition by partition.
+        progress: called after each round.
+        is_global: whether a key is unique in the whole table rather than in each partition.
 
     Returns:
-        What was found, and how many records there are.
+        The findings, and the number of records.
     """
     findings: list[Finding] = []
     records = 0
@@ -120,7 +120,7 @@ def check_contents(
             for number, file_slice in scope:
                 content = next(contents)
                 records += content.records
-                findings += _of_slice(file_slice, content)
+                findings += _slice_findings(file_slice, content)
                 if content.hashes is not None:
                     seen.add(number, content.hashes)
             findings += _shared_keys(task, slices, seen.shared())
@@ -130,19 +130,19 @@ def check_contents(
 
 
 def live_keys(read: ReadKeys, file_slice: FileSlice) -> Iterator[pa.Array]:
-    """Yield the record keys of a slice that are not deleted, a bounded number at a time."""
+    """Yield the record keys of the live records of a slice, a bounded number at a time."""
     for each in read(file_slice):
         yield each.column(0).filter(pc.invert(each.column(3))).cast(pa.string())
 
 
 def key_bits(keys: pa.Array) -> Hashes:
-    """Return 64 bits of each key, of two hashes that have nothing in common; the high ones spread evenly."""
+    """Return a 64-bit hash of each key, from two independent hashes, with evenly distributed high bits."""
     low = string_hash(keys).astype(np.uint32).astype(np.uint64)
     return np.asarray(xxhash32(keys).astype(np.uint64) << np.uint64(32) | low)
 
 
 class DistinctBits:
-    """Bits of keys, each kept once, however often they come."""
+    """The distinct hashes of keys, in bounded memory."""
 
     def __init__(self) -> None:
         self._distinct: Hashes = np.empty(0, np.uint64)
@@ -151,78 +151,83 @@ class DistinctBits:
         self._new_count = 0
 
     def add(self, bits: Hashes) -> None:
-        """Take the bits of some keys."""
+        """Add the hashes of some keys."""
         self._new.append(bits)
         self._new_count += len(bits)
-        if self._new_count > max(_SETTLED_AT_ONCE, len(self._distinct)):
-            self._settle()
+        if self._new_count > max(_BITS_PER_SORT, len(self._distinct)):
+            self._merge_new()
 
     def distinct(self) -> Hashes:
-        """Return all bits, sorted."""
-        self._settle()
+        """Return all distinct hashes, sorted."""
+        self._merge_new()
         return self._distinct
 
     def repeated(self) -> Hashes:
-        """Return bits that came more than once, some of them where they are many."""
-        self._settle()
+        """Return hashes that were added more than once; only some if there are many."""
+        self._merge_new()
         return self._repeated
 
-    def _settle(self) -> None:
+    def _merge_new(self) -> None:
         bits = np.sort(np.concatenate([self._distinct, *self._new]))
         is_first = np.ones(len(bits), np.bool_)
         np.not_equal(bits[1:], bits[:-1], out=is_first[1:])
         self._distinct = bits[is_first]
-        self._repeated = np.unique(np.concatenate([self._repeated, bits[~is_first]]))[:_SETTLED_AT_ONCE]
+        self._repeated = np.unique(np.concatenate([self._repeated, bits[~is_first]]))[:_BITS_PER_SORT]
         self._new, self._new_count = [], 0
 
 
-def _of_slice(file_slice: FileSlice, content: SliceContent) -> Iterator[Finding]:
+def _slice_findings(file_slice: FileSlice, content: SliceContent) -> Iterator[Finding]:
     place = f"{file_slice.partition}/{file_slice.file_id}".lstrip("/")
     if content.finding is not None:
         yield content.finding
     if content.repeated:
-        text = f"keys that stand in it more than once: {_listed(content.repeated)}; an insert allows that"
+        text = f"Keys that occur more than once: {_quoted_list(content.repeated)}. An insert allows that."
         yield Finding(Severity.WARNING, "key", text, place)
     if content.misplaced:
-        text = f"keys of another bucket: {_listed(content.misplaced)}; upserts will not find them"
+        text = f"Keys of another bucket: {_quoted_list(content.misplaced)}. Upserts will not find them."
         yield Finding(Severity.ERROR, "bucket", text, place)
 
 
 def _shared_keys(task: ReadContent, slices: Sequence[FileSlice], shared: Shared) -> Iterator[Finding]:
-    """Find keys that several file groups have, some of which are looked at again."""
+    """Find keys that several file groups have, by reading the slices with equal hashes again."""
     holders: dict[str, list[FileSlice]] = {}
     for number in sorted(shared.slices):
         for keys in live_keys(task.keys, slices[number]):
             for key in pc.unique(keys.filter(pa.array(np.isin(key_bits(keys), shared.bits)))).to_pylist():
-                found = holders.setdefault(key, [])
-                if slices[number] not in found[-1:]:
-                    found.append(slices[number])
-    several = {key: found for key, found in holders.items() if len(found) > 1}
-    if not several:
+                group_slices = holders.setdefault(key, [])
+                if slices[number] not in group_slices[-1:]:
+                    group_slices.append(slices[number])
+    key_slices = {key: group_slices for key, group_slices in holders.items() if len(group_slices) > 1}
+    if not key_slices:
         return
-    count = len(several) if shared.keys == len(shared.bits) else shared.keys
-    moved = {key: found for key, found in several.items() if len({each.partition for each in found}) > 1}
-    key, found = next(iter((moved or several).items()))
+    count = len(key_slices) if shared.keys == len(shared.bits) else shared.keys
+    moved = {
+        key: group_slices
+        for key, group_slices in key_slices.items()
+        if len({each.partition for each in group_slices}) > 1
+    }
+    key, group_slices = next(iter((moved or key_slices).items()))
     if moved:
-        where = " and ".join(dict.fromkeys(each.partition or "." for each in found[:2]))
+        where = " and ".join(dict.fromkeys(each.partition or "." for each in group_slices[:2]))
         text = (
             f"{count} keys are in several file groups, {key!r} in the partitions {where} for instance, though"
-            " a key has one place in the table: an insert or append allows that; delete them, then upsert"
+            " a key is unique in the table. An insert or append allows that. Delete the keys, then upsert"
+            " them."
         )
         yield Finding(Severity.WARNING, "key", text, ".")
         return
-    ids = " and ".join(each.file_id for each in found[:2])
+    ids = " and ".join(each.file_id for each in group_slices[:2])
     text = (
         f"{count} keys are in several file groups, {key!r} in {ids}"
-        " for instance: an insert or append allows that; an upsert of these keys changes all of them"
+        " for instance. An insert or append allows that. An upsert of these keys changes all of them."
     )
-    yield Finding(Severity.WARNING, "key", text, found[0].partition or ".")
+    yield Finding(Severity.WARNING, "key", text, group_slices[0].partition or ".")
 
 
-def _unread(severity: Severity, check: str, file_slice: FileSlice, error: Exception) -> Finding:
+def _unreadable(severity: Severity, check: str, file_slice: FileSlice, error: Exception) -> Finding:
     path = getattr(error, "path", None) or f"{file_slice.partition}/{file_slice.file_id}".lstrip("/")
     return Finding(severity, check, getattr(error, "message", None) or str(error), path)
 
 
-def _listed(keys: Sequence[str]) -> str:
+def _quoted_list(keys: Sequence[str]) -> str:
     return ", ".join(repr(key) for key in keys)

@@ -1,4 +1,4 @@
-"""Everything that lies in a table, and what its commits say of it; damage stops nothing."""
+"""The inventory of a table: all its files, and the metadata of its commits as far as it can be read."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from drawstring.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """A table as it lies there.
+    """A table as it is on storage.
 
     Attributes:
-        storage: its files.
-        config: its settings.
-        store: its timeline.
-        timeline: as it is.
+        storage: the table's files.
+        config: the table's settings.
+        store: the table's timeline store.
+        timeline: the current timeline.
         files: all files outside of `.hoodie`, by folder.
-        commits: what the completed writes of the active timeline say, as far as that can be read.
-        unreadable: a finding for each write that cannot be read.
+        commits: the metadata of the completed writes of the active timeline, if readable.
+        unreadable: a finding for each write whose metadata cannot be read.
     """
 
     storage: Storage
@@ -45,15 +45,15 @@ class Inventory:
     def data_files(self) -> Iterator[FileStatus]:
         """Yield base files, log files and change logs."""
         for statuses in self.files.values():
-            yield from (each for each in statuses if parse_data_file(each))
+            yield from (status for status in statuses if parse_data_file(status))
 
     def view(self) -> FileGroupView:
-        """Return file groups and slices, of folders that lost their partition metadata too."""
-        listed = FixedListing(each for statuses in self.files.values() for each in statuses)
-        return FileGroupView(self.timeline, self.config, listed, self.store)
+        """Return the file groups and slices, also of folders that lost their partition metadata."""
+        listing = FixedListing(status for statuses in self.files.values() for status in statuses)
+        return FileGroupView(self.timeline, self.config, listing, self.store)
 
     def live_stats(self) -> Iterator[tuple[Instant, WriteStat]]:
-        """Yield what commits say of files that the latest slices consist of."""
+        """Yield the write statistics of the files in the latest slices."""
         newest: dict[tuple[str, str], str] = {}
         for instant, commit in self.commits.items():
             for stat in commit.stats:
@@ -86,7 +86,7 @@ def take_inventory(storage: Storage, config: TableConfig, store: TimelineStore) 
     """List a table and read its commits.
 
     Raises:
-        CorruptTableError: the timeline cannot be made sense of.
+        CorruptTableError: the timeline cannot be read.
     """
     timeline = store.load()
     files: dict[str, list[FileStatus]] = defaultdict(list)
@@ -102,7 +102,7 @@ def take_inventory(storage: Storage, config: TableConfig, store: TimelineStore) 
         try:
             commits[instant] = store.commit_metadata(instant)
         except DrawstringError as error:
-            text = f"{error.message} The rows of this write cannot be vouched for."
+            text = f"{error.message} The rows of this write cannot be checked."
             finding = Finding(Severity.ERROR, "commit", text, error.path, instant.requested)
             unreadable.append(finding)
     return Inventory(storage, config, store, timeline, files, commits, tuple(unreadable))

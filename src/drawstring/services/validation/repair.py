@@ -1,12 +1,12 @@
-"""Put right what `validate` found, as far as nobody has to decide anything.
+"""Repair of what `validate` found, as far as no decision of the user is needed.
 
-| remedy | what is done |
+| remedy | effect |
 |---|---|
-| `properties` | the backup of the properties is put in their place |
-| `partition-metadata` | the file that makes a folder a partition is put there |
-| `rollback` | dead writes are rolled back, and rollbacks that were cut short finished |
-| `temporary` | temporary files that killed writers left are deleted |
-| `orphan` | data files that no write accounts for are deleted |
+| `properties` | the properties file is restored from its backup |
+| `partition-metadata` | the missing partition metadata file of a folder is written |
+| `rollback` | failed writes are rolled back, and interrupted rollbacks finished |
+| `temporary` | temporary files of killed writers are deleted |
+| `orphan` | data files that no write lists are deleted |
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ EVERYTHING = frozenset(Remedy)
 def repair(
     state: TableContext, options: WriteOptions, *, apply: bool, remedies: Collection[Remedy] = EVERYTHING
 ) -> tuple[Finding, ...]:
-    """Repair a table, or say what there is to repair.
+    """Repair a table, or return what there is to repair.
 
     Args:
-        state: the table.
+        state: the open table.
         options: of writes: lock wait.
-        apply: whether to do it.
-        remedies: which kinds of it.
+        apply: whether to repair.
+        remedies: the remedies to apply.
 
     Returns:
-        The findings that were, or would be, put right.
+        The findings that were, or would be, repaired.
 
     Raises:
-        ConflictError: another writer holds the table, or shows signs of life.
+        ConflictError: another writer holds the table, or has a live heartbeat.
         InvalidError: there is no table.
-        CorruptTableError: the properties and their backup are gone, or the timeline makes no sense.
+        CorruptTableError: the properties and their backup are gone, or the timeline cannot be read.
     """
     with lock_table(state, options.lock_wait_ms) as session:
         findings = _repairable(session, remedies)
@@ -57,54 +57,56 @@ def repair(
 
 
 def remedies_of(names: Collection[str]) -> Collection[Remedy]:
-    """Return the remedies that are called by name, all of them for no name.
+    """Return the remedies with the given names, all of them for no names.
 
     Raises:
-        InvalidError: there is none of that name.
+        InvalidError: there is no remedy with a name.
     """
     try:
         return frozenset(map(Remedy, names)) or EVERYTHING
     except ValueError as error:
-        raise InvalidError(f"{error}: choose {', '.join(Remedy)}") from None
+        raise InvalidError(f"{error}. Choose among {', '.join(Remedy)}.") from None
 
 
 def _repairable(session: LockedTable, remedies: Collection[Remedy]) -> list[Finding]:
     inventory = take_inventory(session.state.storage, session.config, session.store)
-    found = properties_findings(session.state)
+    findings = properties_findings(session.state)
     for check in table_checks.ALL:
-        found += check(inventory)
-    found += leftover_findings(session.state, inventory)
-    return [each for each in found if each.remedy in remedies]
+        findings += check(inventory)
+    findings += leftover_findings(session.state, inventory)
+    return [each for each in findings if each.remedy in remedies]
 
 
 def _apply(session: LockedTable, findings: list[Finding]) -> None:
-    """Do what the findings ask for, the deletions last and after a look at the table as it is then."""
-    asked = {finding.remedy for finding in findings}
+    """Apply the remedies of the findings; deletions last, after taking the inventory again."""
+    remedies = {finding.remedy for finding in findings}
     storage = session.state.storage
-    if Remedy.PROPERTIES in asked:
+    if Remedy.PROPERTIES in remedies:
         renew_properties(storage, session.state.clock)
-    if Remedy.ROLLBACK in asked:
+    if Remedy.ROLLBACK in remedies:
         session = recover(session)
     inventory = take_inventory(storage, session.config, session.store)
-    if Remedy.PARTITION_METADATA in asked:
+    if Remedy.PARTITION_METADATA in remedies:
         for finding in table_checks.partition_metadata(inventory):
             _mark_partition(inventory, (finding.path or "").strip("."))
-    if Remedy.TEMPORARY in asked:
+    if Remedy.TEMPORARY in remedies:
         storage.drop_unfinished(
-            each.path for each in findings if each.remedy is Remedy.TEMPORARY and each.path
+            finding.path for finding in findings if finding.remedy is Remedy.TEMPORARY and finding.path
         )
-    if Remedy.ORPHAN in asked:
-        found = (each for each in table_checks.unmatched(inventory) if each.remedy is Remedy.ORPHAN)
-        orphans = [each.path for each in found if each.path]
+    if Remedy.ORPHAN in remedies:
+        orphan_findings = (
+            finding for finding in table_checks.unmatched(inventory) if finding.remedy is Remedy.ORPHAN
+        )
+        orphans = [finding.path for finding in orphan_findings if finding.path]
         if orphans:
-            # One that was made by listing lists them too.
+            # A metadata table that was built from a listing has them, too.
             switch_off_metadata_table(storage, load_config(storage), session.state.clock)
         storage.delete(orphans)
         storage.sync(folders_above(orphans))
 
 
 def _mark_partition(inventory: Inventory, partition: str) -> None:
-    """Put the partition's file, dated by the first write that has a file there."""
+    """Write the partition metadata, dated by the first write with a file in the partition."""
     times = [
         file.instant
         for status in inventory.files[partition]

@@ -1,4 +1,4 @@
-"""Look at a whole table and say what is not as it should be; nothing is changed, nothing raises for damage.
+"""Validation: checks a whole table and reports what is wrong; changes nothing, and damage raises no errors.
 
 properties ── timeline ── commits ── listing ── slices, key by key
 """
@@ -36,30 +36,30 @@ _KEYS_OF_SLICE = pa.schema(
 def validate(
     state: TableContext, *, contents: bool = True, global_keys: bool = False, progress: Progress | None = None
 ) -> Validation:
-    """Check the invariants of a table; check again where errors were found while others changed it.
+    """Check the invariants of a table; check again if there are errors and the table changed meanwhile.
 
     Args:
-        state: the table.
-        contents: whether to read the keys of all records, rather than names and sizes alone.
-        global_keys: whether a key has one place in the whole table, as with a global index that the
-            table names.
-        progress: told of every file group that was read.
+        state: the open table.
+        contents: whether to read the keys of all records, in addition to file names and sizes.
+        global_keys: whether a key is unique in the whole table, as with a global index in the table
+            properties.
+        progress: called after each file group.
 
     Raises:
         InvalidError: there is no table.
-        CorruptTableError: neither its properties nor their backup can be read.
+        CorruptTableError: the properties and their backup cannot be read.
     """
     for _ in range(LOOKS_MAX):
-        before = _digest(state)
-        found = _validate(state, contents=contents, global_keys=global_keys, progress=progress)
-        is_sound = all(each.severity is not Severity.ERROR for each in found.findings)
-        if is_sound or before is None or before == _digest(state):
+        digest_before = _digest(state)
+        validation = _validate(state, contents=contents, global_keys=global_keys, progress=progress)
+        is_sound = all(each.severity is not Severity.ERROR for each in validation.findings)
+        if is_sound or digest_before is None or digest_before == _digest(state):
             break
-    return found
+    return validation
 
 
 def _digest(state: TableContext) -> str | None:
-    """Return a digest of the timeline, None when it cannot be read."""
+    """Return a digest of the timeline, None if it cannot be read."""
     try:
         return digest(TimelineStore(state.storage, load_config(state.storage), state.clock).load())
     except DrawstringError:
@@ -76,8 +76,8 @@ def _validate(
     try:
         inventory = take_inventory(state.storage, config, store)
     except DrawstringError as error:
-        broken = Finding(Severity.ERROR, "timeline", error.message, error.path, error.instant)
-        return Validation((*findings, broken))
+        finding = Finding(Severity.ERROR, "timeline", error.message, error.path, error.instant)
+        return Validation((*findings, finding))
     findings += inventory.unreadable
     for check in table_checks.ALL:
         findings += check(inventory)
@@ -90,8 +90,10 @@ def _validate(
         if contents:
             is_global = global_keys or (config.index_type or "").startswith("GLOBAL_")
             task = _task(state, inventory, config)
-            found, records = check_contents(state.engine, task, slices, progress, is_global=is_global)
-            findings += found
+            content_findings, records = check_contents(
+                state.engine, task, slices, progress, is_global=is_global
+            )
+            findings += content_findings
     except DrawstringError as error:
         findings.append(Finding(Severity.ERROR, "slices", error.message, error.path, error.instant))
     return Validation(
@@ -113,17 +115,17 @@ def _task(state: TableContext, inventory: Inventory, config: TableConfig) -> Rea
 
 
 def properties_findings(state: TableContext) -> list[Finding]:
-    """Return what is wrong with the properties file."""
+    """Return a finding for a damaged properties file."""
     problem = problem_of_properties(state.storage)
     if problem is None:
         return []
-    text = f"{problem}, and their backup counts: `repair` puts it in place"
+    text = f"The table properties are damaged: {problem}. Their backup is used; `repair` restores it."
     return [Finding(Severity.ERROR, "properties", text, PROPERTIES_PATH, None, Remedy.PROPERTIES)]
 
 
 def leftover_findings(state: TableContext, inventory: Inventory) -> list[Finding]:
-    """Return the temporary files that killed writers left, wherever there are files."""
-    text = "a temporary file that a killed process left: `repair` deletes it"
+    """Return a finding for each temporary file of a killed writer."""
+    text = "A killed process left this temporary file. `repair` deletes it."
     folders = (*own_folders(inventory.config), *inventory.files)
     return [
         Finding(Severity.NOTE, "temporary", text, each.path, None, Remedy.TEMPORARY)

@@ -1,7 +1,7 @@
-"""Which keys several slices have, told by 64 bits of each, in bounded memory.
+"""Search for keys that several file slices have in common, by 64-bit hashes and in bounded memory.
 
-add(slice, bits) ──> one of 64 parts by the highest bits ──> memory, or a file of the machine
-shared()         ──> part by part: sort, neighbours of the same bits, the slices that they are of
+add(slice, bits) ──> one of 64 parts by the highest bits ──> memory, or a file on the local disk
+shared()         ──> part by part: sort, find equal neighbours, return the slices that have them
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from drawstring.engine.spill import SpillingGroups
 Hashes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint64]]"
 
 SHARED_KEYS_BYTES_MAX: Final = 256 << 20
-"""Bytes of hashes that are kept in memory before they go to disk."""
+"""Greatest number of bytes of hashes kept in memory before they are spilled to disk."""
 
 _PARTS: Final = 64
-_SHOWN: Final = 1000
-_SORTED_AT_ONCE: Final = 1 << 20
+_KEYS_REPORTED: Final = 1000
+_BITS_PER_SORT: Final = 1 << 20
 _SCHEMA: Final = pa.schema([("bits", pa.uint64()), ("slice", pa.uint32())])
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What several slices have in common.
+    """The keys that several slices have in common.
 
     Attributes:
-        keys: how many keys, as their bits tell.
-        bits: of some of them.
+        keys: number of such keys, by their hashes.
+        bits: hashes of some of them.
         slices: numbers of the slices that have these.
     """
 
@@ -43,10 +43,10 @@ class Shared:
 
 
 class SharedKeys:
-    """The keys of slices, compared.
+    """Collects and compares the keys of slices.
 
     Args:
-        limit_bytes: bytes kept in memory.
+        limit_bytes: greatest number of bytes kept in memory.
     """
 
     def __init__(self, limit_bytes: int = SHARED_KEYS_BYTES_MAX) -> None:
@@ -55,40 +55,42 @@ class SharedKeys:
         self._new_count = 0
 
     def add(self, number: int, bits: Hashes) -> None:
-        """Take the keys of a slice.
+        """Add the keys of a slice.
 
         Args:
             number: of the slice.
-            bits: 64 of each of its keys; the highest ones spread evenly.
+            bits: a 64-bit hash of each key, with evenly distributed high bits.
         """
-        own = np.unique(bits)
-        self._new.append((own, number))
-        self._new_count += len(own)
-        if self._new_count >= _SORTED_AT_ONCE:
+        distinct_bits = np.unique(bits)
+        self._new.append((distinct_bits, number))
+        self._new_count += len(distinct_bits)
+        if self._new_count >= _BITS_PER_SORT:
             self._divide()
 
     def shared(self) -> Shared:
-        """Return what several of the slices have; no more can be added then."""
+        """Return the keys that several slices share; call it after the last `add`."""
         self._divide()
         count, bits, slices = 0, [np.empty(0, dtype=np.uint64)], set()
         for values, numbers in self._shared_by_part():
             distinct = np.unique(values)
             count += len(distinct)
-            some = distinct[: max(0, _SHOWN - sum(map(len, bits)))]
-            bits.append(some)
-            slices.update(np.unique(numbers[np.isin(values, some)]).tolist())
+            reported = distinct[: max(0, _KEYS_REPORTED - sum(map(len, bits)))]
+            bits.append(reported)
+            slices.update(np.unique(numbers[np.isin(values, reported)]).tolist())
         return Shared(count, np.concatenate(bits), frozenset(slices))
 
     def close(self) -> None:
-        """Remove what lies on disk."""
+        """Delete the spilled files."""
         self._parts.close()
 
     def _divide(self) -> None:
-        """Put what came into its parts."""
+        """Distribute the new hashes among the parts."""
         if not self._new:
             return
-        bits = np.concatenate([each for each, _ in self._new])
-        numbers = np.repeat([number for _, number in self._new], [len(each) for each, _ in self._new])
+        bits = np.concatenate([slice_bits for slice_bits, _ in self._new])
+        numbers = np.repeat(
+            [number for _, number in self._new], [len(slice_bits) for slice_bits, _ in self._new]
+        )
         order = np.argsort(bits, kind="stable")
         bits, numbers = bits[order], numbers[order].astype(np.uint32)
         edges = np.arange(1, _PARTS, dtype=np.uint64) << np.uint64(64 - 6)

@@ -1,1 +1,1 @@
-"""Upgrade and downgrade."""
+"""Upgrade and downgrade of tables."""

@@ -1,17 +1,17 @@
-"""Upgrade and downgrade: a table among versions 6, 8 and 9.
+"""Upgrade and downgrade of a table among versions 6, 8 and 9.
 
-    check      the other version can hold all that the table has            nothing was written yet
-    fold       MERGE_ON_READ: run pending compactions, compact what has log files, as Hudi does
-    lock:      take back what dead writers left, a foreign metadata table goes
-               no compaction pending, no log file in a latest slice?        else fold again
-               what stayed when writes after it were archived is archived   before completion times count
-               the timeline in its other layout, beside the one that counts (`timeline.layout_migration`)
-               the properties                                               the moment of the change
-               the timeline that counts no more goes
+    check      the new version supports everything that the table has       nothing was written yet
+    compact    MERGE_ON_READ: run pending compactions, compact all log files, as Hudi does
+    lock:      roll failed writes back, switch a foreign metadata table off
+               no pending compaction, no log file in a latest slice?        else compact again
+               archive cleans and rollbacks that earlier archiving left     before completion times count
+               copy the timeline into its other layout                      `timeline.layout_migration`
+               replace the properties                                       the change takes effect
+               delete the timeline of the old layout
 
-A process may die anywhere: until the properties are replaced the table is what it was, from then on it is
-of the other version. What is left behind of the other layout goes with the next change, or with a call that
-asks for the version that the table has.
+A process may die at any point: until the properties are replaced the table has its old version, afterwards
+the new one. What remains of the other layout is deleted by the next change, or by a call with the version
+that the table has.
 """
 
 from __future__ import annotations
@@ -58,26 +58,26 @@ from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover
 from drawstring.txn.writable import check_writable
 
-_FOLDS_MAX: Final = 3
-_COMPACTIONS: Final = (Action.COMPACTION, Action.LOG_COMPACTION)
+_COMPACTIONS_MAX: Final = 3
+_COMPACTION_ACTIONS: Final = (Action.COMPACTION, Action.LOG_COMPACTION)
 _log = logging.getLogger("drawstring")
 
 
 def planned_version(state: TableContext, version: int) -> VersionPlan:
-    """Return what `change_version` would do; the table stays as it is.
+    """Return what `change_version` would do; the table is not changed.
 
     Raises:
-        UnsupportedError: there is no such version, or it cannot hold what the table has.
+        UnsupportedError: the version does not exist, or does not support what the table has.
     """
     config = load_config(state.storage)
     _check(state.storage, config, version)
-    then = properties_of_version(config.properties, version)
-    keys = sorted({*config.properties, *then})
-    pairs = {key: (config.properties.get(key), then.get(key)) for key in keys}
+    new_properties = properties_of_version(config.properties, version)
+    keys = sorted({*config.properties, *new_properties})
+    pairs = {key: (config.properties.get(key), new_properties.get(key)) for key in keys}
     return VersionPlan(
         old=config.version,
         new=version,
-        moves_timeline=moves_timeline(config.layout, table_config(then).layout),
+        moves_timeline=moves_timeline(config.layout, table_config(new_properties).layout),
         properties={key: pair for key, pair in pairs.items() if pair[0] != pair[1]},
     )
 
@@ -85,16 +85,20 @@ def planned_version(state: TableContext, version: int) -> VersionPlan:
 def change_version(
     state: TableContext, version: int, options: WriteOptions, progress: Progress | None = None
 ) -> VersionResult:
-    """Make a table one of another version.
+    """Upgrade or downgrade a table.
 
     Args:
-        state: the table.
-        version: 6, 8 or 9; that of the table only clears away what an interrupted change left.
-        options: of writes: codec, lock wait; the compaction takes all file groups.
-        progress: told of every file group that is compacted.
+        state: the open table.
+        version: 6, 8 or 9; the table's own version only deletes what an interrupted change left.
+        options: of writes: codec, lock wait; the compaction includes all file groups.
+        progress: called after each compacted file group.
+
+    Returns:
+        What was changed.
 
     Raises:
-        UnsupportedError: there is no such version, or it cannot hold what the table has; nothing was written.
+        UnsupportedError: the version does not exist, or does not support what the table has; nothing was
+            written.
         ConflictError: another writer holds the table, or another process runs a compaction.
         InvalidError: file groups with log files are in a pending clustering.
     """
@@ -102,16 +106,16 @@ def change_version(
     config = load_config(state.storage)
     _check(state.storage, config, version)
     compacted: str | None = None
-    for _ in range(_FOLDS_MAX):
+    for _ in range(_COMPACTIONS_MAX):
         if config.is_merge_on_read and config.version != version:
-            folded = compact(state, _folding(options), progress)
-            compacted = folded.instant if folded else compacted
-        with lock_table(state, options.lock_wait_ms) as found:
-            relaid = _change(found, version, options)
+            compaction_result = compact(state, _full_compaction(options), progress)
+            compacted = compaction_result.instant if compaction_result else compacted
+        with lock_table(state, options.lock_wait_ms) as locked:
+            relaid = _change(locked, version, options)
             if relaid is None:
                 continue
             result = VersionResult(
-                old=found.config.version,
+                old=locked.config.version,
                 new=version,
                 compacted=compacted,
                 instants=relaid.active,
@@ -121,127 +125,131 @@ def change_version(
             if result.old == result.new:
                 return result
             store = TimelineStore(state.storage, load_config(state.storage), state.clock)
-            return emit_version_change(state, found.config, store.load().latest_time() or "", result)
+            return emit_version_change(state, locked.config, store.load().latest_time() or "", result)
     raise ConflictError(
-        "other writers add log files faster than they are compacted: stop them while the version changes,"
-        " then try again",
+        "Other writers add log files faster than they are compacted. Stop them while the version changes, and"
+        " try again.",
         table=state.storage.spec.uri,
     )
 
 
 def _check(storage: Storage, config: TableConfig, version: int) -> None:
     if writable_rules(version) is None or isinstance(version, bool):
-        known = ", ".join(map(str, WRITABLE_VERSIONS))
+        supported = ", ".join(map(str, WRITABLE_VERSIONS))
         raise UnsupportedError(
-            f"there is no table version {version} to change to: choose one of {known}", table=storage.spec.uri
+            f"There is no table version {version} to change to. Choose one of {supported}.",
+            table=storage.spec.uri,
         )
     check_writable(storage, config)
-    if found := obstacles(config.properties, version):
+    if reasons := obstacles(config.properties, version):
         raise UnsupportedError(
-            f"a table of version {version} cannot hold {'; nor '.join(found)}: leave the table at version"
-            f" {config.version}, or copy its rows to a new table",
+            f"A table of version {version} cannot have {'; nor '.join(reasons)}. Leave the table at version"
+            f" {config.version}, or copy its rows to a new table.",
             table=storage.spec.uri,
         )
 
 
-def _folding(options: WriteOptions) -> WriteOptions:
-    """Return options whose compaction takes every file group and makes base files of all of them."""
-    whole = replace(
+def _full_compaction(options: WriteOptions) -> WriteOptions:
+    """Return options by which a compaction includes every file group and makes base files of all."""
+    compact_all = replace(
         options.compaction,
         strategies=(Strategy.UNBOUNDED,),
         hybrid=False,
         log_bytes_min=0,
         log_files_min=0,
     )
-    return replace(options, compaction=whole)
+    return replace(options, compaction=compact_all)
 
 
-def _change(found: LockedTable, version: int, options: WriteOptions) -> Relaid | None:
-    """Change the version of a locked table, None where log files have to be folded first."""
-    storage = found.state.storage
-    if found.config.version == version:
-        return Relaid(_sweep(storage, found.config), 0)
-    _check(storage, found.config, version)
-    if VERSION_RULES[version].prefixes_single_keys and not found.config.rules.prefixes_single_keys:
-        _check_named_keys(found)
-    session = recover(found)
-    if session.config.is_merge_on_read and not _is_folded(session, session.store.load()):
+def _change(locked: LockedTable, version: int, options: WriteOptions) -> Relaid | None:
+    """Change the version of a locked table; return None if log files have to be compacted first."""
+    storage = locked.state.storage
+    if locked.config.version == version:
+        return Relaid(_sweep(storage, locked.config), 0)
+    _check(storage, locked.config, version)
+    if VERSION_RULES[version].prefixes_single_keys and not locked.config.rules.prefixes_single_keys:
+        _check_keys_have_names(locked)
+    session = recover(locked)
+    if session.config.is_merge_on_read and not _has_no_logs(session, session.store.load()):
         return None
-    kept = without_metadata_table(session.config.properties)
-    then = table_config(properties_of_version(kept, version))
-    if then.layout.has_completion_times and not session.config.layout.has_completion_times:
+    properties_kept = without_metadata_table(session.config.properties)
+    new_config = table_config(properties_of_version(properties_kept, version))
+    if new_config.layout.has_completion_times and not session.config.layout.has_completion_times:
         archive_stragglers(session, options)
-    before = begin_change(storage)
+    properties_version = begin_change(storage)
     try:
-        return _carry_out(session, then, options, before)
+        return _carry_out(session, new_config, options, properties_version)
     finally:
         end_change(storage)
 
 
-def _carry_out(session: LockedTable, then: TableConfig, options: WriteOptions, before: str | None) -> Relaid:
-    """Bring the timeline to its other layout, if it has one, and replace the properties of a version."""
+def _carry_out(
+    session: LockedTable, new_config: TableConfig, options: WriteOptions, properties_version: str | None
+) -> Relaid:
+    """Copy the timeline into its other layout, if the layout changes, and replace the properties."""
     storage, relaid = session.state.storage, Relaid(0, 0)
-    is_relaid = moves_timeline(session.config.layout, then.layout)
-    if is_relaid:
-        relaid = _copy(storage, session.config, then, options)
-    _rewrite_definitions(storage, then.rules)
+    changes_layout = moves_timeline(session.config.layout, new_config.layout)
+    if changes_layout:
+        relaid = _copy(storage, session.config, new_config, options)
+    _rewrite_definitions(storage, new_config.rules)
     session.lock.check()
-    save_properties(storage, then.properties, session.state.clock, before)
-    MetadataTableGuard(storage, then, session.state.clock).remove_files()
-    if is_relaid:
+    save_properties(storage, new_config.properties, session.state.clock, properties_version)
+    MetadataTableGuard(storage, new_config, session.state.clock).remove_files()
+    if changes_layout:
         _remove(storage, session.config)
     return relaid
 
 
-def _is_folded(session: LockedTable, timeline: Timeline) -> bool:
-    """Tell whether all records stand in base files.
+def _has_no_logs(session: LockedTable, timeline: Timeline) -> bool:
+    """Return whether all records are in base files.
 
     Raises:
         ConflictError: another process runs a compaction.
         InvalidError: file groups with log files are in a pending clustering.
     """
     table = session.state.storage.spec.uri
-    for pending in timeline.pending_of(*_COMPACTIONS):
+    for pending in timeline.pending_of(*_COMPACTION_ACTIONS):
         raise ConflictError(
-            "another process runs a compaction: wait for it, then change the version again",
+            "Another process runs a compaction. Wait for it, then change the version again.",
             table=table,
             instant=pending.requested,
         )
     view = SliceLookup(session.state.storage.spec, session.config, timeline).view()
-    logged = [each for path in view.partitions() for each in view.slices(path) if each.logs]
-    clusterings = view.pending_clusterings() if logged else {}
+    slices_with_logs = [each for path in view.partitions() for each in view.slices(path) if each.logs]
+    clusterings = view.pending_clusterings() if slices_with_logs else {}
     if clusterings:
         raise InvalidError(
-            "file groups with log files wait for a clustering, and are not compacted before it: run it first"
-            " (drawstring cluster, or table.cluster()), then change the version again",
+            "File groups with log files are in a pending clustering and cannot be compacted before it. Run"
+            " the clustering first (drawstring cluster, or table.cluster()), then change the version again.",
             table=table,
             instant=min(clusterings.values()),
         )
-    return not logged
+    return not slices_with_logs
 
 
-def _check_named_keys(session: LockedTable) -> None:
-    """Refuse keys of one column, under a COMPLEX generator, that lack its name: later writes would have it.
+def _check_keys_have_names(session: LockedTable) -> None:
+    """Refuse single-column record keys of a COMPLEX generator that lack the column name.
 
-    Version 9 does not say which of the two a table has; one file tells.
+    Later writes of version 9 add the name, and the version does not record which of the two forms a table
+    has; one file shows it.
 
     Raises:
-        UnsupportedError: they lack it.
+        UnsupportedError: the keys lack the name.
     """
     config, storage = session.config, session.state.storage
-    is_told = config.key_generator is KeyGeneratorType.COMPLEX and len(config.record_key_fields) == 1
-    if not is_told or not config.populate_meta_fields:
+    may_lack_names = config.key_generator is KeyGeneratorType.COMPLEX and len(config.record_key_fields) == 1
+    if not may_lack_names or not config.populate_meta_fields:
         return
     view = SliceLookup(storage.spec, config, session.store.load()).view()
     bases = (each.base for path in view.partitions() for each in view.slices(path) if each.base)
     for base in bases:
         query = ParquetQuery((RECORD_KEY,), types=pa.schema([(RECORD_KEY, pa.string())]))
         for batch in read_parquet(storage, base.status.path, query):
-            named = pc.all(pc.starts_with(batch.column(0), f"{config.record_key_fields[0]}:")).as_py()
-            if not named:
+            has_names = pc.all(pc.starts_with(batch.column(0), f"{config.record_key_fields[0]}:")).as_py()
+            if not has_names:
                 raise UnsupportedError(
-                    f"record keys lack the name of their column {config.record_key_fields[0]}, with which"
-                    " version 9 writes them: leave the table at version 8, or copy its rows to a new table",
+                    f"Record keys lack the name of their column {config.record_key_fields[0]}, with which"
+                    " version 9 writes them. Leave the table at version 8, or copy its rows to a new table.",
                     table=storage.spec.uri,
                     path=base.status.path,
                 )
@@ -249,7 +257,7 @@ def _check_named_keys(session: LockedTable) -> None:
 
 
 def _copy(storage: Storage, old: TableConfig, new: TableConfig, options: WriteOptions) -> Relaid:
-    """Write the timeline in its other layout; where that fails, what was written goes again."""
+    """Write the timeline in its other layout; delete the copy if that fails."""
     remove_timeline(storage, new)
     try:
         return copy_timeline(storage, old, new, options.archiving)
@@ -263,8 +271,8 @@ def _remove(storage: Storage, config: TableConfig) -> None:
         remove_timeline(storage, config)
     except (DrawstringError, OSError) as error:
         _log.warning(
-            "files of a timeline in layout %d, which does not count, stay in %s; asking for the version that"
-            " the table has clears them away: %s",
+            "Files of the unused timeline in layout %d stay in %s. To delete them, change the table to the"
+            " version that it has: %s",
             config.layout.number,
             config.name,
             error,
@@ -272,7 +280,7 @@ def _remove(storage: Storage, config: TableConfig) -> None:
 
 
 def _sweep(storage: Storage, config: TableConfig) -> int:
-    """Take away the timeline of the other layout, which an interrupted change left; return its files."""
+    """Delete the other layout's timeline, left by an interrupted change; return its number of files."""
     other = version_with_another_layout(config.layout)
     return remove_timeline(storage, table_config(properties_of_version(config.properties, other)))
 

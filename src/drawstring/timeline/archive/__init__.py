@@ -1,1 +1,1 @@
-"""The archived timeline of both layouts."""
+"""The archived timeline in both layouts."""

@@ -1,6 +1,6 @@
-"""The archived timeline of layout 2: a small LSM tree of Parquet files.
+"""The archived timeline in layout 2: a small LSM tree of Parquet files.
 
-_version_, manifest_<n>    which files count, see `manifests`
+_version_, manifest_<n>    the files that count, see `manifests`
 <first>_<last>_<level>.parquet   sorted by requested time; first and last are requested times
     instantTime, completionTime, action, metadata (the completed file), plan, version
 """
@@ -31,11 +31,11 @@ _TYPES: Final = pa.schema(
 
 
 class History:
-    """The archived instants of a table of layout 2.
+    """The archived instants of a table in layout 2.
 
     Args:
         storage: the table's files.
-        folder: the archive.
+        folder: the folder of the archive.
     """
 
     def __init__(self, storage: Storage, folder: str) -> None:
@@ -44,14 +44,14 @@ class History:
         self._files: tuple[str, ...] | None = None
 
     def is_empty(self) -> bool:
-        """Tell whether nothing was archived."""
+        """Return whether nothing was archived."""
         return not self._names()
 
     def completed(self, start: str, end: str | None = None) -> list[Instant]:
         """Return the instants whose completion time lies in a range, by requested time.
 
-        A file whose first instant was requested after the end is not opened; of the others, row group
-        statistics of the completion time tell.
+        Files whose first instant was requested after the end are skipped; in the others, row groups are
+        skipped by the statistics of the completion time.
 
         Args:
             start: exclusive.
@@ -60,16 +60,16 @@ class History:
         where = pc.field("completionTime") > start
         if end is not None:
             where = where & (pc.field("completionTime") <= end)
-        found: set[Instant] = set()
+        instants: set[Instant] = set()
         for name in self._names():
             first, _, _ = HistoryFile(name, 0).span
             if end is not None and first > end:
                 continue
-            found.update(self._instants(name, where))
-        return sorted(found)
+            instants.update(self._instants(name, where))
+        return sorted(instants)
 
     def commit_metadata(self, instant: Instant) -> CommitMetadata:
-        """Return what an archived write says about itself.
+        """Return the commit metadata of an archived write.
 
         Raises:
             CorruptTableError: the archive does not have it, or it is damaged.
@@ -86,7 +86,7 @@ class History:
         raise lacking(instant)
 
     def rows(self) -> Iterator[list[HistoryRow]]:
-        """Return all archived instants with what they say, by file, oldest first."""
+        """Yield all archived instants with their metadata, by file, oldest first."""
         for name in sorted(self._names()):
             yield decode_history(self._storage.read(join_path(self._folder, name)))
 
@@ -100,21 +100,21 @@ class History:
 
     def _rows(self, name: str, columns: Sequence[str], where: pc.Expression) -> list[pa.RecordBatch]:
         path = join_path(self._folder, name)
-        found = list(read_parquet(self._storage, path, ParquetQuery(columns, where, types=_TYPES)))
-        wanted = pa.schema([_TYPES.field(column) for column in columns])
-        for batch in found:
+        batches = list(read_parquet(self._storage, path, ParquetQuery(columns, where, types=_TYPES)))
+        expected = pa.schema([_TYPES.field(column) for column in columns])
+        for batch in batches:
             texts = [batch.column(name) for name in batch.schema.names if name != "metadata"]
             nulls = any(column.null_count for column in texts)
-            if not batch.schema.remove_metadata().equals(wanted) or nulls:
+            if not batch.schema.remove_metadata().equals(expected) or nulls:
                 raise CorruptTableError(
-                    f"a file of the archived timeline lacks values of {', '.join(columns)}: restore it from a"
-                    " backup",
+                    f"A file of the archived timeline lacks values of {', '.join(columns)}. Restore it from a"
+                    " backup.",
                     path=path,
                 )
-        return found
+        return batches
 
     def _names(self) -> tuple[str, ...]:
-        """Return the files of the manifest that counts."""
+        """Return the names of the files in the current manifest."""
         if self._files is None:
             version = current_version(self._storage, self._folder)
             listed = () if version is None else load_manifest(self._storage, self._folder, version)
@@ -123,7 +123,7 @@ class History:
 
 
 def lacking(instant: Instant) -> MissingFileError:
-    """Return the error of an archive that an instant ought to be in."""
+    """Return the error for an instant that is missing in the archive."""
     return MissingFileError(
-        "The archived timeline lacks an instant: restore it from a backup.", instant=instant.requested
+        "The archived timeline lacks an instant. Restore it from a backup.", instant=instant.requested
     )

@@ -1,11 +1,11 @@
-"""Writing the archived timeline of layout 2.
+"""The writer of the archived timeline in layout 2.
 
-    write    a new file of level 0 -> a manifest with it -> the version
-    compact  the oldest files of a level with many of them -> one file of the next level
-    sweep    manifests but the newest few go, and files that none of those names
+    write    a new file of level 0 -> a manifest with it -> the version file
+    compact  the oldest files of a level with many files -> one file of the next level
+    sweep    delete all but the newest few manifests, and the files that none of those list
 
-A process may die between any two of these steps: what no manifest names does not count. One that stood still
-while another one archived fails at the version, which it replaces as it read it and not otherwise.
+A process may die between any two steps: files in no manifest do not count. A process that stalled while
+another one archived fails at the version file, which it replaces only in the version that it read.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class HistoryWriter:
 
     Args:
         storage: the table's files.
-        folder: the archive.
-        archiving: sizes.
+        folder: the folder of the archive.
+        archiving: file sizes and numbers.
     """
 
     def __init__(self, storage: Storage, folder: str, archiving: Archiving) -> None:
@@ -49,14 +49,14 @@ class HistoryWriter:
         self._files = () if version is None else load_manifest(storage, folder, version)
 
     def may_have(self, first: str) -> bool:
-        """Tell whether instants from a requested time on may be in the archive already."""
+        """Return whether instants from a requested time on may be in the archive already."""
         return any(file.span[1] >= first for file in self._files)
 
     def write(self, rows: Sequence[HistoryRow]) -> None:
         """Add instants, sorted by requested time."""
         name = f"{rows[0].requested}_{rows[-1].requested}_0.parquet"
-        kept = [file for file in self._files if file.name != name]
-        self._save([*kept, self._put(name, encode_history(rows))])
+        others = [file for file in self._files if file.name != name]
+        self._save([*others, self._put(name, encode_history(rows))])
 
     def tidy(self) -> None:
         """Compact levels with many files, and delete what is no longer needed."""
@@ -93,15 +93,15 @@ class HistoryWriter:
         self._version += 1
         self._files = tuple(files)
 
-    def _sweep(self, kept: int) -> None:
+    def _sweep(self, manifests_kept: int) -> None:
         names = [status.name for status in self._storage.list_files(self._folder)]
         versions = sorted(int(match[1]) for name in names if (match := MANIFEST.fullmatch(name)))
         if versions and versions[-1] > self._version:
-            return  # others archived meanwhile: they know better what is old
-        newest = versions[-kept:]
-        named = {
+            return  # another process archived meanwhile, and sweeps itself
+        newest = versions[-manifests_kept:]
+        listed = {
             file.name for version in newest for file in load_manifest(self._storage, self._folder, version)
         }
         old = [f"manifest_{version}" for version in versions if version not in newest]
-        unnamed = [name for name in names if HISTORY_FILE.fullmatch(name) and name not in named]
-        self._storage.delete([join_path(self._folder, name) for name in (*old, *unnamed)])
+        unlisted = [name for name in names if HISTORY_FILE.fullmatch(name) and name not in listed]
+        self._storage.delete([join_path(self._folder, name) for name in (*old, *unlisted)])

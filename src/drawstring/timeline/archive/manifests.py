@@ -1,10 +1,10 @@
-"""Versions of the archived timeline of layout 2: which of its files count.
+"""Manifests of the archived timeline in layout 2, which list the files that count.
 
-    _version_        the number of the manifest that counts
+    _version_        the number of the current manifest
     manifest_<n>     JSON: {"files": [{"fileName", "fileLen"}]}
 
-A reader that finds no version file, or an empty one, takes the highest manifest: Hudi deletes the version and
-writes it anew.
+A reader that finds no version file, or an empty one, takes the highest manifest: Hudi deletes the version
+file and writes it again.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from drawstring.storage.protocol import Storage
 VERSION: Final = "_version_"
 MANIFEST: Final = re.compile(r"manifest_(\d{1,18})", re.ASCII)
 HISTORY_FILE: Final = re.compile(r"(\d{14,})_(\d{14,})_(\d{1,9})\.parquet", re.ASCII)
-"""First and last requested time in it, and its level."""
+"""First and last requested time in the file, and its level."""
 
 
 StoredVersion = tuple[bytes, str] | None
-"""The version file and the version that the storage gave it, None where it is not there."""
+"""Content and storage version of the version file, None if it does not exist."""
 
 
 class HistoryFile(NamedTuple):
@@ -36,7 +36,7 @@ class HistoryFile(NamedTuple):
 
     @property
     def span(self) -> tuple[str, str, int]:
-        """First and last requested time, and the level; an upgrade by Hudi names them the other way round."""
+        """First and last requested time, and level; Hudi's upgrade writes the two times in reverse order."""
         match = HISTORY_FILE.fullmatch(self.name)
         assert match is not None, self.name
         first, last = sorted(match.group(1, 2))
@@ -44,10 +44,10 @@ class HistoryFile(NamedTuple):
 
 
 def current_version(storage: Storage, folder: str) -> int | None:
-    """Return the number of the manifest that counts, None when nothing was archived.
+    """Return the number of the current manifest, None if nothing was archived.
 
     Raises:
-        CorruptTableError: the version file holds no number.
+        CorruptTableError: the version file does not hold a number.
     """
     try:
         if text := storage.read(join_path(folder, VERSION)).strip():
@@ -56,7 +56,8 @@ def current_version(storage: Storage, folder: str) -> int | None:
         pass
     except ValueError:
         raise CorruptTableError(
-            "the version of the archived timeline is no number: write the number of the newest manifest",
+            "The version file of the archived timeline is not a number. Write the number of the newest"
+            " manifest into it.",
             path=join_path(folder, VERSION),
         ) from None
     names = [status.name for status in storage.list_files(folder)]
@@ -64,7 +65,7 @@ def current_version(storage: Storage, folder: str) -> int | None:
 
 
 def load_manifest(storage: Storage, folder: str, version: int) -> tuple[HistoryFile, ...]:
-    """Return the files of a version.
+    """Return the files of a manifest.
 
     Raises:
         CorruptTableError: the manifest is gone or damaged.
@@ -72,14 +73,14 @@ def load_manifest(storage: Storage, folder: str, version: int) -> tuple[HistoryF
     path = join_path(folder, f"manifest_{version}")
     try:
         content = json.loads(storage.read(path))
-        return tuple(HistoryFile(_checked(each["fileName"]), _size(each)) for each in content["files"])
+        return tuple(HistoryFile(_checked(entry["fileName"]), _size(entry)) for entry in content["files"])
     except FileNotFoundError:
         raise MissingFileError(
-            "A manifest of the archived timeline is missing: restore it from a backup.", path=path
+            "A manifest of the archived timeline is missing. Restore it from a backup.", path=path
         ) from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CorruptTableError(
-            f"a manifest of the archived timeline is damaged ({error}): restore it from a backup",
+            f"A manifest of the archived timeline is damaged ({error}). Restore it from a backup.",
             path=path,
         ) from error
 
@@ -87,17 +88,17 @@ def load_manifest(storage: Storage, folder: str, version: int) -> tuple[HistoryF
 def save_manifest(
     storage: Storage, folder: str, version: int, files: Iterable[HistoryFile], before: StoredVersion
 ) -> StoredVersion:
-    """Make these files the ones that count, unless another archiver has changed which count.
+    """Make a list of files the current one, unless another process has changed it.
 
     Args:
         storage: the table's files.
-        folder: the archive.
-        version: number of the manifest.
-        files: that count from now on.
-        before: the version file as it was read before.
+        folder: the folder of the archive.
+        version: number of the new manifest.
+        files: the files that count from now on.
+        before: the version file as read before.
 
     Returns:
-        The version file as it is now.
+        The version file afterwards.
 
     Raises:
         ConflictError: another process archived meanwhile.
@@ -105,7 +106,7 @@ def save_manifest(
     content = {"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in files]}
     text = json.dumps(content, indent=2, separators=(",", " : "))
     replace_file(storage, join_path(folder, f"manifest_{version}"), text.encode())
-    storage.sync([folder])  # the files and the manifest before the version that makes them count
+    storage.sync([folder])  # the files and the manifest, before the version file refers to them
     path, number = join_path(folder, VERSION), str(version).encode()
     if before is None:
         is_put = storage.put_if_absent(path, number)
@@ -118,30 +119,30 @@ def save_manifest(
 
 
 def replace_file(storage: Storage, path: str, data: bytes) -> None:
-    """Put a file of the archive, in the place of one that an archiver left that died before it counted.
+    """Put a file of the archive, replacing one that an interrupted archiver may have left.
 
     Raises:
-        ConflictError: another process put it at this moment.
+        ConflictError: another process is putting it at this moment.
     """
-    found = storage.read_versioned(path)
-    if found is None:
+    versioned = storage.read_versioned(path)
+    if versioned is None:
         is_put = storage.put_if_absent(path, data)
     else:
-        is_put = found[0] == data or storage.put_if_match(path, data, found[1])
+        is_put = versioned[0] == data or storage.put_if_match(path, data, versioned[1])
     if not is_put:
         raise outrun(path)
 
 
 def outrun(path: str) -> ConflictError:
-    """Return the error of an archiver that stood still while another one archived."""
+    """Return the error of an archiver that stalled while another process archived."""
     return ConflictError(
-        "Another process archived instants of this table while this one stood still. Try again.", path=path
+        "Another process archived instants of this table while this one stalled. Try again.", path=path
     )
 
 
 def _checked(name: object) -> str:
     if not isinstance(name, str) or not HISTORY_FILE.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of an archive file")
+        raise ValueError(f"{name!r} is not the name of an archive file")
     return name
 
 

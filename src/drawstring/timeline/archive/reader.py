@@ -1,11 +1,11 @@
-"""The archived timeline, whichever layout the table has.
+"""The archived timeline in either layout, for reading.
 
-layout 1   .commits_.archive.<n>_1-0-1   log files of Avro blocks, entries of several instants each
-layout 2   see `history`
+layout 1   .commits_.archive.<n>_1-0-1   log files of Avro blocks with entries of several instants each
+layout 2   see `archive.history`
 
-Layout 1 may leave small archives behind that it has merged into a new one, until the plan of the merge
-(`mergeArchivePlan`) is gone: an instant that is found twice counts once, and a torn end of such a file
-does not count.
+In layout 1 small archives that were merged into a new one may remain until the merge plan
+(`mergeArchivePlan`) is deleted: an instant that appears twice counts once, and a torn end of such a file is
+ignored.
 """
 
 from __future__ import annotations
@@ -36,41 +36,41 @@ _T = TypeVar("_T")
 
 
 class Archive(Protocol):
-    """Instants that were moved out of the active timeline."""
+    """Instants that were moved out of the active timeline into the archive."""
 
     def is_empty(self) -> bool:
-        """Tell whether nothing was archived."""
+        """Return whether nothing was archived."""
         ...
 
     def completed(self, start: str, end: str | None = None) -> list[Instant]:
-        """Return the completed instants of a range, start exclusive and end inclusive.
+        """Return the completed instants in a range, start exclusive and end inclusive.
 
         The range is in completion times, in layout 1 in requested times.
         """
         ...
 
     def commit_metadata(self, instant: Instant) -> CommitMetadata:
-        """Return what an archived write says about itself."""
+        """Return the commit metadata of an archived write."""
         ...
 
 
 def open_archive(storage: Storage, config: TableConfig) -> Archive:
-    """Return the archive of a table; nothing is read yet."""
+    """Return the archive of a table, not yet read."""
     return _ARCHIVES[config.layout.archive_format](storage, config.history_folder)
 
 
 class LogArchive:
-    """The archived instants of a table of layout 1. Names do not tell times: all files are read, once.
+    """The archived instants of a table in layout 1; file names contain no times, so all files are read once.
 
     Args:
         storage: the table's files.
-        folder: the archive.
+        folder: the folder of the archive.
     """
 
     def __init__(self, storage: Storage, folder: str) -> None:
         self._storage = storage
         self._folder = folder
-        self._found: dict[Instant, CommitMetadata | None] | None = None
+        self._commits: dict[Instant, CommitMetadata | None] | None = None
 
     def is_empty(self) -> bool:
         return not any(_ARCHIVE.fullmatch(status.name) for status in self._storage.list_files(self._folder))
@@ -83,45 +83,45 @@ class LogArchive:
         ]
 
     def commit_metadata(self, instant: Instant) -> CommitMetadata:
-        """Return what an archived write says about itself.
+        """Return the commit metadata of an archived write.
 
         Raises:
             CorruptTableError: the archive does not have it.
         """
-        found = self._entries().get(instant)
-        if found is None:
+        commit = self._entries().get(instant)
+        if commit is None:
             raise lacking(instant)
-        return found
+        return commit
 
     def newest(self) -> list[Instant]:
-        """Return the instants of the file that was written last."""
+        """Return the instants of the newest file."""
         listed = self._storage.list_files(self._folder)
         files = self._numbered(listed)
         entries = self._read(max(files, key=lambda each: each[0])[1], is_merging=False) if files else []
         return [_instant(entry) for entry in entries if entry.action in _ACTIONS]
 
     def records(self) -> Iterator[list[dict[str, Any]]]:
-        """Return the entries of all states as they are, by file, oldest first."""
+        """Yield the entries of all states, undecoded, by file, oldest first."""
         listed = self._storage.list_files(self._folder)
         is_merging = any(status.name == _MERGE_PLAN for status in listed)
         for _, status in sorted(self._numbered(listed), key=lambda each: each[0]):
             yield self._decoded(status, is_merging, decode_archive_records)
 
     def _entries(self) -> dict[Instant, CommitMetadata | None]:
-        if self._found is None:
+        if self._commits is None:
             listed = self._storage.list_files(self._folder)
             files = self._numbered(listed)
             is_merging = any(status.name == _MERGE_PLAN for status in listed)
-            self._found = {
+            self._commits = {
                 _instant(entry): entry.commit
                 for _, status in sorted(files, key=lambda each: each[0])
                 for entry in self._read(status, is_merging)
                 if entry.action in _ACTIONS
             }
-        return self._found
+        return self._commits
 
     def _numbered(self, listed: list[FileStatus]) -> list[tuple[int, FileStatus]]:
-        return [(int(match[1]), each) for each in listed if (match := _ARCHIVE.fullmatch(each.name))]
+        return [(int(match[1]), status) for status in listed if (match := _ARCHIVE.fullmatch(status.name))]
 
     def _read(self, status: FileStatus, is_merging: bool) -> list[ArchiveEntry]:
         return self._decoded(status, is_merging, decode_archive_entries)
@@ -135,7 +135,7 @@ class LogArchive:
                 torn = next((block for block in blocks if block.kind is BlockType.CORRUPT), None)
                 if torn is not None and not is_merging:
                     raise CorruptTableError(
-                        f"the archived timeline is damaged at byte {torn.offset}: restore it from a backup"
+                        f"The archived timeline is damaged at byte {torn.offset}. Restore it from a backup."
                     )
                 return [
                     entry
@@ -145,7 +145,7 @@ class LogArchive:
                 ]
         except FileNotFoundError as error:
             raise MissingFileError(
-                "A file of the archived timeline is missing: restore it from a backup.", path=status.path
+                "A file of the archived timeline is missing. Restore it from a backup.", path=status.path
             ) from error
         except DrawstringError as error:
             raise error.at(path=status.path) from error.__cause__

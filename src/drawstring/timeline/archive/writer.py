@@ -1,13 +1,13 @@
-"""Moving instants from the active timeline into the archived one, whichever layout the table has.
+"""The writer of the archived timeline: moves instants out of the active timeline, in either layout.
 
     write the archive -> delete requested and inflight files -> delete completed files, oldest first
 
-An instant without its completed file would look pending, and one that is gone while an older one is still
-there would look as if it had never been: hence the order. A process that dies in between leaves instants in
-both places; the next run takes them off the active timeline without archiving them again.
+The order matters: an instant without its completed file would look pending, and an instant that is gone while
+an older one remains would look as if it had never existed. A process that dies in between leaves instants in
+both places; the next run removes them from the active timeline without archiving them again.
 
-Layout 1 has files of log blocks, and object stores cannot append: while the newest file is small, it is
-written anew under the next number with the new block behind. Readers that find both count an instant once.
+Layout 1 uses files of log blocks, and object stores cannot append: while the newest file is small, it is
+copied under the next number with the new block added. Readers that find both files count an instant once.
 """
 
 from __future__ import annotations
@@ -40,32 +40,32 @@ _PLANNED: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_
 
 @dataclass(frozen=True, slots=True)
 class StateFile:
-    """A file of the active timeline: the state that it brings an instant to, and the file itself."""
+    """A file of the active timeline with the instant and state that it stands for."""
 
     instant: Instant
     status: FileStatus
 
     @property
     def key(self) -> tuple[str, Action]:
-        """The instant that it belongs to, whatever that is called while pending."""
+        """The instant that the file belongs to, with the action name that it has when completed."""
         return self.instant.requested, self.instant.action.completed_action
 
 
 def state_files(storage: Storage, config: TableConfig, instants: Iterable[Instant]) -> list[StateFile]:
     """Return all files of some instants, by requested time and state."""
-    wanted = {(each.requested, each.action.completed_action) for each in instants}
-    return [each for each in state_files_of(storage, config) if each.key in wanted]
+    keys = {(instant.requested, instant.action.completed_action) for instant in instants}
+    return [file for file in state_files_of(storage, config) if file.key in keys]
 
 
 def state_files_of(storage: Storage, config: TableConfig) -> list[StateFile]:
     """Return all files of the active timeline, by requested time and state."""
     layout = config.layout
-    found = [
+    files = [
         StateFile(instant, status)
         for status in storage.list_files(config.timeline_folder)
         if (instant := parse_instant(status.name, layout)) is not None
     ]
-    return sorted(found, key=lambda each: (each.instant.requested, each.instant.state, each.status.path))
+    return sorted(files, key=lambda file: (file.instant.requested, file.instant.state, file.status.path))
 
 
 def archive_instants(
@@ -75,12 +75,12 @@ def archive_instants(
 
     Args:
         storage: the table's files.
-        config: the table.
-        archiving: sizes of the archive's files.
-        instants: what to move, oldest first.
+        config: the table's settings.
+        archiving: file sizes of the archive.
+        instants: the instants to move, oldest first.
 
     Raises:
-        ConflictError: another process archived meanwhile, because this one stood still.
+        ConflictError: another process archived meanwhile, because this one stalled.
         CorruptTableError: a file of the timeline or of the archive is damaged.
     """
     files = state_files(storage, config, instants)
@@ -95,23 +95,23 @@ def _to_history(
     storage: Storage, config: TableConfig, archiving: Archiving, files: Sequence[StateFile]
 ) -> None:
     history = HistoryWriter(storage, config.history_folder, archiving)
-    known = (
+    archived = (
         _keys(open_archive(storage, config).completed(""))
         if history.may_have(files[0].instant.requested)
         else frozenset()
     )
-    if rows := _rows(storage, [each for each in files if each.key not in known]):
+    if rows := _rows(storage, [file for file in files if file.key not in archived]):
         history.write(rows)
-    _take_off(storage, config, files)
+    _remove_files(storage, config, files)
     history.tidy()
 
 
 def _to_log_files(
     storage: Storage, config: TableConfig, _archiving: Archiving, files: Sequence[StateFile]
 ) -> None:
-    known = _keys(LogArchive(storage, config.history_folder).newest())
-    _append(storage, config, [each for each in files if each.key not in known])
-    _take_off(storage, config, files)
+    archived = _keys(LogArchive(storage, config.history_folder).newest())
+    _append(storage, config, [file for file in files if file.key not in archived])
+    _remove_files(storage, config, files)
 
 
 _ARCHIVERS: Final[
@@ -119,42 +119,42 @@ _ARCHIVERS: Final[
 ] = {ArchiveFormat.LOG_FILES: _to_log_files, ArchiveFormat.HISTORY: _to_history}
 
 
-def _keys(found: Iterable[Instant]) -> frozenset[tuple[str, Action]]:
-    return frozenset((each.requested, each.action.completed_action) for each in found)
+def _keys(instants: Iterable[Instant]) -> frozenset[tuple[str, Action]]:
+    return frozenset((instant.requested, instant.action.completed_action) for instant in instants)
 
 
-def _take_off(storage: Storage, config: TableConfig, files: Sequence[StateFile]) -> None:
-    storage.delete([each.status.path for each in files if not each.instant.is_completed])
+def _remove_files(storage: Storage, config: TableConfig, files: Sequence[StateFile]) -> None:
+    storage.delete([file.status.path for file in files if not file.instant.is_completed])
     storage.sync([config.timeline_folder])
-    for each in files:
-        if each.instant.is_completed:
-            storage.delete([each.status.path])
-            if each.instant.is_write:  # only writes say where the active timeline begins
+    for file in files:
+        if file.instant.is_completed:
+            storage.delete([file.status.path])
+            if file.instant.is_write:  # only writes determine where the active timeline starts
                 storage.sync([config.timeline_folder])
     storage.sync([config.timeline_folder])
 
 
 def _rows(storage: Storage, files: Sequence[StateFile]) -> list[HistoryRow]:
     plans = {
-        each.key: each.status.path
-        for each in reversed(files)
-        if each.instant.state is not State.COMPLETED and each.status.size_bytes and _has_plan(each)
+        file.key: file.status.path
+        for file in reversed(files)
+        if file.instant.state is not State.COMPLETED and file.status.size_bytes and _has_plan(file)
     }
     return [
         HistoryRow(
-            requested=each.instant.requested,
-            completed=each.instant.completed or each.instant.requested,
-            action=str(each.instant.action),
-            metadata=storage.read(each.status.path),
-            plan=storage.read(plans[each.key]) if each.key in plans else None,
+            requested=file.instant.requested,
+            completed=file.instant.completed or file.instant.requested,
+            action=str(file.instant.action),
+            metadata=storage.read(file.status.path),
+            plan=storage.read(plans[file.key]) if file.key in plans else None,
         )
-        for each in files
-        if each.instant.is_completed
+        for file in files
+        if file.instant.is_completed
     ]
 
 
 def _has_plan(file: StateFile) -> bool:
-    """Tell whether a pending file says what was planned: of commits only those of services do."""
+    """Return whether a pending file holds a plan: of commits, only those of table services do."""
     action = file.instant.action
     return action.completed_action in _PLANNED and action not in (Action.COMMIT, Action.DELTA_COMMIT)
 
@@ -164,25 +164,25 @@ def _append(storage: Storage, config: TableConfig, files: Sequence[StateFile]) -
         return
     states = [
         ArchivedState(
-            requested=each.instant.requested,
-            action=str(each.instant.action),
-            state=each.instant.state.name,
-            reached=instant_time(each.status.modified_ms, config.timezone),
-            content=storage.read(each.status.path) if each.status.size_bytes else b"",
+            requested=file.instant.requested,
+            action=str(file.instant.action),
+            state=file.instant.state.name,
+            reached=instant_time(file.status.modified_ms, config.timezone),
+            content=storage.read(file.status.path) if file.status.size_bytes else b"",
         )
-        for each in files
+        for file in files
     ]
     content, schema = encode_archive_entries(states)
     block = encode_block(BlockType.AVRO_DATA, {HeaderKey.SCHEMA: schema}, content)
     listed = storage.list_files(config.history_folder)
-    numbered = sorted((int(match[1]), each) for each in listed if (match := _ARCHIVE.fullmatch(each.name)))
+    numbered = sorted((int(match[1]), file) for file in listed if (match := _ARCHIVE.fullmatch(file.name)))
     number, newest = numbered[-1] if numbered else (0, None)
-    grows = newest is not None and newest.size_bytes < _SMALL_BYTES
-    before = storage.read(newest.path) if grows and newest is not None else b""
+    is_extended = newest is not None and newest.size_bytes < _SMALL_BYTES
+    old_content = storage.read(newest.path) if is_extended and newest is not None else b""
     name = f".commits_.archive.{number + 1}_1-0-1"
     path = join_path(config.history_folder, name)
-    if not storage.put_if_absent(path, before + block):
+    if not storage.put_if_absent(path, old_content + block):
         raise outrun(path)
     storage.sync(folders_above([path]))
-    if grows and newest is not None:
+    if is_extended and newest is not None:
         storage.delete([newest.path])

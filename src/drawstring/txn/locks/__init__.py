@@ -1,1 +1,1 @@
-"""The table lock, and the leases of services."""
+"""The table lock, its queue, and the leases of table services."""

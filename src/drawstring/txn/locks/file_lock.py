@@ -1,8 +1,8 @@
 """The table lock on a local file system: `flock` on a file that is never deleted.
 
-Besides the queue of those who wait for it (`queue`) the one place outside storage that opens files: an
-advisory lock belongs to an open descriptor, which no storage can hand out. Two locks in one process exclude
-each other as well.
+Apart from the queue of waiters (`locks.queue`) this is the only module outside `storage` that opens files:
+an advisory lock belongs to an open file descriptor, which no storage can hand out. Two locks in one process
+exclude each other as well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TAKEN = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
 class FileLock:
-    """An exclusive lock that the operating system frees when its holder ends.
+    """An exclusive lock that the operating system frees when its holder's process ends.
 
     Args:
         path: absolute path of the lock file.
@@ -50,7 +50,7 @@ class FileLock:
         return True
 
     def is_held(self) -> bool:
-        """Tell whether anybody holds the lock; no file is made.
+        """Return whether any process holds the lock; creates no file.
 
         Raises:
             UnavailableError: the file system has no locks, or the file cannot be opened.
@@ -73,24 +73,24 @@ class FileLock:
         return False
 
     def check(self) -> None:
-        """Make sure that the lock is held, and on the file that others would lock.
+        """Make sure that this process holds the lock, on the file that others would lock.
 
         Raises:
-            ConflictError: it is not.
+            ConflictError: it does not.
         """
         if self._descriptor is None or not self._is_our_file(self._descriptor):
-            raise ConflictError("The table lock was lost; retry the write.", path=self._path)
+            raise ConflictError("The table lock was lost. Retry the write.", path=self._path)
 
     def release(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            # A child that was forked meanwhile shares the descriptor: closing alone would not free it.
+            # A forked child shares the descriptor: closing it alone would not free the lock.
             fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
 
     def holder(self) -> str:
-        """Say which process holds the lock, as it noted in the file."""
+        """Return the process that holds the lock, as noted in the lock file."""
         try:
             text = Path(self._path).read_bytes()[:_HOLDER_BYTES_MAX].decode("utf-8", "replace").strip()
         except OSError:
@@ -108,7 +108,7 @@ class FileLock:
         return self._is_our_file(descriptor)
 
     def _is_our_file(self, descriptor: int) -> bool:
-        """Guard against a lock file that somebody deleted: others would lock a new one."""
+        """Detect that the lock file was deleted: others would lock a new file."""
         try:
             return os.path.samestat(os.fstat(descriptor), os.stat(self._path))
         except OSError:
@@ -116,14 +116,14 @@ class FileLock:
 
     def _unavailable(self, error: OSError) -> UnavailableError:
         return UnavailableError(
-            f"The table cannot be locked ({error.strerror}); check the permissions of its folder, and that "
+            f"The table cannot be locked ({error.strerror}). Check the permissions of its folder, and that "
             "the file system supports locks.",
             path=self._path,
         )
 
 
 def _note_holder(descriptor: int) -> None:
-    """Say in the file whose lock it is; only messages need that, so a full disk does not matter."""
+    """Note the holder in the lock file; only messages use it, so a full disk does not matter."""
     text = f"process {os.getpid()} on {socket.gethostname()}\n"
     with suppress(OSError):
         os.ftruncate(descriptor, 0)

@@ -1,14 +1,14 @@
-"""A fair queue for the table lock on a local file system.
+"""A fair queue of waiters for the table lock on a local file system.
 
     .hoodie/.locks/queue/<number>    one empty file for each waiter, locked (`flock`) while it waits
 
-A waiter takes the number after the highest one there is, and tries the table lock only while no lower number
-belongs to a live waiter. The end of a process frees its ticket, and whoever comes next removes it. A waiter
-that stands still (SIGSTOP) is passed over: it touches its ticket at each look, and one that was not touched
-for `PATIENCE_SECONDS` does not count until it is touched again.
+A waiter takes the number after the highest existing one, and tries the table lock only while no live waiter
+has a lower number. The ticket of a process that ended is unlocked, and the next arrival removes it. A stalled
+waiter (SIGSTOP) is skipped: each waiter touches its ticket whenever it checks its place, and a ticket that
+was not touched for `PATIENCE_SECONDS` does not count until it is touched again.
 
-The queue only orders those who use it. The table lock alone decides who may write, so a holder without a
-ticket excludes the others as ever, and where no ticket can be made a waiter goes on without one.
+The queue only orders the waiters that use it. The table lock alone decides which process may write: a holder
+without a ticket excludes the others as well, and where no ticket can be created a waiter goes on without one.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _TAKEN: Final = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
 class Ticket:
-    """The place of one waiter.
+    """The place of one waiter in the queue.
 
     Args:
         folder: absolute path of the queue.
-        number: what it was given.
-        descriptor: of its file, locked.
+        number: of the ticket.
+        descriptor: open descriptor of the ticket file, locked.
     """
 
     def __init__(self, folder: str, number: int, descriptor: int) -> None:
@@ -39,44 +39,44 @@ class Ticket:
         self._descriptor = descriptor
 
     def is_first(self) -> bool:
-        """Tell whether nobody with a lower number is waiting; shows the others that this one does."""
+        """Return whether no live waiter has a lower number; touches the ticket, as proof of life."""
         with suppress(OSError):
             os.utime(self._descriptor)
         now = os.fstat(self._descriptor).st_mtime
-        # The one right before is the likeliest to be there still.
-        before = sorted((each for each in _numbers(self._folder) if each < self._number), reverse=True)
-        return not any(_is_waiting(_path(self._folder, each), now) for each in before)
+        # The waiter just before this one is the most likely to be still there.
+        earlier = sorted((number for number in _numbers(self._folder) if number < self._number), reverse=True)
+        return not any(_is_waiting(_path(self._folder, number), now) for number in earlier)
 
     def leave(self) -> None:
-        """Give the place up, and remove the queue if nobody else is in it."""
+        """Remove the ticket, and the queue if no other waiter is in it."""
         path = _path(self._folder, self._number)
         with suppress(OSError):
             if _is_at(self._descriptor, path):
                 os.unlink(path)
         with suppress(OSError):
             os.rmdir(self._folder)
-        # A child that was forked meanwhile shares the descriptor: closing alone would not free it.
+        # A forked child shares the descriptor: closing it alone would not free the lock.
         with suppress(OSError):
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         os.close(self._descriptor)
 
 
 class FileQueue:
-    """Those who wait for a lock.
+    """The queue of waiters for one lock.
 
     Args:
-        folder: absolute path; made when somebody waits, and gone when nobody does.
+        folder: absolute path; it exists only while there are waiters.
     """
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
     def is_empty(self) -> bool:
-        """Tell whether there is no ticket, not even one of a dead process."""
+        """Return whether there is no ticket, not even of a dead process."""
         return not _numbers(self._folder)
 
     def join(self) -> Ticket | None:
-        """Take the next number; None where that is not possible, on a full disk for instance."""
+        """Take the next number; return None if that is not possible, as on a full disk."""
         for _ in range(_ATTEMPTS):
             number = max(_numbers(self._folder), default=0) + 1
             try:
@@ -84,7 +84,7 @@ class FileQueue:
                 flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
                 descriptor = os.open(_path(self._folder, number), flags, 0o666)
             except (FileExistsError, FileNotFoundError):
-                continue  # another one took the number, or the last one left and removed the queue
+                continue  # another waiter took the number, or the last one left and removed the queue
             except OSError:
                 return None
             if self._is_ours(descriptor, number):
@@ -93,7 +93,7 @@ class FileQueue:
         return None
 
     def _is_ours(self, descriptor: int, number: int) -> bool:
-        """Lock a new ticket: until then another waiter takes it for that of a dead process."""
+        """Lock a new ticket: before that another waiter takes it for the ticket of a dead process."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -113,14 +113,14 @@ def _numbers(folder: str) -> list[int]:
 
 
 def _is_waiting(path: str, now: float) -> bool:
-    """Tell whether a ticket's process lives and is awake; removes the ticket of a dead one."""
+    """Return whether the process of a ticket is alive and not stalled; remove the ticket of a dead one."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Nobody else removes a file whose lock we hold, and that is still in its place.
+        # Only the holder of its lock removes a ticket, and only while the file is still in its place.
         if _is_at(descriptor, path):
             os.unlink(path)
     except OSError as error:

@@ -1,11 +1,11 @@
-"""Who runs a plan of the timeline: a lease for each instant, held while its files are made.
+"""Service leases: a lease on each planned instant, held by the process that runs the plan.
 
     .hoodie/.locks/<T>.service      an advisory lock (local file system), or a lease that is renewed
 
-A plan is run without the table lock, so that writers go on. What keeps two processes from running one
-plan is this lease: it is held as long as its holder lives, and another process takes the plan over once
-it is free. The file goes when the plan is done. A lease that is there and that nobody holds says that the
-runner of its plan died.
+A plan runs without the table lock, so that writers can go on. The lease keeps two processes from running
+the same plan: it is held as long as its holder lives, and another process takes the plan over once the lease
+is free. The file is deleted when the plan is done. A lease file that no process holds means that the runner
+of the plan died.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _SUFFIX = ".service"
 
 
 class ServiceLease:
-    """The lease of one instant, held.
+    """A lease on one instant, held by this process.
 
     Args:
         storage: the table's files.
-        path: of the lease.
-        lock: what holds it.
-        others_may_live: whether another process had it before, which may only stand still. Of a local file
-            system's lock it is known that its process died.
+        path: of the lease file.
+        lock: the held lock on that file.
+        others_may_live: whether a previous holder may only have stalled and may resume. The lock of a local
+            file system is free only if the process of its holder has died.
     """
 
     def __init__(self, storage: Storage, path: str, lock: Lock, *, others_may_live: bool) -> None:
@@ -38,15 +38,15 @@ class ServiceLease:
         self.others_may_live = others_may_live
 
     def check(self) -> None:
-        """Make sure that it is still held.
+        """Make sure that this process still holds the lease.
 
         Raises:
-            ConflictError: it was lost.
+            ConflictError: the lease was lost.
         """
         self._lock.check()
 
     def forget(self) -> None:
-        """Delete the lease of a plan that is done; nobody needs to look for it any more."""
+        """Delete the lease file of a plan that is done."""
         self._storage.delete([self._path])
 
 
@@ -56,12 +56,12 @@ def service_lease(storage: Storage, clock: Clock, ids: Ids, requested: str) -> I
 
     Args:
         storage: the table's files.
-        clock: for the lease's time.
-        ids: for its owner.
+        clock: for the expiry of the lease.
+        ids: names the owner.
         requested: requested time of the instant.
 
     Yields:
-        The lease, None when another process holds it.
+        The lease, None if another process holds it.
     """
     path = _path(requested)
     lock = lock_at(storage, clock, ids, path)
@@ -76,28 +76,28 @@ def service_lease(storage: Storage, clock: Clock, ids: Ids, requested: str) -> I
 
 
 def is_leased(storage: Storage, clock: Clock, ids: Ids, requested: str) -> bool:
-    """Tell whether a process holds the lease of an instant; nothing is written."""
+    """Return whether a process holds the lease of an instant; writes nothing."""
     return lock_at(storage, clock, ids, _path(requested)).is_held()
 
 
 def is_runner_dead(storage: Storage, clock: Clock, ids: Ids, requested: str) -> bool:
-    """Tell whether a process ran the plan of an instant and died; nothing is written."""
+    """Return whether a process began to run the plan of an instant and died; writes nothing."""
     return storage.exists(_path(requested)) and not is_leased(storage, clock, ids, requested)
 
 
 def sweep_leases(storage: Storage, pending: Collection[str], check: Callable[[], None]) -> None:
-    """Delete the leases of instants that are not pending any more; only under the table lock.
+    """Delete the leases of instants that are no longer pending; the caller holds the table lock.
 
     Args:
         storage: the table's files.
         pending: requested times of the pending instants.
-        check: makes sure that the lock is still held.
+        check: makes sure that the table lock is still held.
     """
-    found = (status for status in storage.list_files(LOCK_FOLDER) if status.name.endswith(_SUFFIX))
-    doomed = [each.path for each in found if each.name.removesuffix(_SUFFIX) not in pending]
-    if doomed:
+    leases = (status for status in storage.list_files(LOCK_FOLDER) if status.name.endswith(_SUFFIX))
+    obsolete = [lease.path for lease in leases if lease.name.removesuffix(_SUFFIX) not in pending]
+    if obsolete:
         check()
-        storage.delete(doomed)
+        storage.delete(obsolete)
 
 
 def _path(requested: str) -> str:

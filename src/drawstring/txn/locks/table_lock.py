@@ -1,8 +1,8 @@
-"""The table lock: one writer at a time, also across processes and machines.
+"""The table lock: one writer at a time, across processes and machines.
 
-On the local file system it is an advisory lock of the operating system, which the end of its
-holder frees in every case, and who waits for it is served in the order of coming (`queue`). Elsewhere it is a
-lease in a file, renewed while it is held; waiters look at it at intervals that are drawn anew each time.
+On a local file system it is an advisory lock of the operating system. The kernel frees it when its holder
+ends, and waiters get it in order of arrival (`locks.queue`). Elsewhere it is a lease in a file that the
+holder renews; waiters poll it at random intervals.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ _log = logging.getLogger("drawstring")
 
 
 class Lock(Protocol):
-    """A lock on the whole table, or on one instant of it."""
+    """A lock on a whole table, or on one instant of it."""
 
     def try_acquire(self) -> bool:
         """Take the lock if it is free."""
         ...
 
     def is_held(self) -> bool:
-        """Tell whether anybody holds it; nothing is written."""
+        """Return whether any process holds the lock; writes nothing."""
         ...
 
     def check(self) -> None:
-        """Make sure that it is still held.
+        """Make sure that this process still holds the lock.
 
         Raises:
-            ConflictError: it was lost.
+            ConflictError: the lock was lost.
         """
         ...
 
     def release(self) -> None:
-        """Let go of it; fine when it is not held."""
+        """Release the lock; does nothing if it is not held."""
         ...
 
     def holder(self) -> str:
-        """Say who holds it, for an error's text."""
+        """Describe the holder, for an error message."""
         ...
 
 
@@ -64,12 +64,12 @@ def table_lock(storage: Storage, clock: Clock, ids: Ids, wait_ms: int) -> Iterat
 
     Args:
         storage: the table's files.
-        clock: for waiting and for the lease's time.
-        ids: for the lease's owner.
+        clock: for waiting and for the expiry of the lease.
+        ids: names the owner of the lease.
         wait_ms: milliseconds to wait for another holder.
 
     Raises:
-        ConflictError: another writer held the lock all that time.
+        ConflictError: another writer held the lock for longer than `wait_ms`.
     """
     folder = storage.local_path(QUEUE_FOLDER)
     lock = lock_at(storage, clock, ids, LEASE_PATH if folder is None else FILE_LOCK_PATH)
@@ -85,13 +85,13 @@ def table_lock(storage: Storage, clock: Clock, ids: Ids, wait_ms: int) -> Iterat
 
 
 def lock_at(storage: Storage, clock: Clock, ids: Ids, path: str) -> Lock:
-    """Return the kind of lock that fits a storage, not yet taken.
+    """Return a lock of the kind that fits a storage, not yet acquired.
 
     Args:
         storage: the table's files.
-        clock: for a lease's time.
-        ids: for a lease's owner.
-        path: of the lock, relative to the table.
+        clock: for the expiry of a lease.
+        ids: names the owner of a lease.
+        path: of the lock file, relative to the table.
     """
     local = storage.local_path(path)
     return LeaseLock(storage, clock, ids, path=path) if local is None else FileLock(local)
@@ -99,13 +99,13 @@ def lock_at(storage: Storage, clock: Clock, ids: Ids, path: str) -> Lock:
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """How long somebody waits for a table.
+    """A limited wait for the table lock.
 
     Attributes:
         storage: the table's files.
         clock: for waiting.
-        deadline_ms: when the wait is over.
-        wait_ms: how long it is in all.
+        deadline_ms: end of the wait in epoch milliseconds.
+        wait_ms: length of the whole wait in milliseconds.
     """
 
     storage: Storage
@@ -114,23 +114,23 @@ class _Wait:
     wait_ms: int
 
     def pause(self, lock: Lock, pause_ms: float) -> None:
-        """Wait for a moment.
+        """Sleep for up to `pause_ms` milliseconds.
 
         Raises:
-            ConflictError: the wait is over.
+            ConflictError: the deadline has passed.
         """
-        left_ms = self.deadline_ms - self.clock.now_ms()
-        if left_ms <= 0:
+        remaining_ms = self.deadline_ms - self.clock.now_ms()
+        if remaining_ms <= 0:
             raise ConflictError(
                 f"Another writer holds the table ({lock.holder()}); waited {self.wait_ms} ms."
                 " Retry later, or wait longer with hoodie.write.lock.wait_time_ms.",
                 table=self.storage.spec.uri,
             )
-        self.clock.sleep(min(pause_ms, left_ms) / 1000)
+        self.clock.sleep(min(pause_ms, remaining_ms) / 1000)
 
 
 def _acquire_in_turn(lock: Lock, queue: FileQueue, wait: _Wait) -> None:
-    """Take a lock once everybody who came earlier has had it, or has given up."""
+    """Acquire the lock once all earlier waiters have had it or have given up."""
     if queue.is_empty() and lock.try_acquire():
         return
     ticket = queue.join()
@@ -146,17 +146,17 @@ def _acquire_in_turn(lock: Lock, queue: FileQueue, wait: _Wait) -> None:
 
 
 def _acquire_lease(lock: Lock, ids: Ids, wait: _Wait) -> None:
-    """Take a lease when it is free at a look; looks come at random, so that all have a chance."""
-    pause_ms, most_ms = _LEASE_PAUSES_MS
+    """Poll a lease until it is acquired; random pauses give all waiters a chance."""
+    pause_ms, max_pause_ms = _LEASE_PAUSES_MS
     while not lock.try_acquire():
-        share = int(ids.uuid()[:4], 16) / 0xFFFF
-        wait.pause(lock, pause_ms * (1 + share) / 2)
-        pause_ms = min(2 * pause_ms, most_ms)
+        jitter = int(ids.uuid()[:4], 16) / 0xFFFF
+        wait.pause(lock, pause_ms * (1 + jitter) / 2)
+        pause_ms = min(2 * pause_ms, max_pause_ms)
 
 
 def release_lock(lock: Lock) -> None:
-    """Let go; what the block did stands, so a failure here is only worth a warning."""
+    """Release a lock; a failure is only logged, since the work under the lock has taken effect."""
     try:
         lock.release()
     except Exception as error:
-        _log.warning("a lock could not be released, it expires by itself: %s", error)
+        _log.warning("A lock could not be released; it expires by itself: %s", error)

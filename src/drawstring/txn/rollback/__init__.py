@@ -1,1 +1,1 @@
-"""Rollback, restore, and recovery from writers that died."""
+"""Rollback, restore, and recovery from failed writes."""

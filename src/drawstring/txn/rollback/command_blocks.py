@@ -1,7 +1,7 @@
-"""Command blocks of version 6: what takes back blocks that cannot be deleted (specification: Rollback).
+"""Rollback command blocks of version 6, which invalidate log blocks that cannot be deleted.
 
 A log file of version 6 may hold blocks of several writes, so it stays; a command block after them tells
-readers which write's blocks do not count.
+readers which write's blocks to ignore (specification: Rollback).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FIRST_TOKEN: Final = "1-0-1"
 
 
 def append_command(storage: Storage, by: str, target: str, request: RollbackRequest) -> FileStatus:
-    """Append a rollback command to a slice, as a log file of its own, once."""
+    """Append a rollback command to a file slice, as a log file of its own; idempotent."""
     header = {
         HeaderKey.INSTANT_TIME: by,
         HeaderKey.TARGET_INSTANT_TIME: target,
@@ -34,13 +34,13 @@ def append_command(storage: Storage, by: str, target: str, request: RollbackRequ
     name = LogFile.name_of(request.file_id, request.base_instant, version, token or _FIRST_TOKEN)
     path = join_path(request.partition, name)
     if not storage.put_if_absent(path, block):
-        raise ConflictError("Another writer appends to this slice; retry the write.", path=path)
+        raise ConflictError("Another writer appends to this file slice. Retry the write.", path=path)
     return FileStatus(path, len(block))
 
 
 def _logs_of(storage: Storage, request: RollbackRequest) -> list[LogFile]:
-    """Return the log files of a slice of version 6 in order."""
+    """Return the log files of a file slice of version 6 in order."""
     parsed = (LogFile.parse(status) for status in storage.list_files(request.partition))
-    wanted = (request.file_id, request.base_instant)
-    logs = [log for log in parsed if log is not None and (log.file_id, log.instant) == wanted]
+    slice_key = (request.file_id, request.base_instant)
+    logs = [log for log in parsed if log is not None and (log.file_id, log.instant) == slice_key]
     return sorted((log for log in logs if not log.is_cdc), key=lambda log: log.order)

@@ -1,4 +1,4 @@
-"""Which files a compaction left that died while it ran. Those of the next attempt would stand beside them."""
+"""Files of a compaction attempt that died; they must not remain beside those of the next attempt."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from drawstring.txn.rollback.file_owners import instants_in
 def files_of_attempt(
     storage: Storage, requested: str, listed: Iterable[FileStatus], marked: Iterable[FileStatus]
 ) -> list[str]:
-    """Return the paths of the files that an attempt left.
+    """Return the paths of the files of an attempt.
 
-    Log files of layout 1 are named by their slice, and those of a pending compaction are other writers': only
-    markers and blocks tell whose they are.
+    Log files of layout 1 are named after their file slice, and log files named after a pending compaction
+    belong to other writers: only markers and blocks tell which log files the attempt wrote.
 
     Args:
-        storage: the table's.
+        storage: the table's files.
         requested: requested time of the compaction or log compaction.
         listed: all data files of the table.
-        marked: those that the attempt's markers name.
+        marked: the files that the attempt's markers name.
 
     Raises:
-        UnsupportedError: another engine appended its blocks to a log file of another write, or it cannot be
-            told whose they are.
+        UnsupportedError: another engine appended its blocks to a log file of another write, or a marked log
+            file cannot be read.
     """
     bases = {each.path for each in listed if (base := BaseFile.parse(each)) and base.instant == requested}
     return sorted(bases | {each.path for each in marked if _is_own_log(storage, each, requested)})
@@ -38,8 +38,8 @@ def _is_own_log(storage: Storage, marked: FileStatus, requested: str) -> bool:
     owners = instants_in(storage, marked.path)
     if owners is None or owners - {requested}:
         raise UnsupportedError(
-            "another engine began this log compaction in a log file that has blocks of another write, or that"
-            " cannot be read: finish it there",
+            "Another engine began this log compaction in a log file that cannot be read or has blocks of"
+            " another write. Finish the log compaction there.",
             instant=requested,
             path=marked.path,
         )

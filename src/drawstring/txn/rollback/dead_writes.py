@@ -1,14 +1,14 @@
-"""What becomes of writes whose writer died: `hoodie.clean.failed.writes.policy`.
+"""Recovery from failed writes, by the policy `hoodie.clean.failed.writes.policy`.
 
-    EAGER   whoever has the table lock next takes them back
-    LAZY    they stay pending until a clean finds their heartbeat too old
+    EAGER   the next writer that gets the table lock rolls them back
+    LAZY    they stay pending until a clean finds their heartbeat expired
     NEVER   they stay pending
 
-A write that stays pending does not count: readers, writers and services pass over its files and blocks.
-Cleaning and archiving stop before it, as in Hudi. Its claim is taken, so that its writer, should it
-live on, cannot complete it beside what others wrote since.
+A write that stays pending does not count: readers, writers and services ignore its files and blocks.
+Cleaning and archiving stop before it, as in Hudi. Its claim is taken, so that its writer, if it is still
+alive, cannot complete it next to later writes.
 
-A clustering whose runner died goes, too: it would be in the way of all writes to its file groups.
+A clustering whose runner died is withdrawn too: it would block all writes to its file groups.
 """
 
 from __future__ import annotations
@@ -44,27 +44,27 @@ _log = logging.getLogger("drawstring")
 def rollback_pending(
     context: RollbackContext, timeline: Timeline | None = None, failed: FailedWrites = EAGERLY
 ) -> list[str]:
-    """Finish rollbacks that were cut short and, by default, roll back every write that a dead writer left.
+    """Finish interrupted rollbacks and, by default, roll back all failed writes.
 
     Compactions and clusterings stay pending: they can be run again.
 
     Args:
         context: the table, locked.
-        timeline: as it was read under that lock; None to read it.
-        failed: whether dead writes are rolled back here.
+        timeline: as read under that lock; None to read it.
+        failed: the policy for failed writes.
 
     Returns:
-        The requested times of the writes rolled back.
+        The requested times of the instants that were rolled back, withdrawn or completed.
 
     Raises:
-        ConflictError: one of the writes shows signs of life.
+        ConflictError: one of the writes has a live heartbeat of another engine.
         UnsupportedError: another engine was restoring the table, or rolling a completed write back.
     """
     timeline = timeline or context.store.load()
     _refuse_restore(timeline)
     refuse_live_writers(context.storage, context.clock, timeline.pending_writes(), failed)
-    for saved in timeline.pending_of(Action.SAVEPOINT):
-        context.store.complete_decided(saved)
+    for savepoint in timeline.pending_of(Action.SAVEPOINT):
+        context.store.complete_decided(savepoint)
     unfinished = timeline.pending_of(Action.ROLLBACK)
     done = [target for each in unfinished if (target := resume_rollback(context, timeline, each)) is not None]
     if unfinished:
@@ -77,50 +77,55 @@ def rollback_pending(
     if done:
         folders = (*own_folders(context.config), *sorted(written_to))
         sweep_leftovers(context.storage, context.clock, folders)
-    left = [each for each in timeline.pending_writes() if each not in dead]
-    done += [each.requested for each in left if isinstance(context.store.bar(each), Instant)]
-    done += _withdraw_left(context, timeline, failed)
+    others = [each for each in timeline.pending_writes() if each not in dead]
+    done += [each.requested for each in others if isinstance(context.store.bar(each), Instant)]
+    done += _withdraw_plans(context, timeline, failed)
     _sweep(context, context.store.load() if done else timeline)
     return done
 
 
-def _withdraw_left(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[str]:
-    """Withdraw the clusterings that a process of drawstring ran and left; return their requested times.
-
-    And finish withdrawing plans where somebody began to.
-    """
-    begun = [each for each in timeline.pending_of(*PLANNED_ACTIONS) if each.requested in timeline.rolled_back]
-    left = [] if failed.policy == FailedWritesPolicy.NEVER else _left_by_runners(context, timeline, failed)
-    gone = []
-    for instant in dict.fromkeys((*begun, *left)):
-        _log.info("The %s %s is withdrawn: its process died.", instant.action, instant.requested)
+def _withdraw_plans(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[str]:
+    """Withdraw clusterings whose runner died, and finish interrupted withdrawals; return their times."""
+    interrupted = [
+        each for each in timeline.pending_of(*PLANNED_ACTIONS) if each.requested in timeline.rolled_back
+    ]
+    abandoned = (
+        []
+        if failed.policy == FailedWritesPolicy.NEVER
+        else _clusterings_of_dead_runners(context, timeline, failed)
+    )
+    withdrawn = []
+    for instant in dict.fromkeys((*interrupted, *abandoned)):
+        _log.info("Withdrawing the %s %s, whose process died.", instant.action, instant.requested)
         if instant.action is Action.CLUSTERING:
             cancel_clustering(context, instant, failed)
         else:
             remove_compaction(context, instant)
-        gone.append(instant.requested)
-    return gone
+        withdrawn.append(instant.requested)
+    return withdrawn
 
 
-def _left_by_runners(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[Instant]:
+def _clusterings_of_dead_runners(
+    context: RollbackContext, timeline: Timeline, failed: FailedWrites
+) -> list[Instant]:
     return [
-        each
-        for each in timeline.pending_of(Action.CLUSTERING)
-        if is_runner_dead(context.storage, context.clock, context.ids, each.requested)
-        and not alive_elsewhere(context.storage, context.clock, (each,), failed)
+        instant
+        for instant in timeline.pending_of(Action.CLUSTERING)
+        if is_runner_dead(context.storage, context.clock, context.ids, instant.requested)
+        and not alive_elsewhere(context.storage, context.clock, (instant,), failed)
     ]
 
 
 def rollback_expired(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[str]:
-    """Roll back the writes whose heartbeat stopped, as a clean does where they were left to it (LAZY).
+    """Roll back the writes whose heartbeat expired, as a clean does under the policy LAZY.
 
     Args:
         context: the table, locked.
-        timeline: as it was read under that lock.
-        failed: who takes dead writes back, and how old a heartbeat may be.
+        timeline: as read under that lock.
+        failed: the policy for failed writes, and the greatest age of a live heartbeat.
 
     Returns:
-        The requested times of the writes rolled back.
+        The requested times of the writes that were rolled back.
     """
     if failed.policy != FailedWritesPolicy.LAZY:
         return []
@@ -137,11 +142,11 @@ def _marked(context: RollbackContext, instant: Instant) -> list[str]:
 
 
 def _sweep(context: RollbackContext, timeline: Timeline) -> None:
-    """Clear away what writers left that died right after their write took effect, and late attempts.
+    """Remove claims, leases, markers and late files of writes whose process died after completing them.
 
     Args:
         context: the table, locked.
-        timeline: as it is.
+        timeline: the current timeline.
     """
     context.store.sweep_claims(timeline, context.check)
     for stray in timeline.stray:
@@ -153,21 +158,21 @@ def _sweep(context: RollbackContext, timeline: Timeline) -> None:
         write, markers = timeline.write_at(instant), Markers(context.storage, instant)
         if write is not None:
             counted = {stat.path for stat in context.store.commit_metadata(write).stats}
-            if late := _uncounted(markers.files(), counted, instant, context.config.rules):
-                context.storage.delete(late)
-                context.storage.sync(folders_above(late))
+            if uncounted := _uncounted(markers.files(), counted, instant, context.config.rules):
+                context.storage.delete(uncounted)
+                context.storage.sync(folders_above(uncounted))
             markers.remove()
         elif instant in timeline.rolled_back and timeline.find(instant) is None:
-            # Its writer stood still, and went on when it had been rolled back.
+            # Its writer stalled, was rolled back, and resumed.
             context.storage.delete(markers.files())
             markers.remove()
 
 
 def _uncounted(marked: Sequence[str], counted: set[str], instant: str, rules: VersionRules) -> list[str]:
-    """Return the files that attempts of a completed write made which others had outrun.
+    """Return the marked files of a completed write that are not in its commit metadata (lost attempts).
 
-    A log file that is named by its slice carries another write's time and may hold its blocks; a file of
-    change data is counted elsewhere.
+    A log file that is named after its slice carries another instant and may hold blocks of others; CDC files
+    are not listed as the paths of write statistics.
     """
     return [
         path
@@ -181,6 +186,6 @@ def _uncounted(marked: Sequence[str], counted: set[str], instant: str, rules: Ve
 def _refuse_restore(timeline: Timeline) -> None:
     for restore in timeline.pending_of(Action.RESTORE):
         raise UnsupportedError(
-            "Another engine was restoring this table and did not finish; finish the restore there.",
+            "Another engine was restoring this table and did not finish. Finish the restore there.",
             instant=restore.requested,
         )

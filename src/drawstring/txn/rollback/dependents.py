@@ -1,12 +1,12 @@
-"""Which pending instants have been completed once: completed writes build on their files.
+"""Completed writes that build on files of a pending instant, which shows that it had been completed.
 
-The file that says so was lost. To roll such a write back, as one that never took effect, would delete files
-that the writes after it need.
+If the completed file of a write is lost, the write looks pending. Rolling it back, as if it had never taken
+effect, would delete files that later writes need.
 
-A lost write that nothing builds on is told by its markers, and kept aside (`unmarked`). Apache Hudi refuses
-more where dead writes are rolled back at once (EAGER): any write with commits after it and no heartbeat. Here
-that would refuse dead writes, too: where a policy left them (NEVER), they lie beneath later commits without
-one.
+A lost write without later writes on its files is recognised by its missing markers, and copies of its files
+are kept (`lost_commits`). Apache Hudi refuses more under the policy EAGER: the rollback of any write with
+later commits and without a heartbeat. Here that would also refuse failed writes: the policy NEVER leaves them
+before later commits, without a heartbeat.
 """
 
 from __future__ import annotations
@@ -22,50 +22,50 @@ from drawstring.timeline.timeline import Timeline
 
 
 def builds_on(commits: Iterable[tuple[Instant, CommitMetadata]], pending: Instant) -> Instant | None:
-    """Return the first completed write with a file that builds on files of a pending instant, if any.
+    """Return the first completed write that builds on files of a pending instant, None without any.
 
     Args:
-        commits: completed writes, and what they say.
-        pending: a write or a clustering. Compactions are left out: they can be run again, as long as
-            `plan_inputs` finds what they read.
+        commits: completed writes with their commit metadata.
+        pending: a write or a clustering. The result is None for compactions: they can be run again as long
+            as their inputs exist (`plan_inputs`).
     """
     if pending.action not in WRITE_ACTIONS and pending.action is not Action.CLUSTERING:
         return None
     for instant, commit in commits:
-        if instant.requested > pending.requested and any(_builds(stat, pending) for stat in commit.stats):
+        if instant.requested > pending.requested and any(_builds_on(stat, pending) for stat in commit.stats):
             return instant
     return None
 
 
 def refuse_built_on(store: TimelineStore, timeline: Timeline, pending: Instant) -> None:
-    """Refuse to delete the files of a pending instant that has been completed once.
+    """Refuse to delete the files of a pending instant that had been completed.
 
-    Reads what the writes that began after it say: a dead writer mostly has none.
+    Reads the commit metadata of all later writes: mostly there are none after a failed write.
 
     Raises:
-        CorruptTableError: completed writes build on them.
+        CorruptTableError: completed writes build on the files.
     """
-    later = (each for each in timeline.writes() if each.requested > pending.requested)
-    after = builds_on(((each, store.commit_metadata(each)) for each in later), pending)
-    if after is not None:
+    later_writes = (each for each in timeline.writes() if each.requested > pending.requested)
+    dependent = builds_on(((each, store.commit_metadata(each)) for each in later_writes), pending)
+    if dependent is not None:
         raise CorruptTableError(
-            f"{what_was_lost(pending, after)} Nothing of it was deleted.",
+            f"{what_was_lost(pending, dependent)} Nothing of it was deleted.",
             instant=pending.requested,
         )
 
 
 def what_was_lost(pending: Instant, after: Instant) -> str:
-    """Say what happened, and what to do."""
+    """Say what happened and what to do, for an error message."""
     return (
-        f"the {pending.action.completed_action} {pending.requested} had been completed, since the completed"
-        f" {after.requested} builds on its files, but the file that says so is gone from the timeline: put it"
+        f"The {pending.action.completed_action} {pending.requested} had been completed, since the completed"
+        f" {after.requested} builds on its files, but its completed file is gone from the timeline. Put it"
         " back from a backup, or restore the table to a write before it with"
         " hoodie.clean.failed.writes.policy=NEVER."
     )
 
 
-def _builds(stat: WriteStat, pending: Instant) -> bool:
-    """Tell whether a file builds on an instant's; writes log into the buckets of a pending resizing, too."""
+def _builds_on(stat: WriteStat, pending: Instant) -> bool:
+    """Return whether a file builds on files of an instant, as log files in new buckets do on a resizing."""
     if pending.action in WRITE_ACTIONS:
         return stat.prev_commit == pending.requested
     names = [name for name in (stat.base_file, stat.prev_base_file) if name]

@@ -1,7 +1,7 @@
-"""Which log files a dead write left in buckets that a resizing is going to make.
+"""Log files that a failed write put into the buckets of a pending resizing (dual writes).
 
-They bear the resizing's time (`filegroups.view.dual_write_files`), so names do not tell whose they are:
-markers and blocks do. In layout 1 command blocks take them back as they do with all log files.
+They are named after the resizing (`filegroups.view.dual_write_files`), so markers and blocks tell which
+write they belong to. In layout 1 rollback commands invalidate their blocks as in all log files.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from drawstring.txn.rollback.file_owners import instants_in
 def copies_of(
     storage: Storage, timeline: Timeline, write: Instant, files: Iterable[FileStatus], marked: Iterable[str]
 ) -> Iterator[str]:
-    """Yield the paths of the copies that a write made, in layout 2.
+    """Yield the paths of the dual-write log files of a write, in layout 2.
 
     Args:
-        storage: the table's.
-        timeline: as it is.
-        write: the write, which did not complete.
+        storage: the table's files.
+        timeline: the current timeline.
+        write: the write, not completed.
         files: all data files of the table.
-        marked: paths that its markers name.
+        marked: paths that the write's markers name.
     """
     yield from (path for path in marked if named_otherwise(path, write.requested))
     resizings = {
-        each.requested
-        for each in timeline.instants
-        if each.action.completed_action is Action.REPLACE_COMMIT
-        and each.requested < write.requested
-        and (not each.is_completed or (each.completed or "") > write.requested)
+        instant.requested
+        for instant in timeline.instants
+        if instant.action.completed_action is Action.REPLACE_COMMIT
+        and instant.requested < write.requested
+        and (not instant.is_completed or (instant.completed or "") > write.requested)
     }
     own = frozenset((write.requested,))
     for status in files if resizings else ():
@@ -44,11 +44,11 @@ def copies_of(
 
 
 def holds_blocks_of_others(storage: Storage, path: str, requested: str) -> bool:
-    """Tell whether a file is anything else than a log file with blocks of one write alone, or none yet."""
+    """Return whether a file is not a dual-write log file, or may hold blocks of other writes."""
     log = named_otherwise(path, requested)
     if log is None:
         return True
     if not storage.exists(path):
         return False
-    found = instants_in(storage, path)
-    return found is None or bool(found - {requested})
+    instants = instants_in(storage, path)
+    return instants is None or bool(instants - {requested})

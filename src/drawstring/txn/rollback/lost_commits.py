@@ -1,12 +1,12 @@
-"""Pending writes that may have been completed once: their files are there, and their markers are not.
+"""Pending writes that may have been completed: their data files exist, but their markers do not.
 
-A marker precedes every data file, and markers go last: once their write is completed or, when it is rolled
-back, once its inflight file is gone. So a dead writer leaves markers with its files, here and in Hudi. A
-write that is inflight, with files and without any marker, had been completed and the file that says so was
-lost; or somebody copied a table with a dead write, and left the markers out.
+A marker is created before every data file, and markers are removed last: after the write completed or, in a
+rollback, after the inflight file was removed. So a failed write leaves markers with its files, here and in
+Hudi. A write that is inflight, with files and without markers, was either completed and its completed file
+lost, or the table was copied with a failed write but without its markers.
 
-Nobody can tell these two apart, and a dead write must not be in the way of the next one. So it is rolled back
-as any other, but its files, which may be the only copy of their rows, are kept below `.hoodie/.lost` first.
+The two cases cannot be told apart, and a failed write must not block later ones. So the write is rolled back
+like any other, but its files, which may be the only copy of their rows, are first copied to `.hoodie/.lost`.
 """
 
 from __future__ import annotations
@@ -33,51 +33,57 @@ _log: Final = logging.getLogger("drawstring")
 def may_be_completed(
     storage: Storage, pending: Instant, files: Iterable[FileStatus], rules: VersionRules
 ) -> bool:
-    """Tell whether a pending write may have been completed once: it has files, and no markers.
+    """Return whether a pending write may have been completed: it has files and no markers.
 
     Args:
-        storage: the table's.
-        pending: the write; other actions never are.
-        files: all data files of the table, looked at only if markers are missing.
-        rules: of the table's version; only blocks tell whose a log file is that is named by its slice.
+        storage: the table's files.
+        pending: the write; False for other actions.
+        files: all data files of the table, consumed only if there are no markers.
+        rules: of the table version: whether only the blocks tell which write a log file belongs to.
     """
     if pending.action not in WRITE_ACTIONS or pending.state is not State.INFLIGHT:
         return False
     if Markers(storage, pending.requested).are_there():
         return False
     time, is_shared = pending.requested, rules.names_logs_by_slice
-    return any(is_named_by(each, time) or (is_shared and _has_block(storage, each, time)) for each in files)
+    return any(
+        is_named_by(status, time) or (is_shared and _has_block(storage, status, time)) for status in files
+    )
 
 
 def keep_files(storage: Storage, store: TimelineStore, pending: Instant, paths: Iterable[str]) -> None:
-    """Copy the files of a write that may have been completed, before it is rolled back; can be done twice.
+    """Copy the files of a write that may have been completed, before its rollback; idempotent.
 
     Args:
-        storage: the table's.
-        store: its timeline, the pending files of which are kept as well.
+        storage: the table's files.
+        store: the table's timeline; the write's timeline files are copied as well.
         pending: the write.
-        paths: what the rollback deletes or adds commands to.
+        paths: the files that the rollback deletes or appends commands to.
     """
     folder = f"{LOST_FOLDER}/{pending.requested}"
-    states = (Instant(pending.requested, pending.action, each) for each in (State.REQUESTED, State.INFLIGHT))
-    kept = [path for path in (*paths, *map(store.path, states)) if storage.exists(path)]
-    copies = [join_path(folder, path) for path in kept]
-    for path, copy in zip(kept, copies, strict=True):
+    states = (
+        Instant(pending.requested, pending.action, state) for state in (State.REQUESTED, State.INFLIGHT)
+    )
+    existing = [path for path in (*paths, *map(store.path, states)) if storage.exists(path)]
+    copies = [join_path(folder, path) for path in existing]
+    for path, copy in zip(existing, copies, strict=True):
         _copy(storage, path, copy)
     storage.sync(folders_above(copies))
-    _log.warning("%s: it is rolled back, and what it wrote is kept in %s", what_it_lacks(pending), folder)
+    _log.warning(
+        "%s It is rolled back, and copies of its files are kept in %s.", what_it_lacks(pending), folder
+    )
 
 
 def what_it_lacks(pending: Instant) -> str:
-    """Say what is the matter with a write."""
+    """Describe the problem of a write that may have been completed, as a sentence."""
     return (
-        f"the pending {pending.action} {pending.requested} has files and no markers, so it may have been"
-        " completed, and the file that says so been lost from the timeline"
+        f"The pending {pending.action} {pending.requested} has files and no markers, so it may have been"
+        " completed, and its completed file may have been lost from the timeline."
     )
 
 
 def kept_writes(storage: Storage) -> list[str]:
-    """Return the folders of kept writes."""
+    """Return the folders with copies of rolled back writes."""
     return storage.list_folders(LOST_FOLDER)
 
 

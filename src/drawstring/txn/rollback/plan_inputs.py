@@ -1,8 +1,8 @@
-"""Whether what a plan reads is still there: if not, the plan had been completed, and its files are the rows.
+"""The check that the inputs of a pending plan still exist before files of its attempt are deleted.
 
-A compaction or clustering whose completed file was lost looks like one that a dead process left. While its
-inputs are there, it can be run again, or taken back. Once a clean took them, what looks like the files of a
-dead attempt is the only copy of the rows.
+A compaction or clustering whose completed file was lost looks like one whose process died. While its inputs
+exist, it can be run again or withdrawn. Once a clean has deleted them, the files of the seemingly dead
+attempt are the only copy of the rows.
 """
 
 from __future__ import annotations
@@ -24,61 +24,63 @@ from drawstring.timeline.timeline import Timeline
 def refuse_inputs_gone(
     storage: Storage, config: TableConfig, store: TimelineStore, timeline: Timeline, pending: Instant
 ) -> None:
-    """Refuse to delete what a plan made when what it was made of is gone.
+    """Refuse to delete the output of a plan whose inputs are gone.
 
     Args:
         storage: the table's files.
-        config: its settings.
-        store: reads plans and commits.
-        timeline: as it is.
+        config: the table's settings.
+        store: reads plans and commit metadata.
+        timeline: the current timeline.
         pending: a compaction, log compaction or clustering with files.
 
     Raises:
-        CorruptTableError: a file that it reads is gone.
+        CorruptTableError: an input file is gone.
     """
     view = table_view(storage, config, timeline, store)
-    gone = gone_input(view, timeline, pending, store.read_requested(pending))
-    if gone is not None:
+    missing = gone_input(view, timeline, pending, store.read_requested(pending))
+    if missing is not None:
         raise CorruptTableError(
-            f"{what_is_gone(pending)} Nothing was deleted.", instant=pending.requested, path=gone
+            f"{what_is_gone(pending)} Nothing was deleted.", instant=pending.requested, path=missing
         )
 
 
 def what_is_gone(pending: Instant) -> str:
-    """Say what happened, and what to do."""
+    """Say what happened and what to do, for an error message."""
     return (
-        f"the {pending.action} {pending.requested} is pending, with files, but what it reads is gone:"
-        " it had been completed, and the file that says so was lost from the timeline, or the table is"
-        " damaged. Its files may hold the only copy of their rows: put back from a backup what is missing."
+        f"The {pending.action} {pending.requested} is pending, with files, but its input files are gone:"
+        " either it had been completed and its completed file was lost from the timeline, or the table is"
+        " damaged."
+        " Its files may hold the only copy of their rows. Put what is missing back from a backup."
     )
 
 
 def gone_input(view: FileGroupView, timeline: Timeline, pending: Instant, plan: bytes) -> str | None:
-    """Return the path of a file that a plan reads and that is gone, None while it can be run.
+    """Return the path of a missing input file of a plan, None while the plan can be run.
 
-    What was replaced since, or has a newer base file, nobody reads any more: a clean may have taken it.
+    A missing file of a file group that was replaced or has a newer base file does not count: no reader needs
+    it, and a clean may have deleted it.
 
     Args:
         view: of the table.
         timeline: of the table.
         pending: the compaction, log compaction or clustering.
-        plan: what it was requested with.
+        plan: content of its requested file.
     """
-    inputs = _clustered(plan) if pending.action is Action.CLUSTERING else _compacted(plan)
-    there = {
+    inputs = _clustering_inputs(plan) if pending.action is Action.CLUSTERING else _compaction_inputs(plan)
+    present = {
         folder: {status.name for status in view.listing.files(folder)}
-        for folder in {each.partition for each in inputs}
+        for folder in {plan_input.partition for plan_input in inputs}
     }
-    for each in inputs:
-        gone = next((name for name in each.names if name not in there[each.partition]), None)
-        if gone is not None and not _is_past(view, timeline, each):
-            return join_path(each.partition, gone)
+    for plan_input in inputs:
+        missing = next((name for name in plan_input.names if name not in present[plan_input.partition]), None)
+        if missing is not None and not _is_superseded(view, timeline, plan_input):
+            return join_path(plan_input.partition, missing)
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Input:
-    """A file slice that a plan reads: its base file, empty for none, and its log files."""
+    """A file slice in a plan: its base file, empty for none, and its log files."""
 
     partition: str
     file_id: str
@@ -90,27 +92,27 @@ class _Input:
         return (self.base_file, *self.log_files) if self.base_file else self.log_files
 
 
-def _clustered(plan: bytes) -> list[_Input]:
+def _clustering_inputs(plan: bytes) -> list[_Input]:
     slices = (each for group in decode_clustering_plan(plan).groups for each in group.slices)
     return [_Input(each.partition, each.file_id, each.base_file, each.log_files) for each in slices]
 
 
-def _compacted(plan: bytes) -> list[_Input]:
+def _compaction_inputs(plan: bytes) -> list[_Input]:
     return [
         _Input(each.partition, each.file_id, each.base_file or "", each.log_files)
         for each in decode_compaction_plan(plan).operations
     ]
 
 
-def _is_past(view: FileGroupView, timeline: Timeline, needed: _Input) -> bool:
-    """Tell whether a file group was replaced, or has a committed base file newer than the one of a plan."""
-    if (needed.partition, needed.file_id) in view.replaced_groups():
+def _is_superseded(view: FileGroupView, timeline: Timeline, plan_input: _Input) -> bool:
+    """Return whether a file group was replaced, or has a committed base file newer than the plan's."""
+    if (plan_input.partition, plan_input.file_id) in view.replaced_groups():
         return True
-    named = BaseFile.parse(FileStatus(needed.base_file, 0)) if needed.base_file else None
-    bases = (BaseFile.parse(status) for status in view.listing.files(needed.partition))
+    plan_base = BaseFile.parse(FileStatus(plan_input.base_file, 0)) if plan_input.base_file else None
+    bases = (BaseFile.parse(status) for status in view.listing.files(plan_input.partition))
     return any(
-        base.file_id == needed.file_id
-        and base.instant > (named.instant if named else "")
+        base.file_id == plan_input.file_id
+        and base.instant > (plan_base.instant if plan_base else "")
         and timeline.has_completed(base.instant)
         for base in bases
         if base is not None

@@ -1,12 +1,12 @@
 """Restore: undo every write after an instant, newest first (specification: Restore).
 
-    plan   the writes, and the services under way, that came after the instant
-    run    each of them: completed file off the timeline -> files deleted, in version 6 commands appended
-           -> inflight and requested file off the timeline
-           then the restore is completed
+    plan   the writes and pending table services that came after the instant
+    run    for each of them: take the completed file off the timeline -> delete its files, in version 6 append
+           rollback commands -> take the inflight and requested files off the timeline
+           finally complete the restore
 
-What is off the timeline does not count, so readers see one write after the other vanish whole. Each step can
-be done twice: a restore that was cut short is finished by the next writer, Hudi's too.
+An instant that is off the timeline does not count, so readers see each write disappear as a whole. Each step
+is idempotent: the next writer, also of Hudi, finishes an interrupted restore.
 """
 
 from __future__ import annotations
@@ -46,25 +46,27 @@ _log = logging.getLogger("drawstring")
 
 
 def plan_restore(timeline: Timeline, target: Instant) -> RestorePlan:
-    """Plan to undo what took effect after a completed write, and what is under way since."""
+    """Plan to undo what completed after a completed write, and what was requested later and is pending."""
     completed = time_of(target)
-    after = [
-        each
-        for each in timeline.instants
-        if each.action in FILE_ACTIONS
-        and (time_of(each) > completed if each.is_completed else each.requested > target.requested)
+    later = [
+        instant
+        for instant in timeline.instants
+        if instant.action in FILE_ACTIONS
+        and (time_of(instant) > completed if instant.is_completed else instant.requested > target.requested)
     ]
-    newest_first = sorted(after, key=_order, reverse=True)
-    return RestorePlan(tuple((each.requested, str(each.action)) for each in newest_first), target.requested)
+    newest_first = sorted(later, key=_undo_order, reverse=True)
+    return RestorePlan(
+        tuple((instant.requested, str(instant.action)) for instant in newest_first), target.requested
+    )
 
 
-def _order(instant: Instant) -> tuple[bool, str, str]:
-    """What is pending goes first: it may build on everything else."""
+def _undo_order(instant: Instant) -> tuple[bool, str, str]:
+    """Return a sort key by which pending instants are undone first: they may build on completed ones."""
     return not instant.is_completed, time_of(instant), instant.requested
 
 
 def finish_restores(context: RollbackContext, timeline: Timeline) -> list[str]:
-    """Finish restores that were cut short, whoever began them; drop those that undid nothing yet.
+    """Finish interrupted restores of any engine; drop those that have undone nothing yet.
 
     Returns:
         The requested times of both.
@@ -72,7 +74,7 @@ def finish_restores(context: RollbackContext, timeline: Timeline) -> list[str]:
     done = []
     for pending in timeline.pending_of(Action.RESTORE):
         if not _is_begun(timeline, pending):
-            _log.warning("The restore %s is dropped: its process undid nothing yet.", pending.requested)
+            _log.warning("Dropping the restore %s: its process had undone nothing yet.", pending.requested)
             if isinstance(context.store.fence(pending), Fence):
                 context.store.remove_pending(pending)
             done.append(pending.requested)
@@ -80,7 +82,7 @@ def finish_restores(context: RollbackContext, timeline: Timeline) -> list[str]:
         try:
             plan = decode_restore_plan(context.store.read_requested(pending))
         except CorruptTableError as error:
-            _log.warning("the restore %s has no whole plan and is dropped: %s", pending.requested, error)
+            _log.warning("Dropping the restore %s, which has no readable plan: %s", pending.requested, error)
             if isinstance(context.store.fence(pending), Fence):
                 context.store.remove_pending(pending)
             continue
@@ -92,57 +94,58 @@ def finish_restores(context: RollbackContext, timeline: Timeline) -> list[str]:
 
 
 def _is_begun(timeline: Timeline, restore: Instant) -> bool:
-    """Tell whether a pending restore may have undone something.
+    """Return whether a pending restore may have undone something.
 
-    While it has, nobody writes before it is finished. So where others wrote, its process stood still before.
+    No process writes between its first step and its end. So if there are later writes, its process had
+    stalled before the first step.
     """
     if restore.state is State.REQUESTED:
         return False
-    return not any(each.requested > restore.requested for each in timeline.writes())
+    return not any(instant.requested > restore.requested for instant in timeline.writes())
 
 
 def run_restore(
     context: RollbackContext, restore: Instant, plan: RestorePlan, fence: Fence | None = None
 ) -> tuple[Instant, RestoreMetadata]:
-    """Carry out a restore that stands on the timeline; return it completed, and what it did.
+    """Carry out a restore that is on the timeline; return the completed instant, and what it did.
 
     Args:
         context: the table, locked.
-        restore: the restore's own instant.
-        plan: what to undo.
-        fence: of the restore, if another process began it.
+        restore: the instant of the restore.
+        plan: the instants to undo.
+        fence: the claim on the restore, if another process began it.
     """
     watch = Stopwatch()
-    # A process that stood still before this would undo what it knew of, beneath what others wrote since.
+    # A process that stalled before this point could undo instants that later writes build on.
     context.check()
     inflight = restore if restore.state is State.INFLIGHT else context.store.start(restore)
     context.check()
-    # Completed writes go one by one: a metadata table that lists their files misleads from the first one on.
+    # Completed writes disappear one by one, so a metadata table would be stale from the first one on.
     switch_off_metadata_table(context.storage, load_config(context.storage), context.clock)
     timeline = _without_pending(context, plan)
-    found = [_find(timeline, requested, Action(action)) for requested, action in plan.instants]
-    targets = [target for target in found if target is not None]
+    instants = [_instant_of(timeline, requested, Action(action)) for requested, action in plan.instants]
+    targets = [target for target in instants if target is not None]
     states = state_files(context.storage, context.config, targets)
-    rollbacks = {each.requested: (_undo(context, inflight, each, states),) for each in targets}
+    rollbacks = {instant.requested: (_undo(context, inflight, instant, states),) for instant in targets}
     metadata = RestoreMetadata(restore.requested, round(watch.seconds() * 1000), plan.instants, rollbacks)
     content = encode_restore(metadata, table_root(context.storage))
     return context.store.complete(inflight, content, fence), metadata
 
 
 def _without_pending(context: RollbackContext, plan: RestorePlan) -> Timeline:
-    """Make sure that nothing pending that is to be undone completes meanwhile; return the timeline then."""
+    """Make sure that no pending instant of the plan completes meanwhile; return the timeline afterwards."""
     timeline = context.store.load()
     for requested, action in plan.instants:
-        target = _find(timeline, requested, Action(action))
+        target = _instant_of(timeline, requested, Action(action))
         if target is not None and not target.is_completed:
             withdraw(context, target)
     return context.store.load()
 
 
-def _find(timeline: Timeline, requested: str, action: Action) -> Instant | None:
-    for each in timeline.instants:
-        if (each.requested, each.action.completed_action) == (requested, action.completed_action):
-            return each
+def _instant_of(timeline: Timeline, requested: str, action: Action) -> Instant | None:
+    for instant in timeline.instants:
+        if (instant.requested, instant.action.completed_action) == (requested, action.completed_action):
+            return instant
     return None
 
 
@@ -156,22 +159,22 @@ def _undo(
         plan = plan_rollback(replace(facts, appended=tuple(_appended(context, files, target))))
     else:
         plan = plan_rollback(replace(facts, copies=tuple(_copies(context, facts, target))))
-    own = [each for each in states if each.key == (target.requested, target.action.completed_action)]
-    context.storage.delete([each.status.path for each in own if each.instant.is_completed])
-    # Before its files go: a completed write without them would be a damaged table.
+    own = [file for file in states if file.key == (target.requested, target.action.completed_action)]
+    context.storage.delete([file.status.path for file in own if file.instant.is_completed])
+    # Before the data files are deleted: a completed write without its files would be a damaged table.
     context.storage.sync([context.config.timeline_folder])
     done = carry_out(context, restore, plan)
     STORED_INDEX.rolled_back(context.storage, target)
     context.storage.delete([f"{HEARTBEAT_FOLDER}/{target.requested}"])
     Markers(context.storage, target.requested).remove()
     for state in (State.INFLIGHT, State.REQUESTED):
-        context.storage.delete([each.status.path for each in own if each.instant.state is state])
+        context.storage.delete([file.status.path for file in own if file.instant.state is state])
         context.storage.sync([context.config.timeline_folder])
     return done
 
 
 def _copies(context: RollbackContext, facts: RollbackFacts, target: Instant) -> Iterator[str]:
-    """Return the log files that a write put into buckets to come: a completed one says which."""
+    """Return the dual-write log files of a write: by commit metadata if completed, else by their blocks."""
     if not target.is_completed:
         return copies_of(context.storage, context.store.load(), target, facts.files, facts.marked)
     written = {stat.path for stat in context.store.commit_metadata(target).stats}
@@ -180,7 +183,7 @@ def _copies(context: RollbackContext, facts: RollbackFacts, target: Instant) -> 
 
 
 def _appended(context: RollbackContext, files: tuple[FileStatus, ...], target: Instant) -> Iterator[LogFile]:
-    """Return the log files of version 6 that hold blocks of a write: a completed one says which."""
+    """Return the log files of version 6 that hold blocks of a write, by commit metadata if completed."""
     if not target.is_completed:
         yield from appended_logs(context.storage, files, target.requested)
         return

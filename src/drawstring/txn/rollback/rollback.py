@@ -1,14 +1,13 @@
-"""Rollback: take back what a write left that never completed (specification: Rollback).
+"""Rollback: undo a write that never completed (specification: Rollback).
 
-    fence  take the claim of the failed instant: it can never complete, whoever wakes up (`timeline.claims`)
-    plan   the files of the failed instant, and in version 6 the slices with its log blocks (pure)
+    fence  take the claim of the failed instant: no process can complete it any more (`timeline.claims`)
+    plan   the files of the failed instant, and in version 6 the file slices with its log blocks (pure)
     run    requested, inflight -> delete files, append rollback commands -> completed
            -> take the failed instant off the timeline, remove its markers
 
-A log file of version 6 is named by its slice, so its failed blocks stay and a command block after
-them takes them back. In versions 8 and 9 every log file belongs to one instant and is deleted.
-Each step can be done twice: a rollback that was cut short is resumed by the next writer. Where the plan
-cannot be put, because the disk is full, the files go first.
+A log file of version 6 may hold blocks of several writes, so failed blocks stay, and a command block
+invalidates them. In versions 8 and 9 every log file belongs to one instant and is deleted. Each step is
+idempotent: the next writer resumes an interrupted rollback. On a full disk the files are deleted first.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ from drawstring.txn.rollback.lost_commits import keep_files, may_be_completed
 from drawstring.txn.rollback.plan_inputs import refuse_inputs_gone
 
 _WRITER_LIVES_MS: Final = 7 * 24 * 3_600_000
-"""How long a writer may stand still and go on, at most: for so long it is known what was rolled back."""
+"""How long a writer may stall and then resume, at most: for so long rolled back instants are remembered."""
 
 _log = logging.getLogger("drawstring")
 
@@ -61,9 +60,9 @@ class RollbackContext:
     Attributes:
         storage: the table's files.
         config: the table's settings.
-        store: its timeline.
-        clock: for how long it took, and whose heartbeat is alive.
-        ids: name owners of leases.
+        store: the table's timeline.
+        clock: measures the duration and the age of heartbeats.
+        ids: names the owners of leases.
         check: makes sure that the table lock is still held.
     """
 
@@ -77,15 +76,15 @@ class RollbackContext:
 
 @dataclass(frozen=True, slots=True)
 class RollbackFacts:
-    """What is known of a failed write.
+    """The state of a failed write on storage.
 
     Attributes:
-        instant: its requested time.
-        action: its action.
+        instant: requested time of the write.
+        action: action of the write.
         files: all data files of the table.
-        marked: paths of data files that its markers name.
-        appended: log files named by another instant that hold blocks of this one (version 6).
-        copies: paths of log files named by a resizing that hold blocks of this one alone (versions 8, 9).
+        marked: paths of the data files that the write's markers name.
+        appended: log files named after another instant that hold blocks of this one (version 6).
+        copies: paths of log files named after a resizing with blocks of this instant alone (versions 8, 9).
     """
 
     instant: str
@@ -97,21 +96,22 @@ class RollbackFacts:
 
 
 def rollback_instant(context: RollbackContext, instant: Instant, *, by_name: bool = False) -> None:
-    """Roll one pending write back, unless its writer had decided that it completes: then it is completed.
+    """Roll one pending write back, or complete it if its writer had already claimed the completion.
 
     Args:
         context: the table, locked.
         instant: the pending write.
-        by_name: somebody said that this one is to go, though its markers are gone: nothing of it is kept.
+        by_name: whether the user named this instant: then its files are deleted even if its markers are
+            gone, and no copy of them is kept.
 
     Raises:
-        InvalidError: the instant is completed, or of an action that is not rolled back.
-        CorruptTableError: it had been completed, and its files are needed.
+        InvalidError: the instant is completed, or its action cannot be rolled back.
+        CorruptTableError: the write had been completed, and its files are needed.
     """
     if instant.is_completed:
-        raise InvalidError("A completed write is not rolled back.", instant=instant.requested)
+        raise InvalidError("A completed write is final. Restore the table.", instant=instant.requested)
     if instant.action not in WRITE_ACTIONS:
-        raise InvalidError(f"A {instant.action} is not rolled back.", instant=instant.requested)
+        raise InvalidError(f"A {instant.action} is not rolled back. Run it.", instant=instant.requested)
     refuse_built_on(context.store, context.store.load(), instant)
     if not withdraw(context, instant):
         return
@@ -123,31 +123,31 @@ def rollback_instant(context: RollbackContext, instant: Instant, *, by_name: boo
 
 
 def withdraw(context: RollbackContext, instant: Instant) -> bool:
-    """Make sure that a pending instant never completes; False when it is completed now, by its own decision.
+    """Bar a pending instant from completing; if its process has claimed that, complete it and return False.
 
     Args:
         context: the table, locked.
-        instant: pending; nobody runs it again.
+        instant: pending; no process runs it again.
     """
     can_run_again = instant.action in PLANNED_ACTIONS
     fenced = context.store.fence(instant) if can_run_again else context.store.bar(instant)
     if isinstance(fenced, Instant):
         return False
-    # Had this process stood still before the fence, others might have completed the instant, and archived it.
+    # If this process stalled before the fence, others may have completed the instant and archived it.
     context.check()
     context.store.note_rolled_back(instant)
     return True
 
 
 def take_back(context: RollbackContext, instant: Instant) -> None:
-    """Undo a write that failed in this process: without a trace where it had noted no file yet.
+    """Undo a write that failed in this process; without a trace if it had begun no data file.
 
-    A call whose rows turn out wrong before the first file is begun, by a null key for one, leaves the table
-    as it was, byte for byte. Everything else is rolled back.
+    A call whose rows turn out to be invalid before the first file is begun (a null record key, for example)
+    leaves the table as it was, byte for byte. Every other failed write is rolled back.
 
     Args:
         context: the table, locked since before the write began.
-        instant: the write's own.
+        instant: the instant of the write.
     """
     if instant.action in WRITE_ACTIONS and not Markers(context.storage, instant.requested).files():
         forget_instant(context, instant.requested, instant)
@@ -156,7 +156,7 @@ def take_back(context: RollbackContext, instant: Instant) -> None:
 
 
 def plan_rollback(facts: RollbackFacts) -> RollbackPlan:
-    """Plan what takes a failed write back: one request per file to delete or slice to command."""
+    """Plan the rollback of a failed write: one request per file to delete or file slice to append to."""
     statuses = (*facts.files, *(FileStatus(path, 0) for path in facts.marked))
     named = {status.path for status in statuses if is_named_by(status, facts.instant)}
     own = sorted(named | set(facts.copies))
@@ -177,19 +177,19 @@ def run_rollback(
     target: Instant | None,
     fence: Fence | None = None,
 ) -> None:
-    """Carry out a rollback that is inflight, and complete it.
+    """Carry out an inflight rollback, and complete it.
 
     Args:
-        rollback: the rollback's own instant.
-        plan: what to do.
-        target: the failed instant as it is on the timeline, None when it is gone.
-        fence: of the rollback, if another process began it.
+        rollback: the instant of the rollback.
+        plan: the rollback plan.
+        target: the failed instant as it is on the timeline, None if it is gone.
+        fence: the claim on the rollback, if another process began it.
 
     Raises:
         CorruptTableError: the plan would delete a file of another instant.
     """
-    if target is not None and _is_given_up(target):
-        # First of all: nobody may run a resizing without what was written to its new buckets.
+    if target is not None and _is_cancelled(target):
+        # First, so that no process runs a resizing without the records written to its new buckets.
         context.store.remove_pending(target)
         target = None
     metadata = carry_out(context, rollback, plan)
@@ -198,26 +198,26 @@ def run_rollback(
 
 
 def carry_out(context: RollbackContext, by: Instant, plan: RollbackPlan) -> RollbackMetadata:
-    """Delete the files of a plan and append its commands, which can be done twice.
+    """Delete the files of a plan and append its rollback commands; idempotent.
 
     Args:
-        by: the rollback or restore that does it.
-        plan: what to do.
+        by: the rollback or restore that carries the plan out.
+        plan: the rollback plan.
 
     Raises:
         CorruptTableError: the plan would delete a file of another instant.
     """
     started_ms = context.clock.now_ms()
-    doomed = [path for request in plan.requests for path in request.files_to_delete]
-    _check_doomed(context, plan, doomed)
-    context.storage.delete(doomed)
+    paths = [path for request in plan.requests for path in request.files_to_delete]
+    _check_paths(context, plan, paths)
+    context.storage.delete(paths)
     commands = [
-        append_command(context.storage, by.requested, plan.instant, each)
-        for each in plan.requests
-        if each.log_blocks
+        append_command(context.storage, by.requested, plan.instant, request)
+        for request in plan.requests
+        if request.log_blocks
     ]
-    # Before the instant leaves the timeline: files of it that came back would count once it is archived.
-    context.storage.sync(folders_above((*doomed, *(status.path for status in commands))))
+    # Before the instant leaves the timeline: deleted files that came back would count once it is archived.
+    context.storage.sync(folders_above((*paths, *(status.path for status in commands))))
     return RollbackMetadata(
         started=by.requested,
         seconds=(context.clock.now_ms() - started_ms) / 1000,
@@ -228,8 +228,8 @@ def carry_out(context: RollbackContext, by: Instant, plan: RollbackPlan) -> Roll
 
 
 def roll_back_files(context: RollbackContext, instant: Instant, plan: RollbackPlan) -> None:
-    """Put the rollback of an instant that never completes on the timeline, and carry it out."""
-    _log.info("rolling back the unfinished %s %s", instant.action, instant.requested)
+    """Put the rollback of a pending instant on the timeline, and carry it out."""
+    _log.info("Rolling back the pending %s %s.", instant.action, instant.requested)
     time = context.store.new_time(context.store.load())
     try:
         requested = _request(context, time, plan)
@@ -246,21 +246,21 @@ def _request(context: RollbackContext, time: str, plan: RollbackPlan) -> Instant
 
 
 def _free_space(context: RollbackContext, instant: Instant, plan: RollbackPlan) -> None:
-    """Delete the files of a dead write though its rollback is not on the timeline yet: the disk may be full.
+    """Delete the files of a failed write before its rollback is on the timeline, to free a full disk.
 
-    They never counted, and never will: the instant was kept from completing. It stays pending with its
-    markers, so a rollback that is cut short here begins anew, in any engine.
+    The instant is barred from completing, so its files never count. It stays pending with its markers, so any
+    engine can begin again if this is interrupted.
     """
-    doomed = [path for request in plan.requests for path in request.files_to_delete]
-    _check_doomed(context, plan, doomed)
+    paths = [path for request in plan.requests for path in request.files_to_delete]
+    _check_paths(context, plan, paths)
     if context.config.rules.appends_rollbacks:
-        doomed += own_logs(context.storage, marked_files(context, instant), instant.requested)
-    _log.info("deleting the files of the unfinished %s before its rollback is noted", instant.requested)
-    context.storage.delete(doomed)
+        paths += own_logs(context.storage, marked_files(context, instant), instant.requested)
+    _log.info("Deleting the files of the pending %s before its rollback is planned.", instant.requested)
+    context.storage.delete(paths)
 
 
 def resume_rollback(context: RollbackContext, timeline: Timeline, rollback: Instant) -> str | None:
-    """Finish a rollback that was cut short; None when it had not come as far as a plan."""
+    """Finish an interrupted rollback; return the failed instant, or None if there was no plan yet."""
     plan = _read_plan(context, rollback)
     if plan is None:
         context.store.remove_pending(rollback)
@@ -268,8 +268,8 @@ def resume_rollback(context: RollbackContext, timeline: Timeline, rollback: Inst
     target = timeline.find(plan.instant)
     if target is not None and target.is_completed:
         raise UnsupportedError(
-            f"Another engine began to roll back the completed write {plan.instant}; finish it there, or keep"
-            " the write and delete this rollback's files from the timeline.",
+            f"Another engine began to roll back the completed write {plan.instant}. Finish that there, or, to"
+            " keep the write, delete this rollback's files from the timeline.",
             instant=rollback.requested,
         )
     if target is not None:
@@ -278,7 +278,7 @@ def resume_rollback(context: RollbackContext, timeline: Timeline, rollback: Inst
     if isinstance(fence, Instant):
         forget_instant(context, plan.instant, target)
         return plan.instant
-    if target is not None and not _stays_undone(context, target):
+    if target is not None and not _bar_completion(context, target):
         context.store.remove_pending(rollback)
         return plan.instant
     context.store.stop(rollback)
@@ -286,17 +286,18 @@ def resume_rollback(context: RollbackContext, timeline: Timeline, rollback: Inst
     return plan.instant
 
 
-def _stays_undone(context: RollbackContext, target: Instant) -> bool:
-    """Make sure that what a rollback takes back does not complete; a plan may be run again afterwards."""
-    if target.action in PLANNED_ACTIONS and not _is_given_up(target):
+def _bar_completion(context: RollbackContext, target: Instant) -> bool:
+    """Make sure that the target of a rollback does not complete; a plan may be run again afterwards."""
+    if target.action in PLANNED_ACTIONS and not _is_cancelled(target):
         return isinstance(context.store.fence(target), Fence)
     return withdraw(context, target)
 
 
 def _refuse_needed(context: RollbackContext, timeline: Timeline, plan: RollbackPlan, target: Instant) -> None:
-    """Refuse to go on deleting what turns out to be needed: between two attempts a completed file may go."""
+    """Refuse to delete files that are needed, as when a completed file was lost between two attempts."""
     if not any(
-        each.log_blocks or any(map(context.storage.exists, each.files_to_delete)) for each in plan.requests
+        request.log_blocks or any(map(context.storage.exists, request.files_to_delete))
+        for request in plan.requests
     ):
         return
     refuse_built_on(context.store, timeline, target)
@@ -308,12 +309,12 @@ def _read_plan(context: RollbackContext, rollback: Instant) -> RollbackPlan | No
     try:
         return decode_rollback_plan(context.store.read_requested(rollback), table_root(context.storage))
     except CorruptTableError:
-        # Its writer died while writing it, before it deleted anything: a new plan will be made.
+        # The process that wrote it died before it deleted anything: a new plan will be made.
         return None
 
 
 def gather_facts(context: RollbackContext, instant: Instant) -> RollbackFacts:
-    """Look at what a failed write left."""
+    """List the files and blocks that a failed write left."""
     files = tuple(data_files(context.storage))
     marked = tuple(status.path for status in marked_files(context, instant))
     facts = RollbackFacts(instant.requested, instant.action, files, marked)
@@ -328,21 +329,21 @@ def marked_files(context: RollbackContext, instant: Instant) -> list[FileStatus]
     return [FileStatus(path, 0) for path in Markers(context.storage, instant.requested).files()]
 
 
-def _check_doomed(context: RollbackContext, plan: RollbackPlan, doomed: list[str]) -> None:
+def _check_paths(context: RollbackContext, plan: RollbackPlan, paths: list[str]) -> None:
     appends = context.config.rules.appends_rollbacks
-    for path in doomed:
+    for path in paths:
         if is_named_by(FileStatus(path, 0), plan.instant):
             continue
         if appends or holds_blocks_of_others(context.storage, path, plan.instant):
             raise CorruptTableError(
-                "A rollback plan names a file of another write; remove the plan from the timeline.",
+                "A rollback plan names a file of another write. Remove the plan from the timeline.",
                 instant=plan.instant,
                 path=path,
             )
 
 
 def forget_old_rollbacks(context: RollbackContext) -> None:
-    """Forget the rollbacks whose writers cannot live any more, and delete what these made since.
+    """Delete old notes of rolled back instants, and files that their stalled writers wrote since.
 
     Args:
         context: the table, locked.
@@ -373,19 +374,19 @@ def _stat(partition: str, plan: RollbackPlan, commands: list[FileStatus]) -> Rol
 
 
 def forget_instant(context: RollbackContext, requested: str, target: Instant | None) -> None:
-    """Take the failed instant off the timeline; a table service goes back to requested."""
+    """Take the failed instant off the timeline; a plan of a table service returns to requested."""
     context.storage.delete([f"{HEARTBEAT_FOLDER}/{requested}"])
     if target is not None:
-        # Before the markers: an inflight write without any may be one that had been completed.
+        # Before the markers: an inflight write without markers may be a completed one whose file was lost.
         context.store.stop(target)
     Markers(context.storage, requested).remove()
     if target is not None:
         STORED_INDEX.rolled_back(context.storage, target)
-    if target is not None and (target.action not in PLANNED_ACTIONS or _is_given_up(target)):
+    if target is not None and (target.action not in PLANNED_ACTIONS or _is_cancelled(target)):
         context.store.remove_pending(target)
 
 
-def _is_given_up(target: Instant) -> bool:
+def _is_cancelled(target: Instant) -> bool:
     return target.action is Action.CLUSTERING and target.state is State.REQUESTED
 
 
@@ -394,5 +395,5 @@ def _partition(path: str) -> str:
 
 
 def table_root(storage: Storage) -> str:
-    """Return the table's path as rollback plans and metadata put it before others."""
+    """Return the table's path as rollback plans and metadata put it before the paths of files."""
     return storage.local_path("") or storage.full_uri("")

@@ -1,7 +1,7 @@
-"""Plans that are taken over, or withdrawn: compactions, log compactions and clusterings.
+"""Takeover and withdrawal of pending plans: compactions, log compactions and clusterings.
 
-restart    the attempt of another process is fenced off, and its files go; the plan can be run again
-withdraw   the plan never completes, its files go, and it is off the timeline
+restart    fence the attempt of another process off and delete its files; the plan can be run again
+withdraw   make sure that the plan never completes, delete its files, and take it off the timeline
 """
 
 from __future__ import annotations
@@ -32,43 +32,44 @@ from drawstring.txn.rollback.rollback import (
 
 
 def restart(context: RollbackContext, instant: Instant) -> Fence | Instant:
-    """Take a plan over: nobody else completes it, and what a dead attempt of it left is gone.
+    """Take a plan over: no other process can complete it, and the files of a dead attempt are deleted.
 
     Args:
         context: the table, locked.
-        instant: the plan's, requested or inflight.
+        instant: of the plan, requested or inflight.
 
     Returns:
-        What completing the instant takes; or the instant, completed: the attempt had come that far.
+        The claim that completes the instant; or the completed instant, if the attempt had already claimed
+        the completion.
 
     Raises:
-        CorruptTableError: it had been completed, and its files are needed.
+        CorruptTableError: the plan had been completed, and its files are needed.
     """
     if instant.state is State.REQUESTED:
         return context.store.fence(instant)
     timeline = context.store.load()
     refuse_built_on(context.store, timeline, instant)
-    # What is deleted is listed before: files of another process that takes the plan over are not among it.
-    left = _left_by_attempt(context, instant)
+    # Listed before the fence, so that files of another process that takes the plan over are not deleted.
+    attempt_files = _attempt_files(context, instant)
     outcome = context.store.fence(instant)
     if isinstance(outcome, Fence):
         context.check()
-        _clear_attempt(context, timeline, instant, left)
+        _clear_attempt(context, timeline, instant, attempt_files)
     return outcome
 
 
 def cancel_clustering(context: RollbackContext, instant: Instant, failed: FailedWrites = EAGERLY) -> bool:
-    """Take a pending clustering off the timeline, with all files that bear its time.
+    """Take a pending clustering off the timeline, and delete all files named after it.
 
-    What was written to its new buckets goes too: the old ones have it.
-
-    Returns:
-        Whether it is gone; False when its runner had decided that it completes, and it is completed now.
+    Records written to its new buckets are deleted too: the old buckets have them as well.
 
     Args:
         context: the table, locked.
         instant: the clustering.
-        failed: how old a sign of life of another engine may be.
+        failed: the greatest age of a live heartbeat of another engine.
+
+    Returns:
+        Whether it is gone; False if its runner had already claimed the completion, and it is completed now.
 
     Raises:
         ConflictError: another engine is running it.
@@ -79,51 +80,51 @@ def cancel_clustering(context: RollbackContext, instant: Instant, failed: Failed
     refuse_live_writers(context.storage, context.clock, (instant,), failed)
     if not withdraw(context, instant):
         return False
-    _clear_attempt(context, timeline, instant, _left_by_attempt(context, instant))
+    _clear_attempt(context, timeline, instant, _attempt_files(context, instant))
     requested = Instant(instant.requested, Action.CLUSTERING, State.REQUESTED)
     roll_back_files(context, requested, plan_rollback(gather_facts(context, requested)))
     return True
 
 
 def remove_compaction(context: RollbackContext, instant: Instant) -> bool:
-    """Take a pending compaction or log compaction off the timeline, with what an attempt of it wrote.
+    """Take a pending compaction or log compaction off the timeline, and delete the files of its attempt.
 
-    Nobody may have written log files for the slices that it was to make.
+    The caller makes sure that no write appended log files to the file slices that it was to create.
 
     Returns:
-        Whether it is gone; False when its runner had decided that it completes, and it is completed now.
+        Whether it is gone; False if its runner had already claimed the completion, and it is completed now.
 
     Raises:
-        CorruptTableError: it had been completed, and its files are all that there is.
+        CorruptTableError: it had been completed, and its files are the only copy of their rows.
     """
     if not withdraw(context, instant):
         return False
-    _clear_attempt(context, context.store.load(), instant, _left_by_attempt(context, instant))
+    _clear_attempt(context, context.store.load(), instant, _attempt_files(context, instant))
     forget_instant(context, instant.requested, None)
     context.store.remove_pending(instant)
     return True
 
 
 def files_of(context: RollbackContext, instant: Instant) -> list[str]:
-    """Return the paths of the files that rolling a pending action back deletes, or adds a command to."""
+    """Return the paths of the files that the rollback of a pending action deletes or appends commands to."""
     if instant.action in COMPACTION_ACTIONS:
-        return _left_by_attempt(context, instant)
+        return _attempt_files(context, instant)
     return plan_rollback(gather_facts(context, instant)).paths()
 
 
-def _left_by_attempt(context: RollbackContext, instant: Instant) -> list[str]:
-    """Return the paths of the files that an attempt of a plan left."""
+def _attempt_files(context: RollbackContext, instant: Instant) -> list[str]:
+    """Return the paths of the files of a plan's attempt."""
     listed, marked = data_files(context.storage), marked_files(context, instant)
     return files_of_attempt(context.storage, instant.requested, listed, marked)
 
 
 def _clear_attempt(
-    context: RollbackContext, timeline: Timeline, instant: Instant, doomed: Sequence[str]
+    context: RollbackContext, timeline: Timeline, instant: Instant, paths: Sequence[str]
 ) -> None:
-    if doomed:
+    if paths:
         refuse_inputs_gone(context.storage, context.config, context.store, timeline, instant)
-    context.storage.delete(doomed)
-    context.storage.sync(folders_above(doomed))
+    context.storage.delete(paths)
+    context.storage.sync(folders_above(paths))
     STORED_INDEX.rolled_back(context.storage, instant)
     context.store.stop(instant)
     Markers(context.storage, instant.requested).remove()
