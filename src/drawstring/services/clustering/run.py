@@ -13,65 +13,37 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
 
-from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
 from drawstring.config.keys.clustering import BASE_FILES, bare
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.config.table.config import TableConfig
-from drawstring.engine.protocol import Engine
-from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.filegroups.write.settings import FileSettings
-from drawstring.formats.metadata.base_file_compaction import base_files_in, base_files_of
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan, encode_clustering_plan
 from drawstring.index.consistent.rings import has_rings
 from drawstring.model.clustering import ClusteringPlan
-from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
+from drawstring.model.commit import WriteOperation
 from drawstring.model.files import FileSlice
-from drawstring.model.hashing import is_resizing
-from drawstring.model.instant import Action, Instant, State
+from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
+from drawstring.services.clustering.attempt import claim_clustering
 from drawstring.services.clustering.checks import check_clustering
 from drawstring.services.clustering.plan import (
-    BINARY_COPY,
-    SINGLE_FILE_SORT,
-    SORT_AND_SIZE,
     parameters,
     partitions_to_cluster,
     plan_clustering,
 )
 from drawstring.services.clustering.resizing import (
-    ResizeGroup,
-    are_written_twice,
-    confirm_rings,
     plan_rings,
-    save_rings,
 )
-from drawstring.services.clustering.resizing_plan import RESIZE
-from drawstring.services.clustering.row_order import RowOrder
-from drawstring.services.clustering.task import ClusterGroup
 from drawstring.services.plan_runner import PlanRunner
-from drawstring.services.progress import Progress, watched
-from drawstring.services.service_files import file_settings
-from drawstring.timeline.claims import Fence
+from drawstring.services.progress import Progress
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.heartbeats import refuse_live_writers
 from drawstring.txn.locks.service_lease import ServiceLease, service_lease
-from drawstring.txn.missing_plans import NoPlanError
-from drawstring.txn.rollback.withdrawal import cancel_clustering, restart
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.transaction import LockedTable, check_marked, lock_table, recover_and_load
+from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 
-_RUNNABLE: Final = frozenset(
-    name.rpartition(".")[2].removeprefix("Spark").removeprefix("Java")
-    for name in (SORT_AND_SIZE, SINGLE_FILE_SORT, BINARY_COPY, RESIZE)
-)
-_BYTES_MAX: Final = 1 << 62
 _Planner = Callable[[dict[str, list[FileSlice]], WriteOptions, frozenset[str]], ClusteringPlan | None]
 _log = logging.getLogger("drawstring")
 
@@ -204,7 +176,7 @@ def run_clustering(
 
 
 def _runner(state: TableContext, options: WriteOptions, progress: Progress | None) -> PlanRunner:
-    return PlanRunner("clustering", _claim, state, options, progress)
+    return PlanRunner("clustering", claim_clustering, state, options, progress)
 
 
 def _make_plan(
@@ -251,156 +223,3 @@ def clusterings_among(
             continue
         if store.commit_metadata(instant).operation == WriteOperation.CLUSTER:
             yield time, decode_clustering_plan(store.read_requested(instant))
-
-
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """A run of a clustering by this process.
-
-    Attributes:
-        instant: inflight.
-        plan: the clustering plan.
-        task: writes the base files of a group.
-        schema_json: the table schema as Avro JSON.
-        fence: the claim on an instant that another process tried first.
-    """
-
-    instant: Instant
-    plan: ClusteringPlan
-    task: ClusterGroup | ResizeGroup
-    schema_json: str
-    fence: Fence | None = None
-
-    @property
-    def operation(self) -> str:
-        """Name of the operation in the result."""
-        return "cluster"
-
-    @property
-    def config(self) -> TableConfig:
-        """Settings of the table that the tasks use."""
-        task = self.task.rows if isinstance(self.task, ResizeGroup) else self.task
-        return task.settings.config
-
-    def write(self, engine: Engine, progress: Progress | None) -> list[WriteStat]:
-        """Write the files of each group."""
-        groups = list(enumerate(self.plan.groups))
-        return [stat for each in watched(engine, self.task, groups, progress) for stat in each]
-
-    def complete(self, session: LockedTable, timeline: Timeline, stats: list[WriteStat]) -> Instant:
-        """Replace the old file groups by the new ones, unless the old ones were written to meanwhile.
-
-        Raises:
-            ConflictError: they were, or another process rolled the attempt back.
-        """
-        storage, requested = session.state.storage, self.instant.requested
-        if written_since(session, timeline, requested, self.plan):
-            cancel_clustering(session.rollback_context(), self.instant)
-            raise ConflictError(
-                "File groups of this clustering were written to while it ran. Cluster the table again.",
-                instant=requested,
-            )
-        check_marked(storage, requested, stats)
-        if is_resizing(self.plan):
-            save_rings(session, self.plan, timeline, requested)
-        metadata = _metadata(self.plan, stats, self.schema_json)
-        completed = session.finish(self.instant, metadata, self.fence)
-        if is_resizing(self.plan):
-            confirm_rings(storage, self.plan, timeline, requested)
-        return completed
-
-
-def _claim(
-    locked: LockedTable, requested: str, options: WriteOptions, others_may_live: bool
-) -> _Attempt | None:
-    """Move a clustering to inflight, after deleting the files of a dead attempt; None if it is outdated.
-
-    If another process that may only have stalled ran it, the plan is withdrawn and not run again: file groups
-    that the stalled process still writes would count next to those of the new attempt.
-    """
-    session, timeline = recover_and_load(locked, options.failed_writes)
-    instant = timeline.find(requested)
-    if instant is None:
-        raise NoPlanError.of("clustering", requested)
-    if instant.action.completed_action is not Action.REPLACE_COMMIT:
-        raise InvalidError("There is no clustering with this time on the timeline.", instant=requested)
-    if instant.is_completed:
-        return None
-    plan = decode_clustering_plan(session.store.read_requested(instant))
-    _check_runnable(plan, instant)
-    refuse_live_writers(session.state.storage, session.state.clock, (instant,), options.failed_writes)
-    if others_may_live or written_since(session, timeline, requested, plan):
-        reason = "its process stalled or died" if others_may_live else "its file groups were written to"
-        _log.info("Withdrawing the clustering %s: %s.", requested, reason)
-        cancel_clustering(session.rollback_context(), instant, options.failed_writes)
-        return None
-    settings, schema_json = file_settings(session, timeline, requested, options)
-    task = _task(session, timeline, plan, options, settings)
-    fence = restart(session.rollback_context(), instant)
-    if isinstance(fence, Instant):
-        return None
-    inflight = session.store.start(Instant(requested, Action.CLUSTERING, State.REQUESTED))
-    return _Attempt(inflight, plan, task, schema_json, fence)
-
-
-def written_since(session: LockedTable, timeline: Timeline, time: str, plan: ClusteringPlan) -> bool:
-    """Return whether a file group of a plan was written to or replaced after the plan was made."""
-    later = (each for each in timeline.writes() if max(each.requested, each.completed or "") > time)
-    if is_resizing(plan):
-        writes = (session.store.commit_metadata(each) for each in later)
-        return not are_written_twice(session.state.storage, writes, plan)
-    return any(session.store.commit_metadata(each).touched & plan.inputs for each in later)
-
-
-def _check_runnable(plan: ClusteringPlan, instant: Instant) -> None:
-    name = plan.strategy.rpartition(".")[2].removeprefix("Spark").removeprefix("Java")
-    if name not in _RUNNABLE:
-        raise UnsupportedError(
-            f"The plan of this clustering requires {plan.strategy}, which this release does not have. Run it"
-            " with the engine that scheduled it.",
-            instant=instant.requested,
-        )
-    base_files = base_files_of(plan)
-    if base_files is not None and base_files != base_files_in(plan.groups):
-        raise CorruptTableError(
-            "The plan of a base-file compaction lists other files than the clustering that contains it."
-            f" Withdraw it (rollback of {instant.requested}), and plan again.",
-            instant=instant.requested,
-        )
-
-
-def _task(
-    session: LockedTable,
-    timeline: Timeline,
-    plan: ClusteringPlan,
-    options: WriteOptions,
-    settings: FileSettings,
-) -> ClusterGroup | ResizeGroup:
-    clustering, config = options.clustering, session.config
-    is_single_file = plan.strategy == SINGLE_FILE_SORT
-    order = RowOrder.of(plan.parameters, clustering)
-    order.check(settings.schema)
-    task = ClusterGroup(
-        replace(settings, base_file_bytes_max=_BYTES_MAX if is_single_file else clustering.target_file_bytes),
-        InstantRange.of(timeline),
-        order,
-        plan.keeps_commit_times,
-        session.state.ids,
-    )
-    if not is_resizing(plan):
-        return task
-    fields = options.bucket_hash_fields or config.bucket_hash_fields or config.record_key_fields
-    return ResizeGroup(task, fields)
-
-
-def _metadata(plan: ClusteringPlan, stats: list[WriteStat], schema_json: str) -> CommitMetadata:
-    replaced: dict[str, list[str]] = {}
-    for group in plan.groups:
-        for each in group.slices:
-            replaced.setdefault(each.partition, []).append(each.file_id)
-    return CommitMetadata(
-        stats=tuple(stats),
-        operation=WriteOperation.CLUSTER,
-        extra={"schema": schema_json},
-        replaced={partition: tuple(ids) for partition, ids in replaced.items()},
-    )
