@@ -131,7 +131,7 @@ def test_compact_plans_now_and_runs_later(text: Any, complaint: Any, tmp_path: P
     assert instant in text("compact", path, "--instant", instant)
     assert json.loads(text("show", path, "--json"))["log_files"] == 0
     assert "nothing to compact" in text("compact", path, "--instant", instant)
-    assert "unknown option" in complaint("compact", path, "--option", "compaction_strategy=x")
+    assert "There is no option" in complaint("compact", path, "--option", "compaction_strategy=x")
 
 
 def test_cluster_plans_and_runs_in_one_step_or_two(text: Any, complaint: Any, tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_an_option_of_the_object_store_without_value(complaint: Any, rides: Hist
 
 def test_local_files_have_an_option_of_their_own(complaint: Any, rides: History) -> None:
     asked = ("show", rides.path, "--storage-option", "drawstring.storage.sync=perhaps")
-    assert "drawstring.storage.sync is 'perhaps': give true or false" in complaint(*asked)
+    assert "drawstring.storage.sync is 'perhaps'. Give true or false" in complaint(*asked)
     opened = open_table(rides.path, ("drawstring.storage.sync=false",))
     assert opened._context.storage.spec.options == {"drawstring.storage.sync": "false"}
 

@@ -84,13 +84,13 @@ def test_properties_that_a_table_stores_are_kept() -> None:
 @pytest.mark.parametrize(
     ("changes", "kind", "text"),
     [
-        ({"name": ""}, InvalidError, "cannot name a table"),
-        ({"name": "a/b"}, InvalidError, "cannot name a table"),
+        ({"name": ""}, InvalidError, "is not a valid table name"),
+        ({"name": "a/b"}, InvalidError, "is not a valid table name"),
         ({"version": 10}, UnsupportedError, "version 10"),
         (
             {"ordering": [], "extra": {"hoodie.record.merge.mode": "EVENT_TIME_ORDERING"}},
             InvalidError,
-            "needs an ordering column",
+            "needs an ordering field",
         ),
         ({"extra": {"hoodie.record.merge.mode": "CUSTOM"}}, UnsupportedError, "CUSTOM"),
         ({"extra": {"hoodie.record.merge.mode": "NEWEST"}}, InvalidError, "NEWEST"),
@@ -102,7 +102,7 @@ def test_properties_that_a_table_stores_are_kept() -> None:
         (
             {"partition_by": ["a", "b"], "extra": {"hoodie.table.keygenerator.type": "SIMPLE"}},
             InvalidError,
-            "use COMPLEX",
+            "Use COMPLEX",
         ),
     ],
 )

@@ -213,10 +213,10 @@ def test_an_index_is_named_in_upper_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "advice"), [("10", "upgrade drawstring"), ("42", "upgrade drawstring"), ("1", "Apache Hudi")]
+    ("version", "advice"), [("10", "Upgrade drawstring"), ("42", "Upgrade drawstring"), ("1", "Apache Hudi")]
 )
 def test_an_unknown_version_is_named(version: str, advice: str) -> None:
-    with pytest.raises(UnsupportedError, match=f"version {version};.*{advice}"):
+    with pytest.raises(UnsupportedError, match=f"version {version},.*{advice}"):
         table_config({**BARE, "hoodie.table.version": version})
 
 
@@ -228,7 +228,7 @@ def test_an_unknown_version_is_named(version: str, advice: str) -> None:
         ({"hoodie.table.version": ""}, "no hoodie.table.version"),
         ({"hoodie.table.version": "nine"}, "'nine'.*whole number"),
         ({"hoodie.table.type": "COPY_ON_READ"}, "COPY_ON_WRITE or MERGE_ON_READ"),
-        ({"hoodie.timeline.layout.version": "2"}, "layout 2 does not go with table version 6"),
+        ({"hoodie.timeline.layout.version": "2"}, "layout 2 does not fit table version 6"),
         ({"hoodie.table.checksum": "1"}, "hoodie.table.checksum is '1'"),
         ({"hoodie.record.merge.mode": "NEWEST"}, "NEWEST"),
         ({"hoodie.bucket.index.num.buckets": "many"}, "whole number"),

@@ -198,7 +198,7 @@ def test_false_starts_that_cost_a_read_each_are_bounded() -> None:
     file = start * 20_000 + bytes(3 << 20)
     reader = Counting(file)
 
-    with pytest.raises(CorruptTableError, match="10000 starts of blocks"):
+    with pytest.raises(CorruptTableError, match="10000 block starts"):
         scan_blocks(pa.PythonFile(reader, mode="r"), len(file))
     assert len(reader.sizes) < 10_100
     assert sum(reader.sizes) < 2 * len(file)

@@ -203,8 +203,8 @@ def test_log_files_of_other_writers_join_the_clique_of_the_next_one(version: int
     ("how", "message"),
     [
         ({"table_type": "COPY_ON_WRITE"}, "needs a MERGE_ON_READ table"),
-        ({"properties": {"hoodie.index.type": "SIMPLE"}}, "goes with hoodie.index.type BLOOM"),
-        ({"properties": {"hoodie.index.type": "BUCKET"}}, "goes with hoodie.index.type BLOOM"),
+        ({"properties": {"hoodie.index.type": "SIMPLE"}}, "needs hoodie.index.type BLOOM"),
+        ({"properties": {"hoodie.index.type": "BUCKET"}}, "needs hoodie.index.type BLOOM"),
     ],
 )
 def test_an_index_in_log_files_is_refused_where_it_cannot_be(how: dict[str, object], message: str) -> None:

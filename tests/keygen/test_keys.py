@@ -85,7 +85,7 @@ def test_null_and_empty_keys_are_refused_with_their_number() -> None:
 def test_text_that_is_not_utf_8_is_refused() -> None:
     damaged = pa.array([b"a", b"\xff"]).view(pa.string())
     for properties in (config("id"), config("x", "id")):
-        with pytest.raises(InvalidError, match=r"column id, .*UTF.?8"):
+        with pytest.raises(InvalidError, match=r"Column id, .*UTF.?8"):
             KeyGenerator(properties).keys_and_paths(batch(id=damaged, x=["b", "c"]))
 
 
@@ -173,7 +173,7 @@ def test_values_have_the_texts_that_java_gives_them(value: Any, kind: pa.DataTyp
 
 
 def test_a_nested_value_has_no_text() -> None:
-    with pytest.raises(InvalidError, match="column c"):
+    with pytest.raises(InvalidError, match="Column c"):
         java_text(pa.array([[1]]), "c")
 
 

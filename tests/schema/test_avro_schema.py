@@ -112,7 +112,7 @@ def test_a_union_of_types_is_not_supported_and_names_the_column() -> None:
 
 
 def test_a_type_that_holds_itself_is_not_supported() -> None:
-    with pytest.raises(UnsupportedError, match="refers to itself"):
+    with pytest.raises(UnsupportedError, match="recursive"):
         avro_to_arrow('{"type":"record","name":"r","fields":[{"name":"next","type":["null","r"]}]}')
 
 
@@ -167,7 +167,7 @@ def test_a_type_that_no_table_holds_is_refused_with_the_column(kind: pa.DataType
 def test_names_that_cannot_be_stored_are_refused() -> None:
     with pytest.raises(InvalidError, match="'a b'"):
         arrow_to_avro(pa.schema([("a b", pa.int32())]), "r", "n")
-    with pytest.raises(InvalidError, match="more than once"):
+    with pytest.raises(InvalidError, match="Several columns have the name"):
         normalise(pa.schema([("a", pa.int32()), ("a", pa.int32())]))
     with pytest.raises(InvalidError, match="no type"):
         arrow_to_avro(pa.schema([("a", pa.null())]), "r", "n")
@@ -248,7 +248,7 @@ def test_a_schema_that_unfolds_without_end_is_corrupt() -> None:
         inner = [{"name": name, "type": f"r{level - 1}"} for name in "ab"]
         fields.append({"name": f"f{level}", "type": {"type": "record", "name": f"r{level}", "fields": inner}})
 
-    with pytest.raises(CorruptTableError, match="unfolds"):
+    with pytest.raises(CorruptTableError, match="50000 fields"):
         avro_to_arrow(json.dumps({"type": "record", "name": "top", "fields": fields}))
 
 

@@ -95,7 +95,7 @@ def test_flushes_of_local_files_are_an_option_of_reads_and_writes(
     session: SparkSession, tmp_path: Path
 ) -> None:
     path = tmp_path / "rides"
-    with pytest.raises(InvalidError, match=r"drawstring.storage.sync is 'no': give true or false"):
+    with pytest.raises(InvalidError, match=r"drawstring.storage.sync is 'no'\. Give true or false"):
         save(rides(session, 1), path, "upsert", **{SYNC: "no"})
     save(rides(session, 1, 2), path, "upsert", **{SYNC: "false"})
     save(rides(session, 2, 3), path, "upsert", mode="overwrite", **{SYNC: "true"})

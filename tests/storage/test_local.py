@@ -119,7 +119,7 @@ def test_a_file_system_that_fails_is_unavailable(tmp_path: Path, monkeypatch: py
         raise OSError(errno.ENODEV, "No such device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(UnavailableError, match=r"No such device.*check the disk") as caught:
+    with pytest.raises(UnavailableError, match=r"No such device.*Check the disk") as caught:
         open_storage(tmp_path).put("x", b"x")
     assert caught.value.path == "x"
 

@@ -79,7 +79,7 @@ def test_a_server_that_is_not_there_is_unavailable() -> None:
         "secret_access_key": "s",
         "retries": "0",
     }
-    with pytest.raises(UnavailableError, match="check endpoint"):
+    with pytest.raises(UnavailableError, match="Check endpoint"):
         open_storage("s3://lake/x", options).read("f")
 
 
@@ -159,8 +159,8 @@ def test_options_go_by_the_names_of_other_clients() -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"endpont": "x"}, "did you mean 'endpoint'"),
-        ({"colour": "blue"}, "known are endpoint"),
+        ({"endpont": "x"}, "Did you mean 'endpoint'"),
+        ({"colour": "blue"}, "The options are endpoint"),
         ({"timeout_seconds": "soon"}, "not negative"),
         ({"allow_http": "maybe"}, "true or false"),
     ],

@@ -93,7 +93,7 @@ def test_an_option_turns_flushes_off_in_tasks_as_well(tmp_path: Path, flushes: F
 
 
 def test_a_value_that_is_neither_true_nor_false_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidError, match=r"drawstring.storage.sync is 'no': give true or false"):
+    with pytest.raises(InvalidError, match=r"drawstring.storage.sync is 'no'\. Give true or false"):
         open_storage(tmp_path, {SYNC: "no"})
 
 
@@ -135,7 +135,7 @@ def test_a_commit_whose_file_cannot_be_flushed_is_not_acknowledged(
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", fails)
-    with pytest.raises(UnavailableError, match=r"could not bring a file to the disk \(Input/output error\)"):
+    with pytest.raises(UnavailableError, match=r"could not flush a file to the disk \(Input/output error\)"):
         table.upsert(ROWS)
     monkeypatch.undo()
     assert table.upsert(ROWS).instant

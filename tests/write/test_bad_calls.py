@@ -23,11 +23,11 @@ from tests.support.tables import OLD, table_at
     [
         ({"record_key": ["id", "id"]}, "record_key names column id more than once"),
         ({"partition_by": ["city", "city"]}, "partition_by names column city more than once"),
-        ({"record_key": "tags"}, "tags of type list.* cannot be part of a key"),
-        ({"partition_by": "tags"}, "tags of type list.* cannot be part of a key"),
+        ({"record_key": "tags"}, "tags of type list.* cannot be part of a record key"),
+        ({"partition_by": "tags"}, "tags of type list.* cannot be part of a record key"),
         ({"ordering": "tags"}, "ordering column tags is list.*no order"),
-        ({"version": "8"}, "version of a table is a number, not '8'"),
-        ({"version": 9.0}, r"version of a table is a number, not 9\.0"),
+        ({"version": "8"}, "version '8' is not a number"),
+        ({"version": 9.0}, r"version 9\.0 is not a number"),
         ({"schema": pl.DataFrame({"id": [1]})}, "cannot read columns from DataFrame"),
         ({"schema": pd.DataFrame({"id": [1]})}, "cannot read columns from DataFrame"),
         ({"schema": 5}, "cannot read columns from int"),
@@ -47,16 +47,16 @@ def test_a_table_that_no_write_would_take_is_not_created(
 @pytest.mark.parametrize(
     ("properties", "says"),
     [
-        ({"hoodie.bucket.index.num.buckets": "4"}, r"num\.buckets needs .* set hoodie\.index\.type=BUCKET"),
+        ({"hoodie.bucket.index.num.buckets": "4"}, r"num\.buckets needs .* Set hoodie\.index\.type=BUCKET"),
         ({"hoodie.index.bucket.engine": "CONSISTENT_HASHING"}, r"engine needs .*index\.type=BUCKET"),
         ({"hoodie.bucket.index.hash.field": "id"}, r"hash\.field needs .*index\.type=BUCKET"),
         (
             {"hoodie.index.type": "BLOOM", "hoodie.bucket.index.num.buckets": "4"},
-            r"index\.type=BLOOM: set .*=BUCKET",
+            r"index\.type=BLOOM\. Set .*=BUCKET",
         ),
         (
             {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.hash.field": "id,fare"},
-            r"hash\.field has fare, which is no column of the record key \(id\)",
+            r"hash\.field has fare, which is not a column of the record key \(id\)",
         ),
     ],
     ids=str,

@@ -195,7 +195,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no meta columns": ({"options": {"hoodie.populate.meta.fields": "false"}}, "cannot stay"),
     "another mode": ({"mode": "half"}, "metadata or full"),
-    "no pattern": ({"matching": "("}, "no pattern"),
+    "no pattern": ({"matching": "("}, "not a regular expression"),
     "another operation": ({"options": {"hoodie.datasource.write.operation": "upsert"}}, "bootstrap"),
 }
 

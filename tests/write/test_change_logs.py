@@ -126,7 +126,7 @@ def test_the_table_says_whether_and_how_it_logs() -> None:
         table.insert(row, options={ENABLED: "false"})
     with pytest.raises(InvalidError, match=r"needs hoodie\.table\.cdc\.enabled"):
         create(None, properties={MODE: "DATA_BEFORE"})
-    with pytest.raises(InvalidError, match="choose OP_KEY_ONLY"):
+    with pytest.raises(InvalidError, match="Choose one of OP_KEY_ONLY"):
         create("EVERYTHING")
     assert len(table.timeline.writes()) == 1
 

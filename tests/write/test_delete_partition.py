@@ -72,7 +72,7 @@ def test_wrong_calls_are_refused_and_leave_no_trace() -> None:
     table.upsert(rides(ROME))
     with pytest.raises(InvalidError, match="no partition to delete"):
         table.delete_partition()
-    with pytest.raises(InvalidError, match="goes with operation delete_partition"):
+    with pytest.raises(InvalidError, match="needs the operation delete_partition"):
         table.upsert(rides(ROME), options={"hoodie.datasource.write.partitions.to.delete": "rome"})
     with pytest.raises(InvalidError, match="the call is delete_partition"):
         table.delete_partition("rome", options={OPERATION: "upsert"})

@@ -69,9 +69,9 @@ def test_columns_that_place_and_order_records_keep_their_type(column: str) -> No
 def test_a_column_that_differs_by_case_only_is_refused() -> None:
     table = created()
     rows_with_case = pa.table({"id": [1], "month": [1], "ts": [1], "N": [1]})
-    with pytest.raises(InvalidError, match="'N' differs from column 'n' by case only"):
+    with pytest.raises(InvalidError, match="'N' differs from column 'n' only by case"):
         table.upsert(rows_with_case)
-    with pytest.raises(InvalidError, match="'ID' differs from column 'id' by case only"):
+    with pytest.raises(InvalidError, match="'ID' differs from column 'id' only by case"):
         created(pa.schema([("id", pa.int64()), ("ID", pa.int64())]))
 
 

@@ -122,8 +122,13 @@ def test_dropped_partition_columns_come_back_from_the_paths(
     [
         ({META_FIELDS: "false"}, {"record_key": ()}, InvalidError, "needs key columns"),
         ({META_FIELDS: "false", TYPE: "CUSTOM"}, {"partition_by": "city:SIMPLE"}, InvalidError, "needs key"),
-        ({META_FIELDS: "false", "hoodie.table.cdc.enabled": "true"}, {}, InvalidError, "log no changes"),
-        ({DROPPED: "true"}, {"table_type": MOR}, UnsupportedError, "COPY_ON_WRITE tables only"),
+        (
+            {META_FIELDS: "false", "hoodie.table.cdc.enabled": "true"},
+            {},
+            InvalidError,
+            "does not support change queries",
+        ),
+        ({DROPPED: "true"}, {"table_type": MOR}, UnsupportedError, "only supported for COPY_ON_WRITE tables"),
         ({DROPPED: "true"}, {"partition_by": ()}, InvalidError, "needs partition columns"),
         ({DROPPED: "true", SLASHED: "true"}, {}, InvalidError, "slash-separated"),
         ({DROPPED: "true"}, {"partition_by": "id"}, InvalidError, "would drop id"),

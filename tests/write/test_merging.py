@@ -182,7 +182,7 @@ def test_a_table_with_an_unknown_merger_says_how_to_register_one() -> None:
         (lambda older, newer: None, "returned a NoneType"),
         (lambda older, newer: newer.drop_columns(["name"]), "returned no column name"),
         (lambda older, newer: newer.set_column(newer.schema.get_field_index("count"), "count", older["name"]),
-         "returned other types"),
+         "returned columns of other types"),
         (lambda older, newer: older["nothing"], "failed: KeyError"),
     ],
 )  # fmt: skip

@@ -121,7 +121,7 @@ def test_wrong_partial_updates_are_refused_and_leave_no_trace() -> None:
         ):
             with pytest.raises(InvalidError, match=text):
                 table.upsert(rows, options=PARTIAL)
-        with pytest.raises(InvalidError, match="goes with operation upsert"):
+        with pytest.raises(InvalidError, match="needs the operation upsert"):
             table.insert(rows_with("id city ts", ("a", "rome", 1)), options=PARTIAL)
         assert len(table.timeline.instants) == 1
 

@@ -117,7 +117,7 @@ CALLS: dict[str, tuple[dict[str, str], Call, str]] = {
     "a mark of deleted rows that is a text": (
         SIMPLE,
         verb("upsert", NEW.append_column("_hoodie_is_deleted", pa.array(["true", "false"]))),
-        "'_hoodie_is_deleted' .* is string: it has to be boolean",
+        "'_hoodie_is_deleted' .* has to be boolean, but is string",
     ),
     "a key of another type": (
         SIMPLE,

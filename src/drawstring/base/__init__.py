@@ -1,1 +1,1 @@
-"""Errors, clock and ids, named bounds: what every other room may use."""
+"""Errors, clock, ids, named bounds and other helpers that every room may use."""

@@ -1,4 +1,4 @@
-"""What Arrow allocates columns with (decision 35)."""
+"""The memory allocator that Arrow uses in this process (docs/adr/0035)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from drawstring.base.errors import InvalidError
 
 CHOSEN_BY_USER: Final = "ARROW_DEFAULT_MEMORY_POOL"
-"""The environment variable by which pyarrow lets users choose."""
+"""The environment variable with which users of pyarrow choose an allocator."""
 
 _SLOW: Final = "mimalloc"
 _FAST: Final = "jemalloc"

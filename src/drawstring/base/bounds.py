@@ -1,4 +1,4 @@
-"""Named bounds: how much memory, how many rows or threads a step may use."""
+"""Named bounds on the memory, rows and threads that a step may use."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 from typing import Final
 
 BATCH_ROWS: Final = 65_536
-"""Rows in a record batch that moves between steps."""
+"""Rows in a record batch that one step hands to the next."""
 
 ROW_GROUP_ROWS: Final = 250_000
 """Rows in a row group of a base file."""
 
 LITTLE_BYTES: Final = 256 << 10
-"""Bytes of files on this machine that one thread reads sooner than several begin."""
+"""Bytes of local files that one thread reads in less time than it takes to start several threads."""
 
 EXCHANGE_BYTES_MAX: Final = 512 << 20
 """Bytes that an exchange of the local engine keeps in memory before it spills to disk."""
@@ -21,16 +21,16 @@ HEADER_ENTRIES_MAX: Final = 64
 """Entries in the header of a log block that a reader accepts."""
 
 PLAIN_BYTES_MAX: Final = 64 << 20
-"""Bytes that a block of metadata or an HFile may always unpack to."""
+"""Bytes that a block of metadata or of an HFile may always decompress to."""
 
 EXPANSION_MAX: Final = 32
-"""Times of its stored bytes that a larger block may unpack to."""
+"""Largest ratio of decompressed to stored bytes of a block beyond `PLAIN_BYTES_MAX`."""
 
 BUCKETS_MAX: Final = 1_000_000
-"""Buckets of a partition that a reader accepts: a batch of rows has a name for every one."""
+"""Buckets of a partition that a reader accepts: each batch of rows holds a name for every bucket."""
 
 AVRO_TYPES_MAX: Final = 50_000
-"""Types that an Avro schema which a reader accepts may unfold to, each use of a named one counted."""
+"""Types in an Avro schema that a reader accepts; each use of a named type counts."""
 
 
 def worker_threads() -> int:

@@ -1,6 +1,6 @@
-"""Time, sleep and ids: the only module that touches the wall clock, uuid or randomness.
+"""Clock and ids: the only module that uses the wall clock, uuid or randomness.
 
-Everything else takes a `Clock` or an `Ids`, so that a test can replay a run.
+All other code takes a `Clock` or an `Ids`, so that a test can replay a run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where time comes from."""
+    """The source of the current time."""
 
     def now_ms(self) -> int:
         """Return milliseconds since the epoch, UTC."""
@@ -25,7 +25,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """Where unique names come from."""
+    """The source of unique names."""
 
     def uuid(self) -> str:
         """Return a fresh UUID, 36 characters."""
@@ -50,7 +50,7 @@ class SystemIds:
 
 
 class SteppingClock:
-    """A clock for tests: each look moves it on by one step, sleeping by what was asked."""
+    """A clock for tests: each reading advances it by one step, each sleep by the time slept."""
 
     def __init__(self, start_ms: int = 1_700_000_000_000, step_ms: int = 1) -> None:
         self._now_ms = start_ms
@@ -65,7 +65,7 @@ class SteppingClock:
 
 
 class SeededIds:
-    """UUIDs from a seed, for tests that replay."""
+    """UUIDs from a seed, for tests that replay a run."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -75,7 +75,7 @@ class SeededIds:
 
 
 class Stopwatch:
-    """Seconds since it was made, for statistics; nothing that is stored depends on it."""
+    """Seconds since the watch was created, for statistics; no stored data depends on it."""
 
     def __init__(self) -> None:
         self._started = self._lap_began = time.perf_counter()
@@ -87,7 +87,7 @@ class Stopwatch:
         return self._laps
 
     def lap(self, name: str) -> None:
-        """End a lap, which began with the one before or with the watch."""
+        """End a lap; it began when the previous lap ended, or when the watch was created."""
         now = time.perf_counter()
         self._laps[name] = now - self._lap_began
         self._lap_began = now

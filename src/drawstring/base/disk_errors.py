@@ -1,4 +1,4 @@
-"""What the operating system says of a disk that takes no more, as our error."""
+"""Translation of the operating system's disk errors (full, read-only, failed) into our own."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ _WHY: Final = {
 
 
 def disk_error(error: OSError, where: str, path: str | None = None) -> UnavailableError | None:
-    """Return the error of a disk that took no more; None when it is of another kind.
+    """Return the error to raise when a disk refused a write; None for any other kind of error.
 
     Args:
-        error: what the operating system, or Arrow in its name, raised.
+        error: the error that the operating system, or Arrow on its behalf, raised.
         where: the folder that was written to.
-        path: of the file, relative to the table.
+        path: path of the file, relative to the table.
     """
     why = _WHY.get(error.errno or 0)
     if why is None:
         return None
     happened, remedy = why
-    then = "then try again. What was not completed does not count: the table is as it was before."
-    return UnavailableError(f"{happened}: {remedy.format(where=where)}, {then}", path=path)
+    then = "then try again. The unfinished action has no effect: the table is as it was before."
+    remedy = remedy.format(where=where)
+    return UnavailableError(f"{happened}. {remedy[0].upper()}{remedy[1:]}, {then}", path=path)
 
 
 @contextmanager
@@ -42,7 +43,7 @@ def disk_errors(where: str, path: str | None = None) -> Iterator[None]:
 
     Args:
         where: the folder that is written to.
-        path: of the file, relative to the table.
+        path: path of the file, relative to the table.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""The six kinds of error, each named by what its receiver does next.
+"""The six kinds of error, divided by what the caller has to do next.
 
 | error | next step |
 |---|---|
@@ -9,15 +9,15 @@
 | `UnsupportedError` | upgrade, or ask for the feature |
 | `InternalError` | report a defect |
 
-Every error carries what it is about (table, instant, path) and its text says what to do.
+Every error carries its table, instant and path where they are known, and its text says what to do next.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-REPAIR: Final = "restore it from a backup, or write the partition's rows anew with insert_overwrite"
-"""What can be done about a damaged data file."""
+REPAIR: Final = "restore the file from a backup, or rewrite the partition's rows with insert_overwrite"
+"""The next step after an error about a damaged data file, as the end of a sentence."""
 
 
 class DrawstringError(Exception):
@@ -25,9 +25,9 @@ class DrawstringError(Exception):
 
     Args:
         message: what happened and what to do next, in one or two sentences.
-        table: root of the table that it happened to.
-        instant: requested time of the action that it happened in.
-        path: the file that it happened to, relative to the table.
+        table: root of the table concerned.
+        instant: requested time of the action that failed.
+        path: path of the file concerned, relative to the table.
     """
 
     def __init__(
@@ -45,12 +45,12 @@ class DrawstringError(Exception):
         self.path = path
 
     def __str__(self) -> str:
-        about = [
+        details = [
             f"{name}: {value}"
             for name, value in (("table", self.table), ("instant", self.instant), ("file", self.path))
             if value is not None
         ]
-        return f"{self.message} ({', '.join(about)})" if about else self.message
+        return f"{self.message} ({', '.join(details)})" if details else self.message
 
     def __reduce__(self) -> tuple[object, ...]:
         """Keep the keyword fields when an error travels from a worker process."""
@@ -59,7 +59,7 @@ class DrawstringError(Exception):
     def at(
         self, *, table: str | None = None, instant: str | None = None, path: str | None = None
     ) -> DrawstringError:
-        """Fill in what a lower layer could not know; what is known already stays."""
+        """Fill in the details that a lower layer did not know; those that are set already stay."""
         self.table = self.table or table
         self.instant = self.instant or instant
         self.path = self.path or path
@@ -73,7 +73,7 @@ def _rebuild(
 
 
 class ConflictError(DrawstringError):
-    """Another writer was there first: retry the write."""
+    """Another writer committed first: retry the write."""
 
 
 class UnavailableError(DrawstringError):
@@ -89,16 +89,16 @@ class CorruptTableError(DrawstringError):
 
 
 class MissingFileError(CorruptTableError):
-    """A file that the table needs is not there.
+    """A file that the table needs does not exist.
 
-    Inside drawstring it is a suspicion: whoever planned the reading looks at the timeline again
-    (`query.replanning`, `timeline.change_detection`). What reaches a caller has been checked: it
-    is lost.
+    Inside drawstring this is only a suspicion: the code that planned the read loads the timeline again
+    (`query.replanning`, `timeline.change_detection`), since a clean may have deleted the file. When the
+    error reaches a caller, this has been checked: the file is lost.
     """
 
 
 class OutrunError(UnavailableError):
-    """A clean, an archiving or another action took what a reader had planned to read: read again."""
+    """A clean, an archiving or another action deleted files that a reader had planned to read: read again."""
 
 
 class UnsupportedError(DrawstringError):

@@ -1,7 +1,7 @@
-"""Regular expressions of Java, matched in linear time by RE2, which is part of Arrow.
+"""Java regular expressions, matched in linear time by RE2, which is part of Arrow.
 
-Tables come with patterns: rules of buckets, delimiters of date patterns. A backtracking engine, Python's `re`
-for instance, takes exponential time for some of them.
+The properties of a table may contain patterns: bucket rules, delimiters of date patterns. A backtracking
+engine, such as Python's `re`, takes exponential time for some of them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ _JAVA: Final = {
     ".": r"[^\n\r\x{85}\x{2028}\x{2029}]",
     r"\s": r"[\t-\r ]",
 }
-"""What RE2 would read otherwise than Java does: the end may stand before a last line end, which no dot is."""
+"""Constructs that RE2 and Java interpret differently, with the RE2 equivalent of Java's meaning.
+
+In Java `$` also matches before a final line terminator, and `.` matches no line terminator.
+"""
 _NESTED_CLASS: Final = re.compile(r"\[[^\]]*(?:\[|&&)")
-"""Classes that Java's regular expressions take apart and RE2 reads letter by letter."""
+"""Nested character classes and intersections, which Java interprets and RE2 takes literally."""
 _JAVA_ONLY: Final = (
     "invalid perl operator",
     "invalid escape sequence",
@@ -36,53 +39,56 @@ _JAVA_ONLY: Final = (
     "invalid character class range",
     "pattern too large",
 )
-"""RE2's words for what Java has and RE2 lacks: lookaround, back references, `a*+`, large counts."""
+"""RE2's error texts for Java features that it lacks: lookaround, back references, `a*+`, large counts."""
 _CUT: Final = "\0"
 
 
 def linear_pattern(pattern: str) -> str:
-    """Return a pattern of Java as RE2 reads it.
+    """Translate a Java regular expression into RE2 syntax.
 
     Args:
         pattern: a regular expression of `java.util.regex`.
 
     Raises:
-        InvalidError: it is no regular expression.
-        UnsupportedError: it needs what RE2 lacks.
+        InvalidError: the pattern is not a regular expression.
+        UnsupportedError: the pattern uses a feature that RE2 lacks.
     """
     if len(pattern) > PATTERN_LENGTH_MAX:
-        raise UnsupportedError(f"The pattern is longer than {PATTERN_LENGTH_MAX} characters.")
+        raise UnsupportedError(
+            f"The pattern is longer than {PATTERN_LENGTH_MAX} characters. Use a shorter one."
+        )
     plain = _ESCAPED.sub("", pattern)
     if _NESTED_CLASS.search(plain) or _FLAGS.search(plain):
         raise UnsupportedError(
-            "Patterns with classes in classes, && or flags but (?i) are not supported: write it without them."
+            "The pattern has nested character classes, && or flags other than (?i), which are not supported."
+            " Write it without them."
         )
     expression = _PIECES.sub(lambda piece: _JAVA.get(piece[0], piece[0]), pattern)
     try:
         pc.match_substring_regex(pa.array([""]), expression)
     except (pa.ArrowInvalid, UnicodeEncodeError) as error:
-        kind = UnsupportedError if any(words in str(error) for words in _JAVA_ONLY) else InvalidError
+        kind = UnsupportedError if any(text in str(error) for text in _JAVA_ONLY) else InvalidError
         raise kind(f"The pattern cannot be read: {error}.") from error
     return expression
 
 
 def found_in(pattern: str, texts: pa.Array) -> pa.Array:
-    """Tell for each text whether the pattern is found anywhere in it.
+    """Return, for each text, whether the pattern matches anywhere in it.
 
     Args:
         pattern: as `linear_pattern` returns it.
-        texts: to look at.
+        texts: an array of strings.
     """
     return pc.match_substring_regex(texts, pattern)
 
 
 def split_by(pattern: str, text: str) -> list[str]:
-    """Return the parts of a text that stand between matches of a pattern.
+    """Return the parts of a text between the matches of a pattern.
 
     Args:
         pattern: as `linear_pattern` returns it.
-        text: to divide.
+        text: the text to split.
     """
-    # split_pattern_regex of Arrow does not end where a pattern matches the empty text.
+    # Arrow's split_pattern_regex never ends when the pattern matches the empty text.
     cut: str = pc.replace_substring_regex(pa.scalar(text), pattern, _CUT).as_py()
     return cut.split(_CUT)

@@ -1,6 +1,6 @@
-"""Java strings: the hash and the order of `java.lang.String`, over whole Arrow columns.
+"""Hash and order of `java.lang.String`, computed on whole Arrow columns.
 
-Java counts a text in UTF-16 code units: `hashCode` is the polynomial of base 31 over them modulo
+A Java string is a sequence of UTF-16 code units: `hashCode` is a polynomial in 31 over them modulo
 2^32, and `compareTo` compares them, so that a character above U+FFFF (a pair of units from U+D800
 on) sorts before U+E000.
 """
@@ -25,12 +25,12 @@ _BYTES: Final = np.uint64(0x00FF00FF00FF00FF)
 _PAIRS: Final = np.uint64(0x0000FFFF0000FFFF)
 _31_TO_THE_8: Final = np.uint32(31**8 % (1 << 32))
 
-# UTF-16 code units that a byte of UTF-8 starts.
+# The number of UTF-16 code units that begin at each byte of UTF-8.
 _UNITS = np.ones(256, np.int64)
 _UNITS[0x80:0xC0] = 0
 _UNITS[0xF0:] = 2
 
-# UTF-8 sorts as UTF-16 does, but for the leading bytes EE and EF (U+E000 to U+FFFF), which belong
+# UTF-8 sorts like UTF-16 except for the leading bytes EE and EF (U+E000 to U+FFFF), which have to come
 # after F0 to F4 (characters above U+FFFF).
 _FIRST_OUT_OF_ORDER: Final = 0xEE
 _RANK = np.arange(256, dtype=np.uint8)
@@ -38,7 +38,7 @@ _RANK[[0xEE, 0xEF]] = [0xFD, 0xFE]
 
 
 def string_hash(strings: pa.Array) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """Return `String.hashCode` of each string; null is 0.
+    """Return `String.hashCode` of each string; the hash of null is 0.
 
     Args:
         strings: an array of strings, dictionary-encoded or not.
@@ -52,7 +52,7 @@ def string_hash(strings: pa.Array) -> np.ndarray[Any, np.dtype[np.int32]]:
     if (size := _common_length(offsets)) and data[offsets[0] : offsets[-1]].max() < _FIRST_NOT_ASCII:
         for first in range(0, len(hashes), _BLOCK_ROWS):
             block = hashes[first : first + _BLOCK_ROWS]
-            block[:] = _alike(data[offsets[first] :], len(block), size)
+            block[:] = _hash_equal_lengths(data[offsets[first] :], len(block), size)
         return hashes.view(np.int32)
     tables = _Powers()
     for first, last in _blocks(offsets):
@@ -64,10 +64,10 @@ def string_hash(strings: pa.Array) -> np.ndarray[Any, np.dtype[np.int32]]:
 
 
 def java_min_max(strings: pa.Array) -> tuple[str | None, str | None]:
-    """Return the first and the last string in the order of `String.compareTo`; None without any.
+    """Return the smallest and the largest string in the order of `String.compareTo`; None if all are null.
 
     Args:
-        strings: an array of strings; nulls do not count.
+        strings: an array of strings; nulls are ignored.
     """
     if sorts_like_java(strings):
         ends = pc.min_max(strings)
@@ -80,7 +80,7 @@ def java_min_max(strings: pa.Array) -> tuple[str | None, str | None]:
 
 
 def sorts_like_java(strings: pa.Array) -> bool:
-    """Tell whether the strings have in UTF-8, as Arrow and Python compare them, the order of Java's.
+    """Return whether Java orders the strings as Arrow and Python do, which compare UTF-8 and code points.
 
     Args:
         strings: an array of strings.
@@ -93,7 +93,7 @@ def sorts_like_java(strings: pa.Array) -> bool:
 def utf8_parts(strings: pa.Array) -> tuple[Array, Array]:
     """Return a string array as its offsets (int64, one more than rows) and its UTF-8 bytes (uint8).
 
-    A null is an empty text.
+    A null becomes an empty text.
     """
     if not pa.types.is_large_string(strings.type):
         strings = strings.cast(pa.string())
@@ -115,15 +115,15 @@ def _unranked(ranked: bytes | None) -> str | None:
 
 
 def _common_length(offsets: Array) -> int:
-    """Return the number of bytes that each text has, 0 where they differ."""
+    """Return the length in bytes that all texts share, 0 if they differ."""
     lengths = np.diff(offsets)
     return int(lengths[0]) if len(lengths) and lengths.min() == lengths.max() else 0
 
 
-def _alike(text: Array, rows: int, size: int) -> Array:
-    """Return the hashes of ASCII texts of one length that stand together, by eight letters at once.
+def _hash_equal_lengths(text: Array, rows: int, size: int) -> Array:
+    """Return the hashes of adjacent ASCII texts of one length, eight characters at a time.
 
-    Two bytes of a word become one number of 16 bits, two of these one of 32 bits, and those the hash.
+    Each step combines neighbours within a 64-bit word: bytes to 16 bits, these to 32 bits, these to the hash.
     """
     hashes = np.zeros(rows, np.uint32)
     for place in range(0, size - 7, 8):
@@ -140,7 +140,7 @@ def _alike(text: Array, rows: int, size: int) -> Array:
 
 
 class _Powers:
-    """31^-i and 31^(i-1) modulo 2^32, as long as the longest block so far."""
+    """Tables of 31^-i and 31^(i-1) modulo 2^32, grown to the longest block so far."""
 
     def __init__(self) -> None:
         self.inverse = np.ones(1, np.uint32)
@@ -160,7 +160,7 @@ def _geometric(first: int, ratio: int, length: int) -> Array:
 
 
 def _polynomials(units: Array, bounds: Array, tables: _Powers) -> Array:
-    """Return the hash of each run of units, as differences of one running sum.
+    """Return the hash of each run of units, computed from differences of one running sum.
 
     31 is odd, so it has an inverse modulo 2^32: with S the running sum of unit[i] * 31^-i, the hash
     of units[a:b] is (S[b] - S[a]) * 31^(b-1).
@@ -183,7 +183,7 @@ def _utf16(text: Array, bounds: Array) -> tuple[Array, Array]:
 
 
 def _blocks(offsets: Array) -> Iterator[tuple[int, int]]:
-    """Cut the rows into runs of about a cache's worth of text; a longer row stands alone."""
+    """Divide the rows into runs whose text fits a CPU cache; a longer row is a run of its own."""
     rows = len(offsets) - 1
     first = 0
     while first < rows:

@@ -1,4 +1,4 @@
-"""A task for each of several items, some at once."""
+"""Running a task for several items on threads."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ R = TypeVar("R")
 
 
 def at_once(task: Callable[[T], R], items: Sequence[T], threads: int) -> list[R]:
-    """Run a task for each item, results in the items' order.
+    """Run a task for each item and return the results in the items' order.
 
-    The thread that asks does its share, so that one item, or one thread, needs no other: most often there is
-    less to do than it takes to start a thread.
+    The calling thread takes part, so that a single item needs no other thread: often the work takes less
+    time than starting one.
 
     Args:
-        task: what is done; of those that fail the first item's error is raised, and no more are begun.
-        items: what to do.
-        threads: tasks at once.
+        task: the function to run. After a failure no further task starts; the error of the first failed
+            item is raised.
+        items: the arguments of the tasks.
+        threads: tasks that run at the same time, the calling thread included.
     """
     results: dict[int, R] = {}
     errors: dict[int, BaseException] = {}

@@ -1,1 +1,1 @@
-"""Options and table properties: every key text lives here, parsed once at the edge."""
+"""Options of reads and writes, and table properties; all option keys are defined here."""

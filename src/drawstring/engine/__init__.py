@@ -1,1 +1,1 @@
-"""Engines move rows and run tasks; they know nothing of tables."""
+"""Engines: they move rows and run tasks, and know nothing about tables."""

@@ -1,7 +1,7 @@
-"""Making few batches of many small ones.
+"""Concatenation of small record batches into larger ones.
 
-Every kernel costs the same few microseconds for ten rows as for a thousand, and splitting a stream among
-groups makes many batches of few rows.
+A kernel call costs the same few microseconds for ten rows as for a thousand, and splitting a stream into
+groups produces many batches of few rows.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ import pyarrow as pa
 from drawstring.base.bounds import BATCH_ROWS
 
 COALESCED_BYTES_MAX: Final = 16 << 20
-"""Bytes of rows that are copied into one batch."""
+"""Largest size in bytes of a batch that is copied together from several."""
 
 
 def coalesced(
     batches: Iterator[pa.RecordBatch], rows_max: int = BATCH_ROWS, bytes_max: int = COALESCED_BYTES_MAX
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a stream in batches that are as large as the bounds allow.
+    """Yield the rows of a stream in batches as large as the bounds allow.
 
     Args:
-        batches: the stream; a batch that nothing fits beside goes through as it is.
-        rows_max: rows in a batch that is made.
-        bytes_max: bytes of rows in a batch that is made.
+        batches: the stream; a batch that fits together with no neighbour is passed on without a copy.
+        rows_max: largest number of rows in a concatenated batch.
+        bytes_max: largest size in bytes of a concatenated batch.
     """
-    held: list[pa.RecordBatch] = []
+    pending: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        if held and (rows + batch.num_rows > rows_max or size + batch.nbytes > bytes_max):
-            yield _one(held)
-            held, rows, size = [], 0, 0
-        held.append(batch)
+        if pending and (rows + batch.num_rows > rows_max or size + batch.nbytes > bytes_max):
+            yield _concatenated(pending)
+            pending, rows, size = [], 0, 0
+        pending.append(batch)
         rows += batch.num_rows
         size += batch.nbytes
-    if held:
-        yield _one(held)
+    if pending:
+        yield _concatenated(pending)
 
 
-def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

@@ -1,4 +1,4 @@
-"""Counting rows by the values of text columns: what a write has to know before it places them."""
+"""Row counts by the values of text columns, which a write needs before it assigns rows to file groups."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from drawstring.engine.grouping import GroupKey, group_codes
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many rows there are.
+    """Numbers of rows by group.
 
     Attributes:
-        rows: by the values of the columns that were asked for.
-        size_bytes: what all of them take in memory.
+        rows: number of rows by the values of the grouping columns.
+        size_bytes: size of all rows in memory.
     """
 
     rows: Mapping[GroupKey, int]
@@ -26,24 +26,24 @@ class Tally:
 
     @property
     def row_bytes(self) -> float:
-        """What a row takes in memory, on average."""
+        """Average size of a row in memory, in bytes."""
         return self.size_bytes / max(1, sum(self.rows.values()))
 
     @staticmethod
     def of(batches: Iterable[pa.RecordBatch], by: Sequence[str]) -> Tally:
-        """Count the rows of a stream by text columns; null is a value of its own."""
+        """Count the rows of a stream by text columns; null counts as a value."""
         counts: Counter[GroupKey] = Counter()
         size_bytes = 0
         for batch in batches:
             size_bytes += batch.nbytes
             codes, keys = group_codes(batch, by)
-            found = np.bincount(codes, minlength=len(keys)).tolist()
-            counts.update(dict(zip(keys, found, strict=True)))
+            rows = np.bincount(codes, minlength=len(keys)).tolist()
+            counts.update(dict(zip(keys, rows, strict=True)))
         return Tally(dict(counts), size_bytes)
 
     @staticmethod
     def sum(tallies: Iterable[Tally]) -> Tally:
-        """Add up what parts of the rows have."""
+        """Add up the counts of several parts of the rows."""
         counts: Counter[GroupKey] = Counter()
         size_bytes = 0
         for tally in tallies:

@@ -1,11 +1,11 @@
-r"""Curves through several columns: rows that are near in all of them come to lie near in a file.
+r"""Space-filling curves: sort keys that place rows with similar values in several columns near each other.
 
     column ── bits in the order of its values ──┐
     column ── bits in the order of its values ──┴─ interleaved ──> bytes to sort by   (z-order)
                                     Gray-coded and turned first ──> bytes to sort by   (Hilbert)
 
-The bits are those of the values themselves, or of their ranks in a sample: two columns of very different
-ranges have the same say then.
+The bits are those of the values themselves, or of their ranks in a sample. Ranks give columns of very
+different ranges equal weight.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from drawstring.base.errors import InvalidError
 Bits: TypeAlias = "np.ndarray[Any, np.dtype[np.uint64]]"
 
 RANK_BITS: Final = 12
-"""Bits of a rank: a sample tells no more."""
+"""Bits of a rank; a sample has no finer resolution."""
 
 _SIGN: Final = np.uint64(1 << 63)
 _WIDTH: Final = 64
 
 
 def ordered_bits(column: pa.Array) -> Bits:
-    """Return a number for each value, in the values' order; null comes first.
+    """Return a number for each value, in the order of the values; null comes first.
 
     Args:
-        column: numbers, decimals, times, booleans, texts or bytes, of which the first eight count.
+        column: numbers, decimals, times, booleans, texts or bytes; only the first eight bytes of the last
+            two count.
 
     Raises:
-        InvalidError: values of the type have no order.
+        InvalidError: values of the type cannot be ordered.
     """
     bits = _bits(column)
     bits[column.is_null().to_numpy(zero_copy_only=False)] = 0
@@ -43,31 +44,31 @@ def ordered_bits(column: pa.Array) -> Bits:
 
 
 def sample_cuts(sample: Bits) -> Bits:
-    """Return the values of a sample that divide it evenly."""
+    """Return distinct values that divide a sample into equal parts."""
     ordered = np.sort(sample)
-    places = np.linspace(0, len(ordered) - 1, min(len(ordered), 1 << RANK_BITS)).astype(int)
-    return np.unique(ordered[places])
+    positions = np.linspace(0, len(ordered) - 1, min(len(ordered), 1 << RANK_BITS)).astype(int)
+    return np.unique(ordered[positions])
 
 
 def ranks(bits: Bits, cuts: Bits) -> Bits:
-    """Return the place of each value among the cuts of a sample, in the highest bits."""
-    found = np.searchsorted(cuts, bits) * (1 << RANK_BITS) // max(1, len(cuts))
-    return np.minimum(found, (1 << RANK_BITS) - 1).astype(np.uint64) << np.uint64(_WIDTH - RANK_BITS)
+    """Return the rank of each value among the cuts of a sample, in the highest bits."""
+    rank = np.searchsorted(cuts, bits) * (1 << RANK_BITS) // max(1, len(cuts))
+    return np.minimum(rank, (1 << RANK_BITS) - 1).astype(np.uint64) << np.uint64(_WIDTH - RANK_BITS)
 
 
 def curve(columns: Sequence[Bits], *, hilbert: bool) -> pa.Array:
-    """Return the place of every row on a curve, as bytes that sort like it.
+    """Return the position of each row on a curve, as bytes that sort in curve order.
 
     Args:
-        columns: bits of each column, all of one length.
-        hilbert: whether it is a Hilbert curve, else a z-order.
+        columns: bits of each column, all of the same length.
+        hilbert: True for a Hilbert curve, False for z-order.
     """
-    axes = _turned([bits.copy() for bits in columns]) if hilbert else list(columns)
+    axes = _hilbert_axes([bits.copy() for bits in columns]) if hilbert else list(columns)
     stacked = np.stack(axes, axis=1).astype(">u8")
     rows, width = len(stacked), 8 * len(axes)
     single = np.unpackbits(stacked.view(np.uint8), axis=1).reshape(rows, len(axes), _WIDTH)
-    woven = np.packbits(single.transpose(0, 2, 1).reshape(rows, 8 * width), axis=1)
-    return pa.Array.from_buffers(pa.binary(width), rows, [None, pa.py_buffer(woven.tobytes())])
+    interleaved = np.packbits(single.transpose(0, 2, 1).reshape(rows, 8 * width), axis=1)
+    return pa.Array.from_buffers(pa.binary(width), rows, [None, pa.py_buffer(interleaved.tobytes())])
 
 
 def _bits(column: pa.Array) -> Bits:
@@ -89,7 +90,7 @@ def _bits(column: pa.Array) -> Bits:
         whole = pc.fill_null(column.cast(pa.int64(), safe=False), 0).to_numpy(zero_copy_only=False)
         flipped: Bits = whole.view(np.uint64) ^ _SIGN
         return flipped
-    raise InvalidError(f"a column of type {kind} has no order: sort by other columns")
+    raise InvalidError(f"A column of type {kind} cannot be sorted. Sort by other columns.")
 
 
 def _first_bytes(column: pa.Array) -> Bits:
@@ -101,8 +102,8 @@ def _first_bytes(column: pa.Array) -> Bits:
     return raw.view(">u8").astype(np.uint64)
 
 
-def _turned(axes: list[Bits]) -> list[Bits]:
-    """Turn coordinates into those of a Hilbert curve (Skilling, 2004, AxestoTranspose)."""
+def _hilbert_axes(axes: list[Bits]) -> list[Bits]:
+    """Transform coordinates into those of a Hilbert curve (Skilling, 2004, AxestoTranspose)."""
     for shift in range(_WIDTH - 1, 0, -1):
         bit = np.uint64(1 << shift)
         below = bit - np.uint64(1)

@@ -1,4 +1,4 @@
-"""Splitting record batches by the values of text columns, without a loop over rows."""
+"""Groups of rows by the values of text columns, formed without a loop over rows."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _FEW_CODES: Final = 1 << 16
 
 
 def row_codes(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray[Any, Any], list[pa.Array]]:
-    """Give rows with equal values equal numbers, not all of which need come up.
+    """Give rows with equal values equal codes; codes may have gaps.
 
     Args:
         batch: any record batch.
-        by: names of text columns; null is a value of its own.
+        by: names of text columns; null counts as a value.
 
     Returns:
-        One code per row and, by column, the values that the code is made of.
+        One code per row and, by column, the dictionary of values that the code refers to.
     """
     codes: np.ndarray[Any, Any] = np.zeros(batch.num_rows, dtype=np.int64)
     values: list[pa.Array] = []
@@ -39,11 +39,11 @@ def row_codes(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray[Any,
 
 
 def group_codes(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray[Any, Any], list[GroupKey]]:
-    """Number the groups of a batch.
+    """Number the groups of a batch from 0, without gaps.
 
     Args:
         batch: any record batch.
-        by: names of text columns; null is a value of its own.
+        by: names of text columns; null counts as a value.
 
     Returns:
         One code per row and, by code, the tuple of values.
@@ -52,16 +52,16 @@ def group_codes(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray[An
     values = [dictionary.to_pylist() for dictionary in dictionaries]
     if batch.num_rows and all(len(column) == 1 for column in values):
         return codes, [_unpack(0, values)]
-    present, dense = _numbered(codes, math.prod(map(len, values)))
+    present, dense = _without_gaps(codes, math.prod(map(len, values)))
     return dense, [_unpack(int(code), values) for code in present]
 
 
-def _numbered(codes: Array, bound: int) -> tuple[Array, Array]:
-    """Return the codes that come up, sorted, and which of them each row has; all are below `bound`."""
+def _without_gaps(codes: Array, bound: int) -> tuple[Array, Array]:
+    """Return the codes that occur, sorted, and for each row its code's position; codes are below `bound`."""
     if bound > max(len(codes), _FEW_CODES):
         return np.unique(codes, return_inverse=True)
-    comes_up = np.bincount(codes, minlength=bound) > 0
-    return np.flatnonzero(comes_up), (np.cumsum(comes_up) - 1)[codes]
+    occurs = np.bincount(codes, minlength=bound) > 0
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[codes]
 
 
 def split_by(batch: pa.RecordBatch, by: Sequence[str]) -> list[tuple[GroupKey, pa.RecordBatch]]:
@@ -82,10 +82,11 @@ def split_by(batch: pa.RecordBatch, by: Sequence[str]) -> list[tuple[GroupKey, p
 
 
 def _reordered(batch: pa.RecordBatch, order: pa.Array) -> pa.RecordBatch:
-    """Put the rows in order; text columns that share their memory, as a key and its column do, still do."""
-    places: dict[tuple[Any, ...], int] = {}
+    """Reorder the rows; text columns that share memory, such as a key and its source column, still do."""
+    first_columns: dict[tuple[Any, ...], int] = {}
     sources = [
-        places.setdefault(_memory(column, number), number) for number, column in enumerate(batch.columns)
+        first_columns.setdefault(_memory(column, number), number)
+        for number, column in enumerate(batch.columns)
     ]
     distinct = sorted(set(sources))
     if len(distinct) == batch.num_columns:
@@ -95,7 +96,7 @@ def _reordered(batch: pa.RecordBatch, order: pa.Array) -> pa.RecordBatch:
 
 
 def _memory(column: pa.Array, number: int) -> tuple[Any, ...]:
-    """Tell a column of a batch from the others: text columns with the same memory have the same values."""
+    """Return what identifies a column's memory: text columns in the same memory have the same values."""
     if not pa.types.is_string(column.type):
         return (number,)
     return (column.offset, *(None if buffer is None else buffer.address for buffer in column.buffers()))
@@ -104,11 +105,11 @@ def _memory(column: pa.Array, number: int) -> tuple[Any, ...]:
 def contiguous_groups(
     batches: Iterator[pa.RecordBatch], by: Sequence[str]
 ) -> Iterator[tuple[GroupKey, Iterator[pa.RecordBatch]]]:
-    """Walk a stream in which the rows of a group stand together.
+    """Iterate over the groups of a stream in which the rows of a group are contiguous.
 
     Yields:
-        The values of `by` and the stream of the group's batches. A group's stream has to be
-        read before the next group is asked for; what is left of it is skipped.
+        The values of `by` and the stream of the group's batches. Read a group's stream before advancing to
+        the next group; unread batches are skipped.
     """
     runs = _Runs(batches, by)
     while (key := runs.next_key()) is not None:
@@ -118,7 +119,7 @@ def contiguous_groups(
 
 
 class _Runs:
-    """Runs of equal keys across batch borders, with one run of look-ahead."""
+    """Runs of equal keys across batch boundaries, with one run of look-ahead."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch], by: Sequence[str]) -> None:
         self._runs = (run for batch in batches for run in _runs_of(batch, by))

@@ -1,10 +1,10 @@
-"""The distinct keys of rows: gathered once, for whoever looks for them in the table.
+"""Distinct record keys of a batch of rows, gathered once for the index lookup and the join.
 
     part ─┐
     part ─┼─> keys by the values of the other columns ──> index: which file slices may have one
     part ─┘                                          └──> join: which rows of these slices match one
 
-Too many keys for every task to have are told by their ends alone.
+When the keys are too many to send to every task, only their range (smallest and largest key) is kept.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from drawstring.engine.grouping import GroupKey, split_by
 
 @dataclass(frozen=True, slots=True)
 class KeyEnds:
-    """Where keys begin and end.
+    """The range of some keys.
 
     Attributes:
         smallest, largest: in the order of UTF-8.
-        sorts_like_java: whether that is the order of Java's strings too.
+        sorts_like_java: whether Java strings have the same order.
     """
 
     smallest: str
@@ -36,13 +36,13 @@ class KeyEnds:
 
     @staticmethod
     def of(keys: pa.Array) -> KeyEnds:
-        """Return the ends of some keys, of which there is at least one."""
+        """Return the range of keys, of which there is at least one."""
         ends = pc.min_max(keys).as_py()
         return KeyEnds(ends["min"], ends["max"], sorts_like_java(keys))
 
     @staticmethod
     def around(ends: Sequence[KeyEnds]) -> KeyEnds:
-        """Return the ends of all."""
+        """Return the smallest range that contains all given ones."""
         smallest, largest = min(each.smallest for each in ends), max(each.largest for each in ends)
         return KeyEnds(smallest, largest, all(each.sorts_like_java for each in ends))
 
@@ -52,90 +52,90 @@ class KeySet:
     """Distinct keys, at least one.
 
     Attributes:
-        keys: each once, in no order; an array of text, or the ends of too many keys.
+        keys: an array of distinct texts in no order, or the range of the keys when they are too many.
     """
 
     keys: pa.Array | KeyEnds
 
     @property
     def ends(self) -> KeyEnds:
-        """Where they begin and end."""
+        """The range of the keys."""
         return self.keys if isinstance(self.keys, KeyEnds) else KeyEnds.of(self.keys)
 
     @staticmethod
     def union(sets: Sequence[KeySet]) -> KeySet:
-        """Put sets together; one that tells its ends only makes all of them do so."""
-        told = [each.keys for each in sets if not isinstance(each.keys, KeyEnds)]
-        if len(told) < len(sets):
+        """Return the union of sets: a range if any of them is only a range."""
+        arrays = [each.keys for each in sets if not isinstance(each.keys, KeyEnds)]
+        if len(arrays) < len(sets):
             return KeySet(KeyEnds.around([each.ends for each in sets]))
-        return sets[0] if len(sets) == 1 else KeySet(pc.unique(pa.concat_arrays(told)))
+        return sets[0] if len(sets) == 1 else KeySet(pc.unique(pa.concat_arrays(arrays)))
 
 
 KeySets: TypeAlias = Mapping[GroupKey, KeySet]
-"""Keys by the values of the other key columns of their rows."""
+"""Sets of keys by the values of the other key columns (such as the partition path) of their rows."""
 
 
 def gather(batches: Iterator[pa.RecordBatch], on: Sequence[str], bytes_max: int) -> KeySets:
-    """Return the distinct keys of a stream; rows without a key are left out.
+    """Return the distinct keys of a stream; rows without a key are ignored.
 
     Args:
         batches: the rows.
-        on: the key column, a text, and others that go with it.
-        bytes_max: text of keys up to which they are told one by one.
+        on: name of the key column, a text, and of the columns that group the keys.
+        bytes_max: bytes of keys up to which they are listed; beyond it only their ranges are kept.
     """
     first, *others = on
-    found: dict[GroupKey, list[KeySet]] = defaultdict(list)
+    gathered: dict[GroupKey, list[KeySet]] = defaultdict(list)
     size_bytes = 0
     for batch in batches:
         for group, part in split_by(batch.select(list(on)), others):
             keys = pc.unique(part.column(first).cast(pa.string())).drop_null()
             if len(keys):
                 size_bytes += keys.nbytes
-                found[group].append(KeySet(keys))
+                gathered[group].append(KeySet(keys))
         if size_bytes > bytes_max:
-            found = defaultdict(list, {group: [_ends_alone(sets)] for group, sets in found.items()})
-    return {group: KeySet.union(sets) for group, sets in found.items()}
+            gathered = defaultdict(list, {group: [_range_of(sets)] for group, sets in gathered.items()})
+    return {group: KeySet.union(sets) for group, sets in gathered.items()}
 
 
 def together(parts: Sequence[KeySets], bytes_max: int) -> KeySets:
-    """Put the keys of all parts together.
+    """Return the union of the keys of all parts.
 
     Args:
-        parts: what `gather` found in each.
-        bytes_max: text of keys up to which they are told one by one.
+        parts: the result of `gather` for each part.
+        bytes_max: as in `gather`.
     """
-    found: dict[GroupKey, list[KeySet]] = defaultdict(list)
+    gathered: dict[GroupKey, list[KeySet]] = defaultdict(list)
     for part in parts:
         for group, keys in part.items():
-            found[group].append(keys)
-    sets = {group: KeySet.union(some) for group, some in found.items()}
+            gathered[group].append(keys)
+    sets = {group: KeySet.union(group_sets) for group, group_sets in gathered.items()}
     size_bytes = told_bytes(sets)
     if size_bytes is not None and size_bytes <= bytes_max:
         return sets
-    return {group: _ends_alone([keys]) for group, keys in sets.items()}
+    return {group: _range_of([keys]) for group, keys in sets.items()}
 
 
 def told_bytes(sets: KeySets) -> int | None:
-    """Return what the text of all keys takes, None where some are not told one by one."""
-    told = [each.keys.nbytes for each in sets.values() if not isinstance(each.keys, KeyEnds)]
-    return sum(told) if len(told) == len(sets) else None
+    """Return the size in bytes of all keys, None if some sets are only ranges."""
+    sizes = [each.keys.nbytes for each in sets.values() if not isinstance(each.keys, KeyEnds)]
+    return sum(sizes) if len(sizes) == len(sets) else None
 
 
 def matching(batches: Iterator[pa.RecordBatch], on: Sequence[str], sets: KeySets) -> Iterator[pa.RecordBatch]:
-    """Yield the rows whose key is in the sets, all of which tell their keys.
+    """Yield the rows whose key is in one of the sets.
 
     Args:
         batches: rows with the key columns.
         on: as in `gather`.
-        sets: the keys.
+        sets: the keys, none of them only a range.
     """
     first, *others = on
     for batch in batches:
         for group, part in split_by(batch, others):
-            wanted = sets.get(group)
-            if wanted is not None:
-                yield part.filter(pc.is_in(part.column(first), value_set=wanted.keys))
+            key_set = sets.get(group)
+            if key_set is not None:
+                yield part.filter(pc.is_in(part.column(first), value_set=key_set.keys))
 
 
-def _ends_alone(sets: Sequence[KeySet]) -> KeySet:
+def _range_of(sets: Sequence[KeySet]) -> KeySet:
     return KeySet(KeyEnds.around([each.ends for each in sets]))

@@ -1,8 +1,8 @@
-"""The embedded engine: threads and Arrow, no Java.
+"""The local engine: threads and Arrow kernels in this process, no Java.
 
-Batches of one stream are worked on by several threads and come out in their order. An exchange
-holds groups in memory up to a bound and goes to disk beyond it. Kernels of Arrow and numpy let go
-of the interpreter, so threads scale with the cores.
+Several threads process the batches of a stream, whose order is kept. An exchange holds groups in memory
+up to a bound and spills to disk beyond it. Kernels of Arrow and numpy release the interpreter lock, so
+that threads scale with the cores.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Source = Callable[[], Iterator[pa.RecordBatch]]
-_KEPT = "kept"
+_ALL_ROWS = "rows"
 
 
 class LocalEngine:
     """Runs tasks on threads of this process.
 
     Args:
-        threads: tasks at once; by default the number of cores.
-        memory_bytes: bytes of rows that an exchange keeps in memory.
+        threads: tasks that run at the same time; by default the number of cores.
+        memory_bytes: bytes of rows that an exchange keeps in memory before it spills to disk.
     """
 
     def __init__(self, threads: int | None = None, memory_bytes: int = EXCHANGE_BYTES_MAX) -> None:
@@ -49,51 +49,51 @@ class LocalEngine:
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at once."""
+        """The number of tasks that run at the same time."""
         return self.threads
 
     def map(self, task: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """Run a task for each item, results in the items' order."""
+        """Run a task for each item and return the results in the items' order."""
         return at_once(task, items, self.threads)
 
     def rows(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> LocalRows:
-        """Take in a stream of batches; it is read once."""
+        """Return rows over a stream of batches, which can be read once."""
         iterator = iter(batches)
         return LocalRows(self, schema, lambda: iterator)
 
     def read(
         self, sources: Sequence[T], read: Callable[[T], Iterator[pa.RecordBatch]], schema: pa.Schema
     ) -> LocalRows:
-        """Return the rows that `read(source)` yields for every source, columns `schema`; lazy."""
+        """Return, lazily, the rows that `read(source)` yields for every source, with columns `schema`."""
         return LocalRows(self, schema, lambda: stream(sources, read, self.threads))
 
 
 class LocalRows:
-    """Record batches in this process: one stream, or streams by group after an exchange."""
+    """Record batches in this process: one stream, or one stream per group after an exchange."""
 
     def __init__(
-        self, engine: LocalEngine, schema: pa.Schema, source: Source, below: SpillingGroups | None = None
+        self, engine: LocalEngine, schema: pa.Schema, source: Source, origin: SpillingGroups | None = None
     ) -> None:
         self._engine = engine
         self._schema = schema
         self._source = source
-        self._below = below
-        self._kept: SpillingGroups | None = None
+        self._origin = origin
+        self._stored: SpillingGroups | None = None
         self._tallies: dict[tuple[str, ...], Tally] = {}
-        self._wanted_keys: dict[tuple[str, ...], WantedKeys] = {}
+        self._numbers_by_columns: dict[tuple[str, ...], WantedKeys] = {}
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns."""
+        """The schema of the rows."""
         return self._schema
 
     @property
     def engine(self) -> LocalEngine:
-        """The engine that they live in."""
+        """The engine that holds the rows."""
         return self._engine
 
     def map_batches(self, function: BatchFunction, schema: pa.Schema) -> LocalRows:
-        """Apply a function to the batches, several at once, keeping their order; lazy."""
+        """Apply a function lazily to the batches, several at a time, keeping their order."""
 
         def apply(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
             return list(function(iter((batch,))))
@@ -102,21 +102,21 @@ class LocalRows:
             for batches in ordered_map(apply, self._source(), self._engine.threads):
                 yield from batches
 
-        return LocalRows(self._engine, schema, mapped, self._below)
+        return LocalRows(self._engine, schema, mapped, self._origin)
 
     def persist(self) -> LocalRows:
-        """Read the stream to its end and keep it, on disk beyond the engine's memory."""
-        kept = SpillingGroups(self._schema, self._engine.memory_bytes)
+        """Read the stream to its end and store it, spilling to disk beyond the engine's memory bound."""
+        stored = SpillingGroups(self._schema, self._engine.memory_bytes)
         for batch in self._source():
-            kept.add(_KEPT, batch)
-        rows = LocalRows(self._engine, self._schema, lambda: kept.batches(_KEPT), kept)
-        rows._kept = kept
+            stored.add(_ALL_ROWS, batch)
+        rows = LocalRows(self._engine, self._schema, lambda: stored.batches(_ALL_ROWS), stored)
+        rows._stored = stored
         return rows
 
     def consume(self) -> LocalRows:
-        """Return the rows for their last reading: what is kept of them in memory goes as it is read."""
-        if self._below is not None:
-            self._below.drain()
+        """Return the rows for a single, final reading, which frees their memory batch by batch."""
+        if self._origin is not None:
+            self._origin.drain()
         return self
 
     def distinct(self, column: str) -> list[str]:
@@ -124,15 +124,15 @@ class LocalRows:
         return sorted(value for (value,) in self.count_by((column,)).rows if value is not None)
 
     def count_by(self, by: Sequence[str]) -> Tally:
-        """Count the rows by the values of text columns."""
+        """Count the rows by the values of text columns; the result is cached."""
         columns = tuple(by)
         if columns not in self._tallies:
             self._tallies[columns] = Tally.of(self._source(), columns)
         return self._tallies[columns]
 
     def keys(self, on: Sequence[str]) -> KeySets:
-        """Return the distinct keys by the other key columns; they are held in memory."""
-        return {group: KeySet(keys) for group, (keys, _) in self._wanted(on).groups.items()}
+        """Return the distinct keys by the values of the other key columns, all in memory."""
+        return {group: KeySet(keys) for group, (keys, _) in self._key_numbers(on).groups.items()}
 
     def join_keys(
         self,
@@ -144,21 +144,21 @@ class LocalRows:
         keep_right: bool = False,
         narrow: bool = False,
     ) -> LocalRows:
-        """Left-join with the rows of all sources; the keys of the left side are held in memory.
+        """Left-join with the rows of all sources; the keys of the left side stay in memory.
 
-        With `keep_right` the sources are read a second time, so that what matches nothing streams by.
+        With `keep_right` the sources are read a second time, so that their unmatched rows need no memory.
         """
-        left = self if self._kept is not None else self.persist()
-        wanted = left._wanted(on)
+        left = self if self._stored is not None else self.persist()
+        left_keys = left._key_numbers(on)
 
         def matches(source: T) -> tuple[pa.Table, np.ndarray]:
-            return wanted.matches(read(source), schema)
+            return left_keys.matches(read(source), schema)
 
-        found = self._engine.map(matches, sources)
+        matched = self._engine.map(matches, sources)
         columns = [field for field in schema if field.name not in on]
-        right = pa.concat_tables([table for table, _ in found]) if found else schema.empty_table()
-        positions = np.concatenate([np.zeros(0, dtype=np.int64), *(numbers for _, numbers in found)])
-        rows, partners = left_pairs(wanted.codes, positions, wanted.count)
+        right = pa.concat_tables([table for table, _ in matched]) if matched else schema.empty_table()
+        positions = np.concatenate([np.zeros(0, dtype=np.int64), *(numbers for _, numbers in matched)])
+        rows, partners = left_pairs(left_keys.codes, positions, left_keys.count)
         picked = right.select([field.name for field in columns]).take(pa.array(partners, mask=partners < 0))
         joined_schema = pa.schema([*self._schema, *columns])
 
@@ -173,50 +173,50 @@ class LocalRows:
                 yield pa.RecordBatch.from_arrays([*repeated.columns, *added], schema=joined_schema)
             if keep_right:
                 for batch in stream(sources, read, self._engine.threads):
-                    alone = wanted.unmatched(batch).select([field.name for field in columns])
-                    yield with_null_left(alone, self._schema)
+                    unmatched = left_keys.unmatched(batch).select([field.name for field in columns])
+                    yield with_null_left(unmatched, self._schema)
 
-        return LocalRows(self._engine, joined_schema, joined, left._below)
+        return LocalRows(self._engine, joined_schema, joined, left._origin)
 
-    def _wanted(self, on: Sequence[str]) -> WantedKeys:
+    def _key_numbers(self, on: Sequence[str]) -> WantedKeys:
         columns = tuple(on)
-        if columns not in self._wanted_keys:
-            self._wanted_keys[columns] = WantedKeys.of(self._source(), columns)
-        return self._wanted_keys[columns]
+        if columns not in self._numbers_by_columns:
+            self._numbers_by_columns[columns] = WantedKeys.of(self._source(), columns)
+        return self._numbers_by_columns[columns]
 
     def exchange(self, by: Sequence[str]) -> LocalGroups:
         """Bring rows with equal values in `by` together."""
         return LocalGroups(self._engine, self._schema, self._source, by)
 
     def sort(self, by: Sequence[str], *, global_sort: bool) -> LocalSorted:
-        """Put the rows in order; one process has no reason to sort its parts apart from each other."""
+        """Sort the rows; with `global_sort` or without it, one process sorts them as a whole."""
         return LocalSorted(self._engine, self._schema, self._source, by)
 
     def run(self, task: TaskFunction[R]) -> list[R]:
-        """Run a task on as many threads as the engine has, all reading from the one stream."""
-        batches, is_one = _is_one(self._source())
-        if is_one:
+        """Run a task on each of the engine's threads, which share the one stream."""
+        batches, is_single = _is_single(self._source())
+        if is_single:
             return list(task(batches, TaskContext(0, 0, 0)))
         shared = _SharedStream(batches)
         parts = [TaskContext(number, 0, 0) for number in range(self._engine.threads)]
-        found = self._engine.map(lambda context: list(task(shared, context)), parts)
-        return [result for results in found for result in results]
+        results_by_part = self._engine.map(lambda context: list(task(shared, context)), parts)
+        return [result for results in results_by_part for result in results]
 
     def release(self) -> None:
-        """Let go of what was kept."""
-        if self._kept is not None:
-            self._kept.close()
+        """Free the stored rows."""
+        if self._stored is not None:
+            self._stored.close()
 
 
 class LocalGroups(LocalRows):
-    """Rows after an exchange: every part is one group."""
+    """Rows after an exchange: each part is one group."""
 
     def __init__(self, engine: LocalEngine, schema: pa.Schema, source: Source, by: Sequence[str]) -> None:
         super().__init__(engine, schema, source)
         self._by = tuple(by)
 
     def map_batches(self, function: BatchFunction, schema: pa.Schema) -> LocalRows:
-        """Apply a function to the stream of every group, several groups at once; lazy."""
+        """Apply a function lazily to the stream of every group, several groups at a time."""
 
         def stream() -> Iterator[pa.RecordBatch]:
             groups = SpillingGroups(self._schema, self._engine.memory_bytes)
@@ -236,10 +236,10 @@ class LocalGroups(LocalRows):
         return LocalRows(self._engine, schema, stream)
 
     def run(self, task: TaskFunction[R]) -> list[R]:
-        """Run a task once for each group."""
+        """Run a task for each group."""
         groups = SpillingGroups(self._schema, self._engine.memory_bytes)
 
-        def one(numbered: tuple[int, Hashable]) -> list[R]:
+        def run_group(numbered: tuple[int, Hashable]) -> list[R]:
             number, key = numbered
             results = list(task(groups.batches(key), TaskContext(number, 0, 0)))
             groups.drop(key)
@@ -247,8 +247,8 @@ class LocalGroups(LocalRows):
 
         try:
             self._gather(groups)
-            found = self._engine.map(one, list(enumerate(groups.groups())))
-            return [result for results in found for result in results]
+            results_by_group = self._engine.map(run_group, list(enumerate(groups.groups())))
+            return [result for results in results_by_group for result in results]
         finally:
             groups.close()
 
@@ -262,30 +262,30 @@ class LocalGroups(LocalRows):
 
 
 class LocalSorted(LocalRows):
-    """Rows after a sort: every part is a range of them, in order."""
+    """Rows after a sort: each part is a sorted range, and the parts follow each other."""
 
     def __init__(self, engine: LocalEngine, schema: pa.Schema, source: Source, by: Sequence[str]) -> None:
         super().__init__(engine, schema, source)
         self._by = tuple(by)
 
     def run(self, task: TaskFunction[R]) -> list[R]:
-        """Run a task on every range."""
+        """Run a task for each range."""
         engine = self._engine
         ranges = SortedRanges(self._schema, self._by, engine.memory_bytes, engine.threads)
 
-        def one(numbered: tuple[int, Iterator[pa.RecordBatch]]) -> list[R]:
+        def run_range(numbered: tuple[int, Iterator[pa.RecordBatch]]) -> list[R]:
             return list(task(numbered[1], TaskContext(numbered[0], 0, 0)))
 
         try:
             ranges.take(self._source())
-            found = engine.map(one, list(enumerate(ranges.parts())))
-            return [result for results in found for result in results]
+            results_by_range = engine.map(run_range, list(enumerate(ranges.parts())))
+            return [result for results in results_by_range for result in results]
         finally:
             ranges.close()
 
 
 class _SharedStream:
-    """One stream that several threads read from, a batch at a time."""
+    """A stream that several threads consume, a batch at a time."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
@@ -300,9 +300,9 @@ class _SharedStream:
 
 
 def ordered_map(function: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
-    """Apply a function on several threads, yielding results in order, with a bounded read-ahead."""
-    items, is_one = _is_one(items)
-    if is_one:
+    """Apply a function on several threads and yield the results in order, with a bounded read-ahead."""
+    items, is_single = _is_single(items)
+    if is_single:
         yield from map(function, items)
         return
     with ThreadPoolExecutor(threads) as pool:
@@ -319,8 +319,8 @@ def ordered_map(function: Callable[[T], R], items: Iterable[T], threads: int) ->
                 future.cancel()
 
 
-def _is_one(items: Iterable[T]) -> tuple[Iterator[T], bool]:
-    """Tell whether there is one item at most, for which no thread needs to be started."""
+def _is_single(items: Iterable[T]) -> tuple[Iterator[T], bool]:
+    """Return the items, and whether there is at most one, which needs no thread."""
     rest = iter(items)
     first = list(islice(rest, 2))
     return chain(first, rest), len(first) < 2

@@ -1,4 +1,4 @@
-"""Pairing the rows of two sides by their keys, without a loop over rows."""
+"""The hash join of two sides by their keys, without a loop over rows."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 
 @dataclass(frozen=True, slots=True)
 class WantedKeys:
-    """The distinct keys of the left side of a join, each with a number.
+    """The distinct keys of the left side of a join, numbered from 0.
 
-    The first column of a key is looked up among the keys that have the other columns in common: so
-    each look-up goes to a small hash table, and none where nothing can be found.
+    Keys are grouped by all columns but the first, and the first column is looked up within its group: each
+    lookup uses a small hash table, and none is needed for groups that the left side lacks.
 
     Attributes:
         on: names of the key columns.
         codes: number of the key of each row on the left.
-        count: how many numbers there are.
-        groups: by the values of the other columns, first columns of the keys and the first one's number.
+        count: number of distinct keys.
+        groups: by the values of the other columns, the distinct values of the first column and the number
+            of the first of them; the others follow.
     """
 
     on: tuple[str, ...]
@@ -67,25 +68,25 @@ class WantedKeys:
         return WantedKeys(tuple(on), codes, count, groups)
 
     def matches(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> tuple[pa.Table, Array]:
-        """Return the rows whose key is wanted, and the numbers of their keys.
+        """Return the rows of the right side whose key is on the left, and the numbers of their keys.
 
         Args:
             batches: the right side, or a part of it.
-            schema: columns to return.
+            schema: the columns to return.
         """
-        kept, numbers = [], [np.zeros(0, dtype=np.int64)]
+        matched, numbers = [], [np.zeros(0, dtype=np.int64)]
         for batch in batches:
             for key, part in split_by(batch, self.on[1:]):
                 if key not in self.groups:
                     continue
-                wanted, start = self.groups[key]
-                found = pc.index_in(part.column(self.on[0]), value_set=wanted)
-                kept.append(part.select(schema.names).filter(found.is_valid()))
-                numbers.append(found.drop_null().to_numpy(zero_copy_only=False) + np.int64(start))
-        return pa.Table.from_batches(kept, schema), np.concatenate(numbers)
+                values, start = self.groups[key]
+                positions = pc.index_in(part.column(self.on[0]), value_set=values)
+                matched.append(part.select(schema.names).filter(positions.is_valid()))
+                numbers.append(positions.drop_null().to_numpy(zero_copy_only=False) + np.int64(start))
+        return pa.Table.from_batches(matched, schema), np.concatenate(numbers)
 
     def unmatched(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of the right side whose key is not wanted."""
+        """Return the rows of the right side whose key is not on the left."""
         parts = [
             part.filter(pc.invert(pc.is_in(part.column(self.on[0]), value_set=self.groups[key][0])))
             if key in self.groups
@@ -96,25 +97,25 @@ class WantedKeys:
 
 
 def with_null_left(rows: pa.RecordBatch, left: pa.Schema) -> pa.RecordBatch:
-    """Return rows of the right side of a join that match nothing, null in the columns of the left side."""
-    nothing = [pa.nulls(rows.num_rows, field.type) for field in left]
+    """Return unmatched rows of the right side of a join, with null in the columns of the left side."""
+    nulls = [pa.nulls(rows.num_rows, field.type) for field in left]
     schema = pa.schema([*left, *rows.schema])
-    return pa.RecordBatch.from_arrays([*nothing, *rows.columns], schema=schema)
+    return pa.RecordBatch.from_arrays([*nulls, *rows.columns], schema=schema)
 
 
 def left_pairs(left: Array, right: Array, keys: int) -> tuple[Array, Array]:
-    """Return the pairs of rows of a left join.
+    """Return the pairs of row numbers of a left join.
 
     Args:
         left: number of the key of each row on the left, -1 for a key that the right side lacks.
         right: number of the key of each row on the right.
-        keys: how many numbers there are.
+        keys: number of distinct keys.
 
     Returns:
-        Rows of the left side, ascending, each at least once, and with each the row of the right
-        side, -1 for none.
+        Row numbers of the left side, ascending, each at least once, and for each the row number of the
+        right side, -1 for none.
     """
-    # The slot after the last key is that of -1, and stays empty.
+    # The slot after the last key belongs to -1 and stays empty.
     counts = np.bincount(right, minlength=keys + 1)
     rows = np.arange(len(left), dtype=np.int64)
     if counts.max(initial=0) <= 1:

@@ -1,8 +1,8 @@
-"""The protocol that both engines keep.
+"""The engine protocol, which the local and the Spark engine implement.
 
-A plan fans out with `Engine.map`. Rows stay inside the engine behind a `Rows` handle; the core only
-says what happens to record batches. Functions handed over are picklable and receive and yield
-bounded record batches.
+A plan fans out with `Engine.map`. Rows stay inside the engine behind a `Rows` handle; the core passes
+functions that transform record batches. These functions are picklable; they receive and yield record
+batches of bounded size.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """Which attempt of which task runs: the write token `<task>-<stage>-<attempt>`."""
+    """The task, stage and attempt that run, which make the write token `<task>-<stage>-<attempt>`."""
 
     task: int
     stage: int
@@ -39,45 +39,45 @@ TaskFunction = Callable[[Iterator[pa.RecordBatch], TaskContext], Iterable[R]]
 
 
 class Rows(Protocol):
-    """A handle on record batches that live in an engine."""
+    """A handle on record batches that an engine holds."""
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns."""
+        """The schema of the rows."""
         ...
 
     @property
     def engine(self) -> Engine:
-        """The engine that they live in."""
+        """The engine that holds the rows."""
         ...
 
     def map_batches(self, function: BatchFunction, schema: pa.Schema) -> Rows:
-        """Apply a function to the stream of batches of every part; lazy.
+        """Apply a function lazily to the stream of batches of every part.
 
-        After an exchange a part is one group or several, each of them whole and contiguous.
+        After an exchange a part has one group or several, each of them complete and contiguous.
         """
         ...
 
     def persist(self) -> Rows:
-        """Keep what was computed, so that two uses see the same rows."""
+        """Compute the rows once and store them, so that several uses see the same rows."""
         ...
 
     def consume(self) -> Rows:
-        """Return the rows for their last reading: what was kept of them may go as it is read."""
+        """Return the rows for a single, final reading: stored batches may be freed as they are read."""
         ...
 
     def distinct(self, column: str) -> list[str]:
-        """Return the distinct values of a text column; for a few values only."""
+        """Return the distinct values of a text column, which has to have few."""
         ...
 
     def count_by(self, by: Sequence[str]) -> Tally:
-        """Count the rows by the values of text columns, once for a handle; for a few values only."""
+        """Count the rows by the values of text columns, which have to have few; cached per handle."""
         ...
 
     def keys(self, on: Sequence[str]) -> KeySets:
-        """Return the distinct values of the first key column by those of the others, once for a handle.
+        """Return the distinct values of the first key column by those of the others; cached per handle.
 
-        The rows have been kept. Too many keys are told by their ends.
+        The rows must be persisted. When the keys are too many, only their ranges are returned.
         """
         ...
 
@@ -91,48 +91,54 @@ class Rows(Protocol):
         keep_right: bool = False,
         narrow: bool = False,
     ) -> Rows:
-        """Left-join with the rows that `read(source)` yields for every source, columns `schema`.
+        """Left-join with the rows that `read(source)` yields for every source.
 
-        `on` are the key columns of both sides. The result has the columns of the left side and
-        then those of `schema` that are not in `on`, null where nothing matched. A row on the left
-        comes once for each match on the right, all of them in one batch. With `keep_right` rows of the
-        right side that match nothing come too, with null in all columns of the left side. `narrow` says that
-        the right side has few short values beside the keys, so that those of a small change may go through
-        the driver.
+        The result has the columns of the left side and then those of `schema` that are not in `on`, null
+        where nothing matched. A row on the left appears once for each match on the right, all in one batch.
+
+        Args:
+            on: key columns of both sides.
+            sources: the sources of the right side.
+            read: reads one source.
+            schema: columns of the right side.
+            keep_right: whether unmatched rows of the right side are returned, too, with null in all columns
+                of the left side.
+            narrow: whether the right side has only few short values beside the keys, so that the values
+                for a small batch may go through the driver.
         """
         ...
 
     def exchange(self, by: Sequence[str]) -> Rows:
-        """Bring rows with equal values in `by` together: one part has a group whole, contiguous."""
+        """Shuffle the rows by `by`: all rows with equal values are contiguous in one part."""
         ...
 
     def sort(self, by: Sequence[str], *, global_sort: bool) -> Rows:
-        """Put the rows of every part in order, null first; `global_sort`: parts follow each other too."""
+        """Sort the rows of every part, null first; with `global_sort` the parts follow each other, too."""
         ...
 
     def run(self, task: TaskFunction[R]) -> list[R]:
-        """Run a task on the stream of every part and gather its (small) results."""
+        """Run a task on the stream of every part and collect its results, which have to be small."""
         ...
 
     def release(self) -> None:
-        """Let go of what was kept."""
+        """Free the rows that `persist` stored."""
         ...
 
 
 class Engine(Protocol):
-    """Where tasks run."""
+    """Runs tasks."""
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at once."""
+        """The number of tasks that run at the same time."""
         ...
 
     def map(self, task: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """Run a task for each item, results in the items' order."""
+        """Run a task for each item and return the results in the items' order."""
         ...
 
     def read(
         self, sources: Sequence[T], read: Callable[[T], Iterator[pa.RecordBatch]], schema: pa.Schema
     ) -> Rows:
-        """Return the rows that `read(source)` yields for every source, columns `schema`; lazy."""
+        """Return, lazily, the rows that `read(source)` yields for every source, with columns `schema`."""
         ...

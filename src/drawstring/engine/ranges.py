@@ -1,7 +1,7 @@
-r"""Rows in order: a sort of more rows than memory holds, by ranges.
+r"""External sort by ranges, for more rows than fit in memory.
 
-stream ── keep, and draw a sample ──> cut points ── split ──> ranges, on disk beyond a bound
-ranges, each sorted when its turn comes ──> one stream of neighbouring ranges a part
+stream ── store and sample ──> cut points ── split ──> ranges, on disk beyond a bound
+ranges, each sorted when it is read ──> for each part one stream of neighbouring ranges
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from drawstring.base.bounds import BATCH_ROWS
 from drawstring.engine.spill import SpillingGroups
 
 _SAMPLE_ROWS = 64
-_KEPT = "kept"
+_ALL_ROWS = "rows"
 
 
 class SortedRanges:
-    """Takes rows in and gives them back in order.
+    """Divides rows into ranges and returns them sorted.
 
     Args:
         schema: columns of the rows.
         by: columns to sort by; null comes first.
         memory_bytes: bytes of rows kept in memory.
-        parts: how many streams are going to be asked for at once.
+        parts: number of streams that are read at the same time.
     """
 
     def __init__(self, schema: pa.Schema, by: Sequence[str], memory_bytes: int, parts: int) -> None:
@@ -35,16 +35,16 @@ class SortedRanges:
         self._schema = schema
         self._range_bytes = max(1, memory_bytes // (4 * parts))
         self._parts = parts
-        self._kept = SpillingGroups(schema, memory_bytes // 4)
+        self._rows = SpillingGroups(schema, memory_bytes // 4)
         self._ranges = SpillingGroups(schema, memory_bytes // 4)
 
     def take(self, batches: Iterable[pa.RecordBatch]) -> None:
-        """Read all rows and divide them."""
+        """Read all rows and divide them into ranges."""
         sample: list[pa.RecordBatch] = []
         size_bytes = 0
         for batch in batches:
             if batch.num_rows:
-                self._kept.add(_KEPT, batch)
+                self._rows.add(_ALL_ROWS, batch)
                 step = max(1, batch.num_rows // _SAMPLE_ROWS)
                 sample.append(batch.select(self._by).take(pa.array(np.arange(0, batch.num_rows, step))))
                 size_bytes += batch.nbytes
@@ -52,20 +52,20 @@ class SortedRanges:
             return
         count = max(self._parts, -(-size_bytes // self._range_bytes))
         cuts = _cuts(pa.Table.from_batches(sample), self._by, count)
-        for batch in self._kept.batches(_KEPT):
+        for batch in self._rows.batches(_ALL_ROWS):
             for number, rows in _split(batch, self._by, cuts):
                 self._ranges.add(number, rows)
-        self._kept.close()
+        self._rows.close()
 
     def parts(self) -> list[Iterator[pa.RecordBatch]]:
-        """Return streams of neighbouring ranges, each in order."""
+        """Return streams of neighbouring ranges, each sorted."""
         numbers = sorted(number for number in self._ranges.groups() if isinstance(number, int))
         ends = np.linspace(0, len(numbers), min(self._parts, len(numbers)) + 1).astype(int).tolist()
         return [self._stream(numbers[start:end]) for start, end in pairwise(ends)]
 
     def close(self) -> None:
-        """Remove what lies on disk."""
-        self._kept.close()
+        """Delete the files on disk."""
+        self._rows.close()
         self._ranges.close()
 
     def _stream(self, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
@@ -76,24 +76,24 @@ class SortedRanges:
 
 
 def sorted_order(rows: pa.Table, by: Sequence[str]) -> pa.Array:
-    """Return the positions of the rows in order; rows that are equal in `by` keep theirs."""
+    """Return the row numbers in sorted order; the sort is stable."""
     columns: dict[str, pa.ChunkedArray] = {}
     for number, name in enumerate(by):
         if rows.column(name).null_count:
-            columns[f"{number} is there"] = pc.is_valid(rows.column(name))
+            columns[f"{number} is valid"] = pc.is_valid(rows.column(name))
         columns[str(number)] = rows.column(name)
     return pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
 
 
 def _cuts(sample: pa.Table, by: Sequence[str], count: int) -> pa.Table:
-    """Return the rows of a sample that begin all ranges but the first."""
+    """Return the rows of a sample at which the second and all later ranges begin."""
     ordered = sample.take(sorted_order(sample, by))
-    places = np.unique(np.linspace(0, len(ordered), count + 1).astype(int)[1:-1])
-    return ordered.take(pa.array(places))
+    positions = np.unique(np.linspace(0, len(ordered), count + 1).astype(int)[1:-1])
+    return ordered.take(pa.array(positions))
 
 
 def _split(batch: pa.RecordBatch, by: Sequence[str], cuts: pa.Table) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Cut a batch into ranges; rows that are equal to a cut come after it."""
+    """Divide a batch into ranges; rows that equal a cut belong to the range that begins there."""
     keys = pa.Table.from_batches([batch.select(list(by))])
     order = sorted_order(pa.concat_tables([cuts, keys]), by).to_numpy().astype(np.int64)
     is_row = order >= len(cuts)

@@ -1,10 +1,10 @@
-"""A list of record batches per group that goes to disk when it outgrows memory.
+"""Lists of record batches by group, which spill to disk beyond a memory bound.
 
     add(group, batch) ...  -> memory, until `limit_bytes`
                            -> one Arrow IPC file per overflow, batches of a group in order
     batches(group)         -> its batches from every overflow file, then those still in memory
 
-Overflow files live in a temporary folder of the machine, not in the table, and go with the list.
+Overflow files lie in a temporary folder of the machine, not in the table, and are deleted with the lists.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _IPC = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 class SpillingGroups:
-    """Record batches by group, in arrival order, with bounded memory.
+    """Record batches by group, in the order of arrival, with bounded memory.
 
     Args:
-        schema: of every batch.
+        schema: schema of every batch.
         limit_bytes: bytes of batches kept in memory.
     """
 
@@ -50,7 +50,7 @@ class SpillingGroups:
             self._spill()
 
     def groups(self) -> list[Hashable]:
-        """Return the groups in the order in which they came up."""
+        """Return the groups in the order of their first batches."""
         return list(self._groups)
 
     def batches(self, group: Hashable) -> Iterator[pa.RecordBatch]:
@@ -70,22 +70,22 @@ class SpillingGroups:
             yield held.pop()
 
     def drain(self) -> None:
-        """Let go of batches in memory as they are read: the next reading is the last one."""
+        """Free batches in memory as they are read: the next reading is the last one."""
         self._drains = True
 
     def drop(self, group: Hashable) -> None:
-        """Let go of a group's batches in memory."""
+        """Free a group's batches in memory."""
         self._held.pop(group, None)
 
     def close(self) -> None:
-        """Remove what lies on disk."""
+        """Free the batches in memory and delete the files on disk."""
         self._held.clear()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
     def _spill(self) -> None:
-        where = f"{tempfile.gettempdir()} (TMPDIR names another place)"
+        where = f"{tempfile.gettempdir()} (or set TMPDIR to another folder)"
         with disk_errors(where):
             self._write_run()
 

@@ -1,4 +1,4 @@
-"""Reading many sources at once, as one stream in the sources' order.
+"""One stream over many sources, read in parallel and returned in the sources' order.
 
 sources ──> worker threads, each its own source ── bounded queues ──> batches
 """
@@ -16,7 +16,7 @@ import pyarrow as pa
 T = TypeVar("T")
 
 BATCHES_AHEAD_MAX: Final = 8
-"""Batches that a source may be ahead of whoever takes them."""
+"""Batches that a source may read ahead of its consumer."""
 
 _POLL_SECONDS: Final = 0.1
 
@@ -24,12 +24,12 @@ _POLL_SECONDS: Final = 0.1
 def stream(
     sources: Sequence[T], read: Callable[[T], Iterator[pa.RecordBatch]], threads: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of all sources in the sources' order, several of them at work at once.
+    """Yield the batches of all sources in the sources' order, reading several sources at a time.
 
     Args:
-        sources: what to read.
-        read: reads one.
-        threads: sources at work at once; with 1 it is whoever takes the batches that reads.
+        sources: the sources.
+        read: reads one source.
+        threads: sources read at the same time; with 1 the consumer's thread reads.
     """
     if threads == 1 or len(sources) == 1:
         for only in sources:
@@ -53,7 +53,7 @@ def stream(
 
 
 class _Run:
-    """One source on its own thread, ahead of its reader by a bounded number of batches."""
+    """A source read by a thread of its own, ahead of its consumer by a bounded number of batches."""
 
     def __init__(self, read: Callable[[Any], Iterator[pa.RecordBatch]], source: Any, stop: Event) -> None:
         self._queue: Queue[pa.RecordBatch | BaseException | None] = Queue(BATCHES_AHEAD_MAX)
@@ -83,7 +83,7 @@ class _Run:
         self._put(None)
 
     def _put(self, item: pa.RecordBatch | BaseException | None) -> bool:
-        """Hand over an item; False when nobody wants it any more."""
+        """Queue an item; False when the consumer has stopped."""
         while not self._stop.is_set():
             try:
                 self._queue.put(item, timeout=_POLL_SECONDS)

@@ -1,1 +1,1 @@
-"""Bytes to Arrow and back; nothing here knows about tables."""
+"""File formats: encoding and decoding between bytes and Arrow; independent of tables."""

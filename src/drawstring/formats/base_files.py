@@ -1,9 +1,9 @@
-"""Base files of any format, told apart by their names.
+"""Reading of base files in any format, which their file extension determines.
 
-.parquet   columns, rows and row groups are chosen while reading (`parquet_read`)
-.orc       columns are chosen while reading, rows afterwards; a stripe at a time
+.parquet   columns, row groups and rows are filtered while reading (`parquet.read`)
+.orc       columns are filtered while reading, rows afterwards; a stripe at a time
 .hfile     the values are Avro records of the file's own schema; a block at a time
-.lance     not read
+.lance     not supported
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Selection:
     """Which columns and rows of a base file to read.
 
     Attributes:
-        columns: top-level columns, in this order; those that the file lacks are left out.
-        where: which rows; a column that the file lacks is null in it. None for all.
-        types: the table's columns: `where` sees its columns with these types, and what a file other
-            than Parquet holds is turned into them.
-        constants: columns whose value is known: `where` sees it in every row, whatever the file says.
-        keys: record keys that rows of `where` can have at most; None for any.
+        columns: top-level columns, in this order; those that the file lacks are omitted.
+        where: predicate of the rows, in which columns that the file lacks are null; None for all rows.
+        types: the table's columns: `where` is evaluated with these types, and columns of files other than
+            Parquet are cast to them.
+        constants: columns with a known value, with which `where` is evaluated instead of the file's values.
+        keys: the only record keys that rows of `where` can have; None for any.
     """
 
     columns: Sequence[str]
@@ -54,24 +54,24 @@ def read_base(storage: Storage, path: str, selection: Selection) -> Iterator[pa.
     """Yield rows of a base file, in its order, a bounded batch at a time.
 
     Args:
-        storage: where the file is.
-        path: its path relative to the table's root.
-        selection: columns and rows.
+        storage: storage of the table.
+        path: path of the file, relative to the table's root.
+        selection: the columns and rows to read.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
-        InvalidError: the condition does not fit the columns' types.
-        UnsupportedError: a file of a format that this release cannot read.
+        InvalidError: the predicate does not fit the columns' types.
+        UnsupportedError: this release cannot read the file's format.
     """
     if is_parquet(path):
-        asked = ParquetQuery(
+        query = ParquetQuery(
             selection.columns,
             selection.where,
             types=selection.types,
             constants=selection.constants,
             keys=selection.keys,
         )
-        yield from read_parquet(storage, path, asked)
+        yield from read_parquet(storage, path, query)
         return
     names = list(selection.columns)
     if selection.where is None:
@@ -84,11 +84,11 @@ def read_base(storage: Storage, path: str, selection: Selection) -> Iterator[pa.
 
 
 def base_schema(storage: Storage, path: str) -> pa.Schema:
-    """Return the columns of a base file.
+    """Return the schema of a base file.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
-        UnsupportedError: a file of a format that this release cannot read.
+        UnsupportedError: this release cannot read the file's format.
     """
     extension = file_extension(path)
     if extension == _PARQUET:
@@ -102,7 +102,7 @@ def base_schema(storage: Storage, path: str) -> pa.Schema:
 
 
 def is_parquet(path: str) -> bool:
-    """Tell whether a base file is a Parquet file."""
+    """Return whether a base file is a Parquet file."""
     return file_extension(path) == _PARQUET
 
 
@@ -112,11 +112,11 @@ def _matching_rows(
     schema, constants = base_schema(storage, path), selection.constants
     known = pa.schema([(name, value.type) for name, value in constants.items()])
     bound = bound_columns(where, with_table_types(known, with_table_types(schema, selection.types)))
-    wanted = [name for name in selection.columns if name in schema.names]
-    looks_at = [name for name in bound.names if name in schema.names and name not in constants]
-    needed = list(dict.fromkeys([*wanted, *looks_at]))
+    requested = [name for name in selection.columns if name in schema.names]
+    in_predicate = [name for name in bound.names if name in schema.names and name not in constants]
+    needed = list(dict.fromkeys([*requested, *in_predicate]))
     for batch in _all_rows(storage, path, needed, selection.types):
-        yield keep_rows(batch, where, bound, constants).select(wanted)
+        yield keep_rows(batch, where, bound, constants).select(requested)
 
 
 def _all_rows(
@@ -142,12 +142,12 @@ def _stored_rows(storage: Storage, path: str, columns: Sequence[str]) -> Iterato
 def _schema_json(reader: HFileReader) -> str:
     schema_json = reader.schema_json
     if schema_json is None:
-        raise CorruptTableError("the HFile does not say what its records are: restore it from a backup")
+        raise CorruptTableError("The HFile has no record schema. Restore it from a backup.")
     return schema_json
 
 
 def _typed(stored: pa.Schema, types: pa.Schema) -> pa.Schema:
-    """Return the columns of a file with the table's types, where the table has them."""
+    """Return the columns of a file, with the table's types for columns that the table has."""
     return pa.schema(
         [types.field(each.name).with_nullable(True) if each.name in types.names else each for each in stored]
     )
@@ -156,10 +156,11 @@ def _typed(stored: pa.Schema, types: pa.Schema) -> pa.Schema:
 def _unsupported(path: str, extension: str) -> UnsupportedError:
     if extension == _LANCE:
         return UnsupportedError(
-            "Lance base files cannot be read yet: read the table with Apache Hudi and the package lance",
+            "Lance base files are not supported. Read the table with Apache Hudi and the package lance.",
             path=path,
         )
     return UnsupportedError(
-        f"base files {extension or 'without an ending'} cannot be read: only Parquet, ORC and HFile ones",
+        f"Base files {extension or 'without an extension'} are not supported, only Parquet, ORC and HFile."
+        " Read the table with Apache Hudi.",
         path=path,
     )

@@ -1,4 +1,4 @@
-"""What the footer of a base file tells whoever writes the file that takes its place, read once."""
+"""The footer of a Parquet base file, read once when the file is rewritten."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class BaseFooter:
     """The footer of a base file.
 
     Attributes:
-        metadata: the footer as it was read.
+        metadata: the Parquet metadata.
     """
 
     metadata: pq.FileMetaData
 
     def reusable_filter(self) -> BloomFilter | None:
-        """Return the bloom filter for the file that takes this one's place; None when it needs a new one."""
+        """Return the bloom filter if the file that replaces this one can extend it, else None."""
         return reusable_filter(self._filter_entries(), self.metadata.num_rows)
 
     def bloom_filter(self) -> BloomFilter | None:
-        """Return the bloom filter; None where there is none that can be asked."""
+        """Return the bloom filter; None if there is none, or it cannot be read."""
         return StoredSummary.of(self._filter_entries(), self.metadata.num_rows).bloom_filter()
 
     def _filter_entries(self) -> dict[str, str]:
@@ -37,16 +37,16 @@ class BaseFooter:
         return {name: entries.get(name.encode(), b"").decode() for name in (FILTER, FILTER_TYPE)}
 
     def greatest(self, column: str) -> Any:
-        """Return the greatest value of a column that is not nested; None where that is not known."""
+        """Return the greatest value of a column that is not nested; None if it is unknown."""
         metadata, values = self.metadata, []
         for number in range(metadata.num_row_groups):
             group = metadata.row_group(number)
             chunks = (group.column(at) for at in range(group.num_columns))
-            found = next((chunk for chunk in chunks if chunk.path_in_schema == column), None)
-            known = None if found is None else found.statistics
-            if known is None or not known.has_min_max:
+            match = next((chunk for chunk in chunks if chunk.path_in_schema == column), None)
+            statistics = None if match is None else match.statistics
+            if statistics is None or not statistics.has_min_max:
                 return None
-            values.append(known.max)
+            values.append(statistics.max)
         return max(values, default=None)
 
 

@@ -1,9 +1,9 @@
-"""The index of a bootstrap: which file of the source each base file with nothing but meta columns stands for.
+"""The bootstrap index, which maps base files with only meta columns to their source files.
 
-    .hoodie/.aux/.bootstrap/.partitions/<name>.hfile   part=<partition>                  every file of it
+    .hoodie/.aux/.bootstrap/.partitions/<name>.hfile   part=<partition>                  all its files
     .hoodie/.aux/.bootstrap/.fileids/<name>.hfile      part=<partition>;fileid=<file id>  one file
 
-Values are Avro container files of one record, and so is the entry `INDEX_INFO` of the file information.
+Values, and the entry `INDEX_INFO` of the file information, are Avro container files of one record.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _WHAT: Final = "a bootstrap index"
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file of the source and the file group that stands for it.
+    """A source file and the file group that refers to it.
 
     Attributes:
         partition: partition path of the file group.
         file_id: its id.
         uri: address of the source file.
-        folder: the folder that it is in, relative to the source's root.
-        size_bytes: of the source file.
-        modified_ms: when that was last changed.
+        folder: folder of the source file, relative to the source's root.
+        size_bytes: size of the source file.
+        modified_ms: modification time of the source file, milliseconds since the epoch.
     """
 
     partition: str
@@ -55,9 +55,9 @@ def encode_bootstrap_index(files: Sequence[SourceFile], source: str, created_ms:
     """Return the two files of an index, by partition and by file id.
 
     Args:
-        files: all that were bootstrapped without their rows.
+        files: all files of the metadata-only bootstrap.
         source: address of the source's root.
-        created_ms: the time, milliseconds since the epoch.
+        created_ms: the current time, milliseconds since the epoch.
     """
     ordered = sorted(files, key=lambda file: (file.partition, file.file_id))
     by_partition = {
@@ -84,10 +84,10 @@ def read_bootstrap_index(file: pa.NativeFile, size: int) -> dict[str, bytes]:
 
     Args:
         file: the index, open for random access.
-        size: its bytes.
+        size: its size in bytes.
 
     Raises:
-        CorruptTableError: it is damaged.
+        CorruptTableError: the index is damaged.
     """
     return {
         key.removeprefix(_PARTITION_KEY): value
@@ -97,24 +97,24 @@ def read_bootstrap_index(file: pa.NativeFile, size: int) -> dict[str, bytes]:
 
 
 def source_files(entry: bytes) -> dict[str, str]:
-    """Return the address of the source file by file id.
+    """Return the addresses of the source files of a partition, by file id.
 
     Args:
-        entry: the value of one partition.
+        entry: the index entry of the partition.
 
     Raises:
-        CorruptTableError: it is damaged.
+        CorruptTableError: the entry is damaged.
     """
     return read_as(_addresses, one_record(entry), _WHAT)
 
 
 def _addresses(record: dict[str, Any]) -> dict[str, str]:
     files: Mapping[str, Any] = record.get("fileIdToBootstrapFile") or {}
-    found = {file_id: status["path"]["uri"] for file_id, status in files.items()}
-    for uri in found.values():
+    addresses = {file_id: status["path"]["uri"] for file_id, status in files.items()}
+    for uri in addresses.values():
         if not isinstance(uri, str) or not uri:
-            raise ValueError(f"{uri!r} stands where an address belongs")
-    return found
+            raise ValueError(f"it has {uri!r} instead of an address")
+    return addresses
 
 
 def _hfile(schema: str, records: Mapping[str, dict[str, Any]], source: str, created_ms: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Conditions on rows: which columns they look at, with which types, and which rows of a batch they keep."""
+"""Predicates on rows: their columns and types, and filtering of batches."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _NO_MATCH: Final = re.compile(r"No match for FieldRef\.(?:Nested\(FieldRef\.)?Na
 
 
 def where_columns(where: pc.Expression, types: pa.Schema) -> list[str]:
-    """Return the top-level columns that an expression looks at, whether or not `types` has them.
+    """Return the top-level columns of an expression, including those that `types` lacks.
 
-    Arrow has no call for this, but binding names the first column that it misses: bind to a growing
-    schema until it fits.
+    Arrow has no call for this, but the error of a failed binding names the first missing column: bind to a
+    growing schema until the binding succeeds.
 
     Args:
         where: the expression.
-        types: types of the columns known; others are taken as null.
+        types: types of the known columns; others count as null.
 
     Raises:
         InvalidError: the expression does not fit the types.
@@ -34,25 +34,25 @@ def where_columns(where: pc.Expression, types: pa.Schema) -> list[str]:
 
 
 def matching_rows(rows: pa.Table, where: pc.Expression) -> pa.Table:
-    """Return the rows that an expression keeps.
+    """Return the rows that match an expression.
 
     Args:
         rows: rows with the expression's columns.
         where: the expression.
 
     Raises:
-        InvalidError: it fails on a value, a sum too large for its type for instance.
+        InvalidError: its evaluation fails on a value, for example because a sum overflows.
     """
     try:
         return rows.filter(where)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidError(
-            f"The condition {where} fails on a row: {' '.join(str(error).split())}; change it."
+            f"The condition {where} fails on a row ({' '.join(str(error).split())}). Change it."
         ) from error
 
 
 def with_table_types(present: pa.Schema, types: pa.Schema | None) -> pa.Schema:
-    """Return the file's columns with the table's types, and the table's columns that it lacks."""
+    """Return the file's columns with the table's types, and the table's columns that the file lacks."""
     if types is None:
         return present
     extra = [field for field in present if field.name not in types.names]
@@ -60,7 +60,7 @@ def with_table_types(present: pa.Schema, types: pa.Schema | None) -> pa.Schema:
 
 
 def bound_columns(where: pc.Expression, types: pa.Schema) -> pa.Schema:
-    """Return the columns of an expression, typed; those without a known type are null."""
+    """Return the columns of an expression with their types; columns without a known type have type null."""
     fields: dict[str, pa.Field] = {}
     while True:
         schema = pa.schema(fields.values())
@@ -70,7 +70,9 @@ def bound_columns(where: pc.Expression, types: pa.Schema) -> pa.Schema:
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             missing = _NO_MATCH.match(str(error))
             if missing is None or missing[1] in fields:
-                raise InvalidError(f"The condition {where} does not fit the columns: {error}") from error
+                raise InvalidError(
+                    f"The condition {where} does not fit the columns ({error}). Correct it."
+                ) from error
             name = missing[1]
             fields[name] = types.field(name) if name in types.names else pa.field(name, pa.null())
 
@@ -78,7 +80,7 @@ def bound_columns(where: pc.Expression, types: pa.Schema) -> pa.Schema:
 def keep_rows(
     batch: pa.RecordBatch, where: pc.Expression, bound: pa.Schema, constants: Mapping[str, pa.Scalar]
 ) -> pa.RecordBatch:
-    """Return the rows that match, with null for the columns that the file lacks."""
+    """Return the rows of a batch that match a predicate, in which missing columns are null."""
     columns = [
         pa.repeat(constants[field.name], batch.num_rows)
         if field.name in constants
@@ -87,8 +89,8 @@ def keep_rows(
     ]
     index = pa.array(np.arange(batch.num_rows, dtype=np.int32))
     facts = pa.table([*columns, index], names=[*bound.names, _INDEX])
-    kept = matching_rows(facts, where).column(_INDEX).combine_chunks()
-    return batch if len(kept) == batch.num_rows else batch.take(kept)
+    matching = matching_rows(facts, where).column(_INDEX).combine_chunks()
+    return batch if len(matching) == batch.num_rows else batch.take(matching)
 
 
 def _condition_column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:

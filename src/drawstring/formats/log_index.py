@@ -1,21 +1,21 @@
-r"""The index in a log file: which record keys it and the log files before it may have.
+r"""The index in a log file: summaries of the record keys of it and of the log files before it.
 
-The last block of an indexed log file is a Parquet data block, its own one or, where it has none, one
-without rows; so the file ends in a Parquet footer, and one read at its end tells all:
+The last block of an indexed log file is a Parquet data block, which may be empty. So the file ends with a
+Parquet footer, and one read at its end returns the index:
 
     ... footer | length, 4 LE | "PAR1" | 00000000 (the block's own footer map) | total, 8 BE | end
 
-Entries of that footer: the four of a base file (`key_summary`) for the keys that this log file writes or
-deletes, and `drawstring.log.index`, JSON, for its clique and the chain of cliques before:
+The footer has the four entries of a base file (`key_summary`) for the keys that this log file writes or
+deletes, and `drawstring.log.index`, JSON, for its clique (RFC-06) and the chain of earlier cliques:
 
-    {"version": 1, "file": its own name, "keys": how many it has,
-     "clique": [member, ...]           the log files before it in its clique, oldest first
-     "chain":  [[[name, size], ...]]   earlier cliques, newest first; each the newest of its files first}
+    {"version": 1, "file": its own name, "keys": number of its keys,
+     "clique": [member, ...]           the earlier log files of its clique, oldest first
+     "chain":  [[[name, size], ...]]   earlier cliques, newest first; in each the newest file first}
 
     member  {"file", "size", "keys", "smallest", "largest", "filter", "type"[, "opaque": true]}
 
-The accumulated filter of a clique is the filters of its members side by side: as many bytes as one that
-was added to, at one rate of false positives, and a member that was compacted just drops out.
+A clique keeps the filters of its members side by side instead of one combined filter: the size and the rate
+of false positives are the same, and a member that was compacted can be dropped.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from drawstring.storage.protocol import Storage
 
 ENTRY: Final = "drawstring.log.index"
 FALSE_POSITIVES: Final = 1e-5
-"""Rate of the filters: most changes ask about a few thousand keys, and a member is copied into each file."""
+"""False positive rate of the filters: most lookups have few keys, and each file copies all members."""
 
 FILTER_KEYS_MAX: Final = 100_000
-"""Keys of a log file above which it has no filter; its range tells then."""
+"""Number of keys of a log file above which it has only a key range and no filter."""
 
 _VERSION: Final = 1
 _FOOTER_END: Final = struct.Struct("<i4s4sq")
@@ -47,17 +47,17 @@ _PARQUET_MAGIC: Final = b"PAR1"
 _TAIL_BYTES: Final = 64 << 10
 
 FileRef: TypeAlias = tuple[str, int]
-"""Name and size of a log file; a file that was appended to since is another one."""
+"""Name and size of a log file; after an append it counts as another file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What is known of one log file without reading it.
+    """The index entry of a log file, which makes reading it unnecessary in most lookups.
 
     Attributes:
         file: its name and size.
-        summary: the keys that it writes or deletes.
-        is_opaque: it holds more than keys tell, a rollback for instance, and is read in any case.
+        summary: summary of the keys that it writes or deletes.
+        is_opaque: whether keys do not describe its contents (such as a rollback), so that it must be read.
     """
 
     file: FileRef
@@ -67,13 +67,13 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class LogIndex:
-    """What the end of a log file tells.
+    """The index at the end of a log file.
 
     Attributes:
-        file: the file's name.
-        own: its keys.
-        clique: the log files before it in its clique, oldest first.
-        chain: earlier cliques, newest first; each the newest of its files first.
+        file: name of the log file.
+        own: summary of its keys.
+        clique: the earlier log files of its clique, oldest first.
+        chain: earlier cliques, newest first; in each the newest file first.
     """
 
     file: str
@@ -83,9 +83,9 @@ class LogIndex:
 
 
 class LogKeys:
-    """Takes the keys of a log file, piece by piece.
+    """Collects the keys of a log file.
 
-    Above `FILTER_KEYS_MAX` keys the file has no filter, which every member of its clique would copy.
+    Above `FILTER_KEYS_MAX` keys the file gets no filter, since every later file of its clique would copy it.
     """
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class LogKeys:
         self._held = [*self._held, keys] if self._count <= FILTER_KEYS_MAX else []
 
     def summary(self) -> StoredSummary:
-        """Return what the file tells of its keys."""
+        """Return the summary of the keys."""
         if not self._count:
             return StoredSummary(0)
         ends = java_min_max(pa.array(self._ends, pa.string()))
@@ -112,7 +112,7 @@ class LogKeys:
 
 
 def encode_log_index(index: LogIndex) -> dict[str, str]:
-    """Return the entries of a Parquet footer."""
+    """Return the Parquet footer entries of an index."""
     own = index.own
     texts = {
         SMALLEST_KEY: own.smallest,
@@ -120,7 +120,7 @@ def encode_log_index(index: LogIndex) -> dict[str, str]:
         FILTER: own.filter_text,
         FILTER_TYPE: own.filter_type,
     }
-    told = {
+    content = {
         "version": _VERSION,
         "file": index.file,
         "keys": own.rows,
@@ -128,17 +128,17 @@ def encode_log_index(index: LogIndex) -> dict[str, str]:
         "chain": index.chain,
     }
     entries = {name: text for name, text in texts.items() if text}
-    return {**entries, ENTRY: json.dumps(told, separators=(",", ":"))}
+    return {**entries, ENTRY: json.dumps(content, separators=(",", ":"))}
 
 
 def read_log_index(storage: Storage, path: str) -> LogIndex | None:
-    """Return what the end of a log file tells; None for a file that other writers or older ones made.
+    """Return the index of a log file; None if its writer did not add one.
 
-    A damaged index counts as none: the blocks say themselves what they hold.
+    A damaged index counts as missing, since the blocks themselves have the keys.
 
     Args:
-        storage: the table's files.
-        path: of the log file.
+        storage: storage of the table.
+        path: path of the log file.
 
     Raises:
         FileNotFoundError: the log file is gone.
@@ -175,18 +175,18 @@ def _last(file: pa.NativeFile, size: int, count: int) -> bytes:
 
 
 def _decode(entries: Mapping[str, str], name: str) -> LogIndex | None:
-    told = json.loads(entries[ENTRY])
-    if told["version"] != _VERSION or told["file"] != name:
+    content = json.loads(entries[ENTRY])
+    if content["version"] != _VERSION or content["file"] != name:
         return None
-    chain = tuple(tuple((file, int(size)) for file, size in clique) for clique in told["chain"])
-    clique = tuple(_decode_member(each) for each in told["clique"])
-    return LogIndex(name, StoredSummary.of(entries, int(told["keys"])), clique, chain)
+    chain = tuple(tuple((file, int(size)) for file, size in clique) for clique in content["chain"])
+    clique = tuple(_decode_member(member) for member in content["clique"])
+    return LogIndex(name, StoredSummary.of(entries, int(content["keys"])), clique, chain)
 
 
 def _encode_member(member: Member) -> dict[str, Any]:
     name, size = member.file
     summary = member.summary
-    told = {
+    content = {
         "file": name,
         "size": size,
         "keys": summary.rows,
@@ -195,11 +195,11 @@ def _encode_member(member: Member) -> dict[str, Any]:
         "filter": summary.filter_text,
         "type": summary.filter_type,
     }
-    return {**told, "opaque": True} if member.is_opaque else told
+    return {**content, "opaque": True} if member.is_opaque else content
 
 
-def _decode_member(told: Mapping[str, Any]) -> Member:
+def _decode_member(content: Mapping[str, Any]) -> Member:
     summary = StoredSummary(
-        int(told["keys"]), told["smallest"], told["largest"], told["filter"], told["type"]
+        int(content["keys"]), content["smallest"], content["largest"], content["filter"], content["type"]
     )
-    return Member((told["file"], int(told["size"])), summary, bool(told.get("opaque")))
+    return Member((content["file"], int(content["size"])), summary, bool(content.get("opaque")))

@@ -1,4 +1,4 @@
-"""Which partitions may hold rows that a condition keeps, by the values that their paths tell."""
+"""Partition pruning by a predicate and the values of partition columns."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from drawstring.base.errors import InvalidError
 def partitions_that_match(
     where: pc.Expression, schema: pa.Schema, partitions: Sequence[Mapping[str, Any]]
 ) -> list[bool]:
-    """Tell for each partition whether the condition can be true in it.
+    """Return, for each partition, whether a predicate can be true in it.
 
-    Arrow simplifies the condition with what a fragment guarantees; nothing is read.
+    Arrow simplifies the predicate with the guarantee of a fragment; nothing is read.
 
     Args:
-        where: a condition on any columns.
+        where: a predicate on any columns.
         schema: the table's columns.
-        partitions: value by column of each partition, for the columns whose value is known.
+        partitions: for each partition, the values of the columns with a known value.
 
     Raises:
-        InvalidError: the condition fails on the values of a partition.
+        InvalidError: the predicate fails on the values of a partition.
     """
     guarantees = [guarantee(typed(values, schema)) for values in partitions]
     try:
         return ranges_that_match(where, schema, guarantees)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidError(f"The condition {where} fails on a partition: {error}; change it.") from error
+        raise InvalidError(f"The condition {where} fails on a partition ({error}). Change it.") from error
 
 
 def ranges_that_match(where: pc.Expression, schema: pa.Schema, ranges: Sequence[pc.Expression]) -> list[bool]:
-    """Tell for each of several conditions whether another one can be true where it holds.
+    """Return, for each of several guarantees, whether a predicate can be true where it holds.
 
     Args:
-        where: a condition on any columns.
+        where: a predicate on any columns.
         schema: the table's columns.
-        ranges: what is known: comparisons of columns with values, and conjunctions of these.
+        ranges: guarantees: comparisons of columns with values, and conjunctions of these.
     """
     files = ds.ParquetFileFormat()
     nowhere = fs.LocalFileSystem()
@@ -50,12 +50,12 @@ def ranges_that_match(where: pc.Expression, schema: pa.Schema, ranges: Sequence[
         for number, known in enumerate(ranges)
     ]
     dataset = ds.FileSystemDataset(fragments, schema, files, nowhere)
-    kept = {fragment.path for fragment in dataset.get_fragments(filter=where)}
-    return [str(number) in kept for number in range(len(ranges))]
+    matching = {fragment.path for fragment in dataset.get_fragments(filter=where)}
+    return [str(number) in matching for number in range(len(ranges))]
 
 
 def typed(values: Mapping[str, Any], schema: pa.Schema) -> dict[str, pa.Scalar]:
-    """Return values as scalars of their columns' types; columns that the schema lacks are left out.
+    """Return values as scalars of their columns' types; columns that the schema lacks are omitted.
 
     Args:
         values: Python value by column.
@@ -69,13 +69,13 @@ def typed(values: Mapping[str, Any], schema: pa.Schema) -> dict[str, pa.Scalar]:
 
 
 def guarantee(constants: Mapping[str, pa.Scalar]) -> pc.Expression:
-    """Return what known values say about every row, as Arrow simplifies conditions with.
+    """Return known values as an expression that holds for every row, for Arrow's simplification.
 
     Args:
         constants: value by column.
     """
-    said = pc.scalar(True)
+    expression = pc.scalar(True)
     for name, value in constants.items():
         column = pc.field(name)
-        said = said & (column == value if value.is_valid else column.is_null())
-    return said
+        expression = expression & (column == value if value.is_valid else column.is_null())
+    return expression

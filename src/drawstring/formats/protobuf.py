@@ -1,4 +1,4 @@
-"""Messages in the encoding of protocol buffers, as the ends of HFiles and ORC files are written."""
+"""Protocol buffer messages, as used in the footers of HFiles and ORC files."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def message_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
             value = part(data, at, _FIXED_BYTES[form])
             at += len(value)
         else:
-            raise ValueError(f"a message has a field of form {form}")
+            raise ValueError(f"a message has a field of the unknown wire type {form}")
         yield number, value
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """Read a number; return it and where the next value starts.
+    """Read a varint; return it and the start of the next value.
 
     Raises:
-        ValueError: it does not end.
+        ValueError: the varint does not end.
     """
     value = 0
     for shift in range(0, 70, 7):
@@ -52,13 +52,13 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def part(data: bytes, at: int, size: int) -> bytes:
-    """Return some bytes of a message.
+    """Return `size` bytes of a message.
 
     Raises:
-        ValueError: it has fewer.
+        ValueError: the message has fewer bytes.
     """
     if size > len(data) - at:
-        raise ValueError("a message is longer than what holds it")
+        raise ValueError("a message is longer than its container")
     return data[at : at + size]
 
 
@@ -66,7 +66,7 @@ def encode_message(fields: Iterable[tuple[int, int | bytes]]) -> bytes:
     """Return a message.
 
     Args:
-        fields: number and value of each, in order; numbers are not negative.
+        fields: number and value of each field, in order; values are not negative.
     """
     out = bytearray()
     for number, value in fields:
@@ -78,7 +78,7 @@ def encode_message(fields: Iterable[tuple[int, int | bytes]]) -> bytes:
 
 
 def encode_varint(value: int) -> bytes:
-    """Return a number that is not negative, seven bits a byte, lowest first."""
+    """Return a non-negative number as a varint: seven bits per byte, lowest first."""
     out = bytearray()
     while value > 0x7F:
         out.append((value & 0x7F) | 0x80)

@@ -1,1 +1,1 @@
-"""From columns to the record key and the partition path."""
+"""Key generators: record keys and partition paths of rows."""

@@ -1,10 +1,12 @@
-"""Texts that stand as a date pattern does, digit under letter: read as columns of bytes.
+"""Fixed-width date texts, parsed as columns of bytes.
+
+A text fits the layout of a pattern if each field has its digits exactly below the pattern's letters:
 
     yyyy-MM-dd'T'HH:mm:ss.SSSZ
     2024-01-31T10:00:00.000+02:00      an offset can only come last: its length is not fixed
 
-A text that leaves out zeros, or says a month by its name, stands otherwise, and is read by an expression.
-What stands like this is read alike by both.
+Texts without leading zeros or with month names do not fit; a regular expression parses them
+(`date_parsing`). Both ways give the same result for a text that fits.
 """
 
 from __future__ import annotations
@@ -28,13 +30,13 @@ OFFSET: Final = r"[Zz]|[+-][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2})?)?"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the fields of a pattern stand.
+    """The fixed positions of the fields of a pattern.
 
     Attributes:
-        width: bytes before the offset.
-        fields: by letter, first byte and number of digits.
-        literals: first byte and text of what stands between them.
-        has_offset: whether an offset follows.
+        width: bytes before the time zone offset.
+        fields: by letter, the first byte and the number of digits.
+        literals: first byte and text of each literal part.
+        has_offset: whether a time zone offset follows.
     """
 
     width: int
@@ -45,12 +47,12 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class LaidOut:
-    """What was read of texts.
+    """The fields of texts that fit a layout.
 
     Attributes:
-        fits: which of the texts stand as the layout does.
-        fields: of these, by letter, the numbers.
-        offsets: of these, the offsets as texts with few values, dictionary-encoded; None without any.
+        fits: which of the texts fit the layout.
+        fields: by letter, the numbers in the texts that fit.
+        offsets: the time zone offsets in the texts that fit, dictionary-encoded; None if there are none.
     """
 
     fits: np.ndarray[Any, np.dtype[np.bool_]]
@@ -59,7 +61,7 @@ class LaidOut:
 
 
 def layout_of(pattern: tuple[Token, ...]) -> Layout | None:
-    """Return where the fields of a pattern stand, None where that is not fixed."""
+    """Return the layout of a pattern, None if its fields have no fixed positions."""
     fields: dict[str, tuple[int, int]] = {}
     literals: list[tuple[int, bytes]] = []
     at = 0
@@ -89,11 +91,11 @@ def _digits(token: Token, is_before_number: bool) -> int:
 
 
 def read_layout(texts: pa.StringArray, layout: Layout) -> LaidOut:
-    """Read the texts that stand as a layout does.
+    """Parse the texts that fit a layout.
 
     Args:
-        texts: no nulls.
-        layout: of a pattern.
+        texts: texts without nulls.
+        layout: the layout of a pattern.
     """
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, np.int32, len(texts) + 1, texts.offset * 4)
@@ -101,32 +103,32 @@ def read_layout(texts: pa.StringArray, layout: Layout) -> LaidOut:
     fits = lengths > 0 if layout.has_offset else lengths == 0
     if not fits.any() or not layout.width:
         return LaidOut(np.zeros(len(texts), bool), {}, None)
-    every = np.lib.stride_tricks.sliding_window_view(np.frombuffer(data, np.uint8), layout.width)
-    stood = np.ascontiguousarray(every[bounds[:-1][fits]].T)
-    is_well = np.ones(stood.shape[1], bool)
+    windows = np.lib.stride_tricks.sliding_window_view(np.frombuffer(data, np.uint8), layout.width)
+    characters = np.ascontiguousarray(windows[bounds[:-1][fits]].T)
+    is_valid = np.ones(characters.shape[1], bool)
     for at, text in layout.literals:
-        for place, byte in enumerate(text, at):
-            is_well &= stood[place] == byte
-    digits = stood - ord("0")
+        for position, byte in enumerate(text, at):
+            is_valid &= characters[position] == byte
+    digits = characters - ord("0")
     for at, count in layout.fields.values():
-        is_well &= (digits[at : at + count] <= 9).all(axis=0)
-    last = _offsets(texts.filter(pa.array(fits)), layout) if layout.has_offset else None
-    if last is not None:
-        is_well &= _is_offset(last)
-        last = last.filter(pa.array(is_well))
-    whole = is_well.all()
+        is_valid &= (digits[at : at + count] <= 9).all(axis=0)
+    zone_offsets = _offsets(texts.filter(pa.array(fits)), layout) if layout.has_offset else None
+    if zone_offsets is not None:
+        is_valid &= _is_offset(zone_offsets)
+        zone_offsets = zone_offsets.filter(pa.array(is_valid))
+    all_valid = is_valid.all()
     fields = {
-        letter: _number(digits[at : at + count] if whole else digits[at : at + count, is_well])
+        letter: _number(digits[at : at + count] if all_valid else digits[at : at + count, is_valid])
         for letter, (at, count) in layout.fields.items()
     }
-    fits[fits] = is_well
-    return LaidOut(fits, fields, last)
+    fits[fits] = is_valid
+    return LaidOut(fits, fields, zone_offsets)
 
 
 def _number(digits: np.ndarray[Any, np.dtype[np.uint8]]) -> Numbers:
     value = digits[0].astype(np.int64)
-    for each in digits[1:]:
-        value = value * 10 + each
+    for digit in digits[1:]:
+        value = value * 10 + digit
     return np.asarray(value)
 
 

@@ -1,7 +1,8 @@
-"""Texts as moments by date patterns: columns of digits, where they stand or by a regular expression.
+"""Parsing of dates and times in texts by date patterns, on whole columns.
 
-Joda-Time reads as many digits as a field may have and never goes back, so of fields without anything
-between them all but the last one have all their digits. A text goes to the first pattern that it fits.
+Each pattern parses fixed-width texts by position first, and the rest with a regular expression. A text is
+parsed by the first pattern that matches it. Joda-Time reads as many digits as a field may have and does not
+backtrack; therefore, of adjacent numeric fields, all but the last must have their full number of digits.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ _OFFSET_PARTS: Final = r"^(?P<s>[+-])(?P<h>..):?(?P<m>..)?:?(?P<x>..)?$"
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Moments that texts stand for.
+    """Parsed times.
 
     Attributes:
-        utc: milliseconds since 1970.
-        local: the same on the clock of the text's own offset, or of the zone it was read in.
+        utc: milliseconds since 1970 in UTC.
+        local: the wall-clock time, in milliseconds since 1970, at the text's own offset or in the input zone.
     """
 
     utc: Numbers
@@ -50,57 +51,57 @@ class Parsed:
 
 
 def parse_dates(texts: pa.Array, patterns: Sequence[tuple[Token, ...]], zone: Zone | None) -> Parsed:
-    """Return the moment of each text.
+    """Parse texts into times.
 
     Args:
-        texts: no nulls.
-        patterns: in the order of trying.
-        zone: of texts without an offset; None for UTC.
+        texts: texts without nulls.
+        patterns: date patterns, tried in this order.
+        zone: time zone of texts without an offset; None for UTC.
 
     Raises:
-        InvalidError: a text that fits no pattern, or a date that is none.
+        InvalidError: a text matches no pattern, or a date does not exist.
     """
     utc, local = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.int64)
-    left = np.arange(len(texts))
-    for read, pattern in _ways(patterns):
-        if not len(left):
+    remaining = np.arange(len(texts))
+    for parse, pattern in _ways(patterns):
+        if not len(remaining):
             break
-        rest = texts if len(left) == len(texts) else texts.take(pa.array(left))
-        fits, parts = read(rest, pattern)
+        rest = texts if len(remaining) == len(texts) else texts.take(pa.array(remaining))
+        fits, parts = parse(rest, pattern)
         if fits.any():
-            found = _Reading(parts, pattern, rest.filter(pa.array(fits)))
-            utc[left[fits]], local[left[fits]] = found.moments(zone)
-            left = left[~fits]
-    if len(left):
+            matched = _MatchedTexts(parts, pattern, rest.filter(pa.array(fits)))
+            utc[remaining[fits]], local[remaining[fits]] = matched.times(zone)
+            remaining = remaining[~fits]
+    if len(remaining):
         raise InvalidError(
-            f"{texts[int(left[0])].as_py()!r} in a partition column is no date of the table's"
-            " hoodie.keygen.timebased.input.dateformat: correct the rows, or the format"
+            f"The value {texts[int(remaining[0])].as_py()!r} of a partition column does not match the table's"
+            " hoodie.keygen.timebased.input.dateformat. Correct the rows, or the format."
         )
     return Parsed(utc, local)
 
 
 def _ways(patterns: Sequence[tuple[Token, ...]]) -> Iterator[tuple[Way, tuple[Token, ...]]]:
-    """Yield what to try: each pattern by the places of its fields, and then by an expression."""
+    """Yield the parsers to try: for each pattern by position, then by a regular expression."""
     for pattern in patterns:
-        yield _by_places, pattern
+        yield _by_position, pattern
         yield _by_expression, pattern
 
 
-def _by_places(texts: pa.Array, pattern: tuple[Token, ...]) -> tuple[Flags, Parts]:
+def _by_position(texts: pa.Array, pattern: tuple[Token, ...]) -> tuple[Flags, Parts]:
     layout = layout_of(pattern)
     if layout is None:
         return np.zeros(len(texts), bool), {}
-    found = read_layout(texts, layout)
-    offsets = {} if found.offsets is None else {"Z": found.offsets}
-    return found.fits, {**found.fields, **offsets}
+    parsed = read_layout(texts, layout)
+    offsets = {} if parsed.offsets is None else {"Z": parsed.offsets}
+    return parsed.fits, {**parsed.fields, **offsets}
 
 
 def _by_expression(texts: pa.Array, pattern: tuple[Token, ...]) -> tuple[Flags, Parts]:
     fields = pc.extract_regex(texts, _expression(pattern))
     fits = fields.is_valid().to_numpy(zero_copy_only=False)
-    found = fields.filter(pa.array(fits))
+    matched = fields.filter(pa.array(fits))
     names = [field.name for field in fields.type]
-    return fits, dict(zip(names, found.flatten(), strict=True))
+    return fits, dict(zip(names, matched.flatten(), strict=True))
 
 
 def _expression(tokens: tuple[Token, ...]) -> str:
@@ -129,13 +130,13 @@ def _digits(token: Token, is_before_number: bool) -> str:
     return f"{'[+-]?' if token.letter in 'yY' else ''}[0-9]{count}"
 
 
-class _Reading:
-    """Texts that fit a pattern.
+class _MatchedTexts:
+    """Texts that match a pattern, divided into fields.
 
     Args:
-        parts: text of each field, or its number, by letter.
-        pattern: its parts.
-        texts: as they were given, for errors.
+        parts: text or number of each field, by letter.
+        pattern: the tokens of the pattern.
+        texts: the input texts, for errors.
     """
 
     def __init__(self, parts: Parts, pattern: tuple[Token, ...], texts: pa.Array) -> None:
@@ -143,8 +144,8 @@ class _Reading:
         self._tokens = {token.letter: token for token in pattern if token.letter}
         self._parts = parts
 
-    def moments(self, zone: Zone | None) -> tuple[Numbers, Numbers]:
-        """Return the moments in UTC and on the clock where they were written."""
+    def times(self, zone: Zone | None) -> tuple[Numbers, Numbers]:
+        """Return the times in UTC and as wall-clock times."""
         local = self._days() * DAY_MS + self._hours() * HOUR_MS
         local += self._number("m", 0) * MINUTE_MS + self._number("s", 0) * SECOND_MS + self._fraction()
         offset = self._parts.get("Z")
@@ -162,7 +163,7 @@ class _Reading:
         return self._day_of(months, 1, self._number("d", 1))
 
     def _day_of(self, months: Numbers, count: int, day: Numbers) -> Numbers:
-        """Return the days since 1970 of a day in a stretch of months that begins with one."""
+        """Return days since 1970 of the n-th day of a period of `count` months, checking that it exists."""
         first = _first_day(months)
         self._check(day, (1, _first_day(months + count) - first))
         return np.asarray(first + day - 1)
@@ -208,7 +209,8 @@ class _Reading:
         wrong = np.flatnonzero((numbers < bounds[0]) | (numbers > bounds[1]))
         if len(wrong):
             raise InvalidError(
-                f"{self._texts[int(wrong[0])].as_py()!r} in a partition column is no date: correct the rows"
+                f"The value {self._texts[int(wrong[0])].as_py()!r} of a partition column is not a valid date."
+                " Correct the rows."
             )
 
 
@@ -223,7 +225,7 @@ def _offset_ms(texts: pa.Array) -> Numbers:
     plain = pc.if_else(pc.equal(pc.ascii_upper(texts), "Z"), "+00:00", texts)
     parts = pc.extract_regex(plain, _OFFSET_PARTS)
     sign, *digits = parts.flatten()
-    filled = [pc.replace_substring_regex(each.fill_null(""), "^$", "0") for each in digits]
-    hours, minutes, seconds = (np.asarray(each.cast(pa.int64())) for each in filled)
+    filled = [pc.replace_substring_regex(part.fill_null(""), "^$", "0") for part in digits]
+    hours, minutes, seconds = (np.asarray(part.cast(pa.int64())) for part in filled)
     size = hours * HOUR_MS + minutes * MINUTE_MS + seconds * SECOND_MS
     return np.asarray(np.where(np.asarray(pc.equal(sign, "-")), -size, size))

@@ -1,16 +1,16 @@
-"""Java date patterns, as Joda-Time reads them: runs of a letter are fields, the rest is literal.
+"""Java date patterns, as Joda-Time interprets them: runs of a letter are fields, the rest is literal.
 
-| letters | field | written | read |
+| letters | field | formatting | parsing |
 |---|---|---|---|
-| `y`, `Y` | year; two letters: its last two digits | yes | four digits and more |
+| `y`, `Y` | year; two letters: its last two digits | yes | four letters and more |
 | `M` | month: number, from three letters on its English name | yes | yes |
 | `d`, `D` | day of the month, of the year | yes | yes |
 | `H`, `k`, `h`, `K` | hour 0-23, 1-24, and with `a` 1-12, 0-11 | yes | yes |
 | `m`, `s`, `S` | minute, second, fraction of a second | yes | yes |
-| `E`, `e`, `w`, `x` | weekday as name and number, week, its year | yes | no |
+| `E`, `e`, `w`, `x` | weekday as name and as number, week, year of the week | yes | no |
 | `Z`, `ZZ` | offset as `+0200`, `+02:00` | yes | yes |
 
-Letters between single quotes are literal; two quotes are one.
+Letters between single quotes are literal; two single quotes are a literal quote.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Token:
     """A field, or literal text.
 
     Attributes:
-        letter: of the field, empty for literal text.
-        length: how often the letter stands.
+        letter: letter of the field, empty for literal text.
+        length: number of repetitions of the letter.
         text: literal text.
     """
 
@@ -51,37 +51,39 @@ class Token:
 
     @property
     def is_number(self) -> bool:
-        """Whether digits stand for it."""
+        """Whether the field consists of digits."""
         if self.letter == "M":
             return self.length < _NAMES_FROM
         return self.letter in "yYdDHkhKmsSewx" and bool(self.letter)
 
 
 def parse_pattern(pattern: str, known: frozenset[str]) -> tuple[Token, ...]:
-    """Return the parts of a pattern.
+    """Return the tokens of a pattern.
 
     Args:
-        pattern: Java's date pattern.
-        known: letters that can be carried out, `WRITTEN` or `READ`.
+        pattern: a Java date pattern.
+        known: supported letters, `WRITTEN` for formatting or `READ` for parsing.
 
     Raises:
-        InvalidError: the pattern is empty, or a quote in it has no end.
-        UnsupportedError: a letter that is not known.
+        InvalidError: the pattern is empty, or has a quote without an end.
+        UnsupportedError: a letter is not supported.
     """
     if not pattern:
-        raise InvalidError("a date pattern is empty: give one such as yyyy/MM/dd")
+        raise InvalidError("A date pattern is empty. Give one such as yyyy/MM/dd.")
     tokens = []
     for match in _PIECE.finditer(pattern):
         letter, quoted, plain, lone = match.groups()
         if lone:
-            raise InvalidError(f"date pattern {pattern!r} has a quote without an end: close it")
+            raise InvalidError(f"The date pattern {pattern!r} has a quote without an end. Close it.")
         if letter:
             tokens.append(_field(Token(letter, len(match[0])), pattern, known))
         else:
             tokens.append(Token("", text=plain or (quoted or "'").replace("''", "'")))
     letters = [token.letter for token in tokens if token.letter]
     if known is READ and (not letters or len(set(letters)) < len(letters)):
-        raise UnsupportedError(f"date pattern {pattern!r} has no field, or one of them twice: give each once")
+        raise UnsupportedError(
+            f"The date pattern {pattern!r} has no field, or has one twice. Give each field once."
+        )
     return tuple(tokens)
 
 
@@ -90,7 +92,7 @@ def _field(token: Token, pattern: str, known: frozenset[str]) -> Token:
     is_short_year = token.letter in "yY" and token.length == len("yy") and known is READ
     if token.letter not in known or is_zone_name or is_short_year:
         raise UnsupportedError(
-            f"date pattern {pattern!r} has {token.letter * token.length!r}, which this release does not"
-            f" {'read' if known is READ else 'write'}: the letters are {''.join(sorted(known))}"
+            f"The date pattern {pattern!r} has {token.letter * token.length!r}, which this release cannot"
+            f" {'parse' if known is READ else 'format'}. Use the letters {''.join(sorted(known))}."
         )
     return token

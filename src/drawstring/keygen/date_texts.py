@@ -1,6 +1,6 @@
-"""Moments as texts by a date pattern: every distinct text is made once.
+"""Formatting of times by a date pattern, each distinct text once.
 
-A pattern shows no more than its smallest field, so moments are cut to that first: by days there are few.
+Times are first truncated to the smallest field of the pattern, since there are few distinct days.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def date_texts(local: Numbers, offsets: Numbers, tokens: Sequence[Token]) -> pa.
 
     Args:
         local: wall-clock times, milliseconds since 1970.
-        offsets: milliseconds that they are ahead of UTC.
-        tokens: parts of the pattern.
+        offsets: their offsets from UTC in milliseconds.
+        tokens: tokens of the pattern.
     """
     cut = local - local % _cut_ms(tokens)
     if not any(token.letter == "Z" for token in tokens):
@@ -40,12 +40,12 @@ def date_texts(local: Numbers, offsets: Numbers, tokens: Sequence[Token]) -> pa.
         distinct = np.asarray(encoded.dictionary)
         texts = pa.array(_joined(distinct, np.zeros_like(distinct), tokens), pa.string())
         return texts.take(encoded.indices)
-    pairs, places = np.unique(np.stack([cut, offsets]), axis=1, return_inverse=True)
-    return pa.array(_joined(pairs[0], pairs[1], tokens), pa.string()).take(pa.array(places.ravel()))
+    pairs, positions = np.unique(np.stack([cut, offsets]), axis=1, return_inverse=True)
+    return pa.array(_joined(pairs[0], pairs[1], tokens), pa.string()).take(pa.array(positions.ravel()))
 
 
 def _cut_ms(tokens: Sequence[Token]) -> int:
-    """Return the length of the smallest unit that a pattern shows."""
+    """Return the length in milliseconds of the smallest unit of a pattern, a day at most."""
     letters = {token.letter for token in tokens} - {""}
     return next((length for shown, length in _CUTS if letters & set(shown)), DAY_MS)
 
@@ -57,11 +57,11 @@ def _joined(local: Numbers, offsets: Numbers, tokens: Sequence[Token]) -> list[s
 
 
 class _Fields:
-    """The fields of some times.
+    """The calendar fields of times.
 
     Args:
         local: wall-clock times, milliseconds since 1970.
-        offsets: milliseconds that they are ahead of UTC.
+        offsets: their offsets from UTC in milliseconds.
     """
 
     def __init__(self, local: Numbers, offsets: Numbers) -> None:
@@ -118,7 +118,7 @@ class _Fields:
         return numbers[letter]
 
     def _week(self) -> tuple[Numbers, Numbers]:
-        """Return the week and its year as ISO 8601 counts them: a week is of its Thursday's year."""
+        """Return the ISO 8601 week and its year, which is the year of the week's Thursday."""
         thursday = self._days - self._weekday + 4
         year = thursday.astype("datetime64[D]").astype("datetime64[Y]").astype(np.int64) + 1970
         return np.asarray((thursday - _first_day(year)) // 7 + 1), np.asarray(year)

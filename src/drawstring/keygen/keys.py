@@ -1,4 +1,4 @@
-"""Key generators: columns to record keys and partition paths (specification: Keys).
+"""Key generators, which make record keys and partition paths from columns (specification: Keys).
 
 | generator | record key | partition path |
 |---|---|---|
@@ -8,8 +8,8 @@
 | GLOBAL_DELETE | as COMPLEX | empty |
 | TIMESTAMP | `value` | the value as a date |
 | CUSTOM | `value`; several fields as COMPLEX | values and dates joined by `/` |
-| AUTO | made when rows are written (`filegroups.write.generated_keys`) | as the others |
-| USER_PROVIDED | what a registered function returns | likewise |
+| AUTO | generated during the write (`filegroups.write.generated_keys`) | as the others |
+| USER_PROVIDED | result of a registered function | result of the function |
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _PATHLESS: Final = (KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELE
 
 
 class KeyGenerator:
-    """Makes the keys of one table.
+    """Makes the record keys and partition paths of one table.
 
     Args:
-        config: the table, with what the write says about its key generator.
-        is_writing: whether the keys are for rows that arrive: those of several columns then have to be
-            told apart, while keys that are in the table are taken as they are.
+        config: configuration of the table, including key generator options of the write.
+        is_writing: whether the keys are for incoming rows. Compound keys of incoming rows have to be
+            unambiguous, while those of stored rows are taken as they are.
 
     Raises:
-        InvalidError: the generator lacks a setting, or has one that makes no sense.
+        InvalidError: a setting of the generator is missing or not valid.
         UnsupportedError: the table's key generator is not available.
     """
 
@@ -56,22 +56,22 @@ class KeyGenerator:
         if config.key_generator is KeyGeneratorType.USER_PROVIDED and self._function is None:
             name = config.key_generator_class
             raise UnsupportedError(
-                f"the table's keys are made by {name}: register a function that stands for it with"
+                f"The table uses the key generator {name}. Register a function in its place with"
                 f" drawstring.register_key_generator({name.rpartition('.')[2]!r}, function), then open the"
-                " table"
+                " table."
             )
         self._parts = () if self._function else _path_parts(config)
 
     def check_columns(self, schema: pa.Schema, *, number_texts: bool = False) -> None:
-        """Make sure that the columns have types that keys and paths can be made of.
+        """Check that the types of the columns are supported in record keys and partition paths.
 
         Args:
             schema: the columns.
-            number_texts: whether texts may stand for the numbers that a TIMESTAMP generator formats, as in
-                tables that Spark SQL changed; Hudi itself makes no path of them.
+            number_texts: whether texts are accepted instead of the numbers that a TIMESTAMP generator
+                formats. Tables that Spark SQL changed have such texts; Hudi itself cannot make paths of them.
 
         Raises:
-            InvalidError: one has not.
+            InvalidError: the type of a column is not supported.
         """
         for part in self._parts:
             if part.field in schema.names:
@@ -82,20 +82,20 @@ class KeyGenerator:
         if self._function is None:
             return self.record_keys(batch), self.partition_paths(batch)
         name = self._config.key_generator_class
-        keys, paths = self._asked(self._function, batch)
+        keys, paths = self._called(self._function, batch)
         return _plain_key(keys, name), check_paths(paths.fill_null(""), name)
 
     def record_keys(self, batch: pa.RecordBatch) -> pa.Array:
         """Return the record key of each row, text.
 
-        In a table without key columns, rows that were read from it have keys; others have an empty one.
+        In a table without key columns, rows read from the table have keys; the keys of others are empty.
 
         Args:
             batch: rows with the key columns.
 
         Raises:
-            InvalidError: a key column is missing, the key of a row is null or empty, or a row that arrives
-                has a key that other values of the key columns have, too.
+            InvalidError: a key column is missing, the key of a row is null or empty, or the compound key of
+                an incoming row is ambiguous.
         """
         fields = self._config.record_key_fields
         if self._function:
@@ -107,7 +107,7 @@ class KeyGenerator:
             return _plain_key(column_texts(batch, fields[0]), fields[0])
         columns = [column_texts(batch, field) for field in fields]
         if self._is_writing:
-            _check_told_apart(columns, fields)
+            _check_unambiguous(columns, fields)
         return _compound_key(columns, fields)
 
     def partition_paths(self, batch: pa.RecordBatch) -> pa.Array:
@@ -117,7 +117,7 @@ class KeyGenerator:
             batch: rows with the partition columns.
 
         Raises:
-            InvalidError: a partition column is missing, or a value leads into Hudi's own folder.
+            InvalidError: a partition column is missing, or a path would lead into Hudi's own folder.
         """
         if self._function:
             return self.keys_and_paths(batch)[1]
@@ -136,25 +136,27 @@ class KeyGenerator:
         is_complex = config.key_generator is KeyGeneratorType.COMPLEX
         return config.rules.prefixes_single_keys or not (is_bare and is_complex)
 
-    def _asked(self, function: KeyFunction, batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
-        """Return what the registered function makes of rows, as texts."""
+    def _called(self, function: KeyFunction, batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
+        """Return the keys and paths that the registered function makes, as texts."""
         name = self._config.key_generator_class
         try:
-            keys, paths = (_text(made) for made in function(batch))
+            keys, paths = (_text(column) for column in function(batch))
         except DrawstringError:
             raise
         except Exception as error:
-            raise InvalidError(f"key generator {name} failed: {type(error).__name__}: {error}") from error
+            raise InvalidError(
+                f"The key generator {name} failed: {type(error).__name__}: {error}. Correct its function."
+            ) from error
         if {len(keys), len(paths)} != {batch.num_rows}:
             raise InvalidError(
-                f"key generator {name} made {len(keys)} keys and {len(paths)} paths of {batch.num_rows} rows:"
-                " return one for each"
+                f"The key generator {name} returned {len(keys)} keys and {len(paths)} paths for"
+                f" {batch.num_rows} rows. Return one of each for every row."
             )
         return keys, paths
 
 
 def _path_parts(config: TableConfig) -> tuple[PathPart, ...]:
-    """Return what makes each part of the partition path.
+    """Return the formatter of each part of the partition path.
 
     Raises:
         InvalidError: as `KeyGenerator`.
@@ -167,12 +169,14 @@ def _path_parts(config: TableConfig) -> tuple[PathPart, ...]:
         kinds = ("TIMESTAMP",) * len(fields)
     elif generator is KeyGeneratorType.CUSTOM and fields and not config.partition_types:
         raise InvalidError(
-            "the table does not say how its partition columns become paths: set"
+            "The table does not specify the types of its partition columns. Set"
             f" hoodie.datasource.write.partitionpath.field={','.join(f'{name}:SIMPLE' for name in fields)},"
-            " with TIMESTAMP for those that are dates"
+            " with TIMESTAMP for date columns."
         )
     if wrong := set(kinds) - {"SIMPLE", "TIMESTAMP"}:
-        raise InvalidError(f"a partition column can be SIMPLE or TIMESTAMP, not {', '.join(sorted(wrong))}")
+        raise InvalidError(
+            f"A partition column has the type {', '.join(sorted(wrong))}. Use SIMPLE or TIMESTAMP."
+        )
     return tuple(_part(name, kind, config) for name, kind in zip(fields, kinds, strict=True))
 
 
@@ -184,47 +188,52 @@ def _part(field: str, kind: str, config: TableConfig) -> PathPart:
 
 
 def column_of(batch: pa.RecordBatch, field: str) -> pa.Array:
-    """Return a column, or a field inside one named with dots.
+    """Return a column, or a nested field by its dotted name.
 
     Args:
         batch: rows.
         field: name of the column.
 
     Raises:
-        InvalidError: there is no such column, or it has a text that is not UTF-8.
+        InvalidError: the column does not exist, or has a text that is not UTF-8.
     """
-    column = _found(batch, field)
+    column = _column(batch, field)
     try:
-        # Arrow takes texts for granted that come by way of its own interfaces.
+        # Arrow does not validate texts that arrive through its own interfaces.
         column.validate(full=True)
     except pa.ArrowInvalid as error:
         raise InvalidError(
-            f"column {field}, which the record key or partition path needs, is damaged: {error}"
+            f"Column {field}, which the record key or partition path needs, is damaged: {error}."
+            " Correct the rows."
         ) from None
     return column
 
 
-def _found(batch: pa.RecordBatch, field: str) -> pa.Array:
+def _column(batch: pa.RecordBatch, field: str) -> pa.Array:
     if field in batch.schema.names:
         return batch.column(field)
     name, _, inner = field.partition(".")
     if not inner or name not in batch.schema.names:
-        raise InvalidError(f"the rows have no column {field}, which the record key or partition path needs")
+        raise InvalidError(
+            f"The rows have no column {field}, which the record key or partition path needs. Add it."
+        )
     try:
         return pc.struct_field(batch.column(name), inner.split("."))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-        raise InvalidError(f"column {name} has no field {inner}, which the record key needs") from None
+        raise InvalidError(
+            f"Column {name} has no field {inner}, which the record key or partition path needs. Add it."
+        ) from None
 
 
 def column_texts(batch: pa.RecordBatch, field: str) -> pa.Array:
-    """Return the texts of a column, or of a field inside one; see `column_of`."""
+    """Return the texts of a column or of a nested field; see `column_of`."""
     return java_text(column_of(batch, field), field)
 
 
-def _text(made: pa.Array | pa.ChunkedArray) -> pa.Array:
-    flat = made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
+def _text(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if not isinstance(flat, pa.Array):
-        raise TypeError(f"a {type(made).__name__} is no column")
+        raise TypeError(f"a {type(column).__name__} is not a column")
     return flat.cast(pa.string())
 
 
@@ -232,16 +241,16 @@ def _plain_key(texts: pa.Array, field: str) -> pa.Array:
     missing = _count_missing(texts)
     if missing:
         raise InvalidError(
-            f"record key column {field} is null or empty in {missing} rows: every record needs a key"
+            f"The record key column {field} is null or empty in {missing} rows. Give every record a key."
         )
     return texts
 
 
-def _check_told_apart(columns: Sequence[pa.Array], fields: Sequence[str]) -> None:
-    """Refuse values that read as the beginning of a further key column.
+def _check_unambiguous(columns: Sequence[pa.Array], fields: Sequence[str]) -> None:
+    """Refuse values that look like the start of another key column.
 
-    `k1:a,k2:b,k2:c` is the key of ('a,k2:b', 'c') and of ('a', 'b,k2:c'): the first is refused, so that the
-    text of a key has one meaning.
+    `k1:a,k2:b,k2:c` is the key of ('a,k2:b', 'c') and of ('a', 'b,k2:c'): the first is refused, so that
+    each record key has one meaning.
     """
     for number, (texts, field) in enumerate(zip(columns, fields, strict=True), start=1):
         for further in fields[number:]:
@@ -251,9 +260,9 @@ def _check_told_apart(columns: Sequence[pa.Array], fields: Sequence[str]) -> Non
             if count:
                 value = texts.filter(marked)[0].as_py()
                 raise InvalidError(
-                    f"Record key column {field} contains {mark!r} in {count} rows, {value[:100]!r} for"
-                    f" instance: rows with other values of {', '.join(fields)} have the same record key."
-                    " Change the values, or make a table with another record key."
+                    f"The record key column {field} contains {mark!r} in {count} rows, for example"
+                    f" {value[:100]!r}. Rows with other values of {', '.join(fields)} would have the same"
+                    " record key. Change the values, or create a table with another record key."
                 )
 
 
@@ -267,8 +276,8 @@ def _compound_key(columns: list[pa.Array], fields: tuple[str, ...]) -> pa.Array:
     missing = pc.sum(no_key).as_py() or 0
     if missing:
         raise InvalidError(
-            f"record key columns {', '.join(fields)} are all null or empty in {missing} rows:"
-            " every record needs a key"
+            f"The record key columns {', '.join(fields)} are all null or empty in {missing} rows."
+            " Give every record a key."
         )
     return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, ",")
 

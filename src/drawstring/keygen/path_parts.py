@@ -1,4 +1,4 @@
-"""The parts of a partition path, one a partition column."""
+"""Formatters of the parts of a partition path, one for each partition column."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RESERVED: Final = frozenset({HOODIE_FOLDER, PARTITION_METADATA})
 
 
 class PathPart(Protocol):
-    """Makes one part of partition paths."""
+    """Formats one part of partition paths."""
 
     @property
     def field(self) -> str:
@@ -27,7 +27,7 @@ class PathPart(Protocol):
         ...
 
     def check_type(self, kind: pa.DataType, *, number_texts: bool = False) -> None:
-        """Refuse a type that no path can be made of; see `KeyGenerator.check_columns`."""
+        """Refuse types that are not supported in paths; see `KeyGenerator.check_columns`."""
         ...
 
     def texts(self, values: pa.Array) -> pa.Array:
@@ -37,12 +37,12 @@ class PathPart(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SimplePart:
-    """The value itself.
+    """The text of the value.
 
     Attributes:
         field: the partition column.
-        hive_style, url_encode: how the table writes paths.
-        is_slashed: whether dashes become slashes, `2024-01-15` the folders `2024/01/15`.
+        hive_style, url_encode: the table's path style.
+        is_slashed: whether dashes become slashes, so that `2024-01-15` becomes `2024/01/15`.
         timestamps_as_text: whether timestamps become dates and times, as Spark SQL writes them in Hudi.
     """
 
@@ -54,24 +54,24 @@ class SimplePart:
 
     @staticmethod
     def of(field: str, config: TableConfig) -> SimplePart:
-        """Return the part of a table's column.
+        """Return the formatter of a table's partition column.
 
         Raises:
-            UnsupportedError: slashed dates together with what Hudi's own writers disagree about.
+            UnsupportedError: slash-separated dates are combined with hive-style paths or a CUSTOM generator.
         """
-        asked = config.properties.get(SLASHED_DATES, "").lower() == "true"
-        if asked and (config.hive_style or config.key_generator is KeyGeneratorType.CUSTOM):
+        is_slashed = config.properties.get(SLASHED_DATES, "").lower() == "true"
+        if is_slashed and (config.hive_style or config.key_generator is KeyGeneratorType.CUSTOM):
             raise UnsupportedError(
-                f"{SLASHED_DATES} does not go with hive-style paths or a CUSTOM key generator, which writers"
-                " and readers of Hudi understand differently: leave out one of them"
+                f"{SLASHED_DATES} is not supported with hive-style paths or a CUSTOM key generator, since"
+                " Hudi's writers and readers interpret the combination differently. Drop one of the two."
             )
-        is_alone = len(config.partition_fields) == 1
+        is_single = len(config.partition_fields) == 1
         return SimplePart(
-            field, config.hive_style, config.url_encode, asked and is_alone, config.timestamps_as_text
+            field, config.hive_style, config.url_encode, is_slashed and is_single, config.timestamps_as_text
         )
 
     def check_type(self, kind: pa.DataType, *, number_texts: bool = False) -> None:
-        """Refuse a type that no path can be made of; texts need not be numbers here."""
+        """Refuse types that are not supported in paths; `number_texts` has no effect."""
         java_text(pa.nulls(0, kind), self.field)
 
     def texts(self, values: pa.Array) -> pa.Array:
@@ -81,7 +81,7 @@ class SimplePart:
         return map_distinct(java_text(values, self.field).fill_null(""), self._part)
 
     def _escaped_part(self, value: str) -> str:
-        """Return the part of a timestamp: Spark SQL escapes it whether or not the table asks for it."""
+        """Return the part of a timestamp, which Spark SQL escapes regardless of the table's path style."""
         part = escape(value) or DEFAULT_PARTITION
         return f"{self.field}={part}" if self.hive_style else part
 
@@ -90,18 +90,18 @@ class SimplePart:
         if self.is_slashed and not part.startswith("-"):
             part = part.replace("-", "/")
         if not _RESERVED.isdisjoint(part.split("/")):
-            raise _reserved(f"partition column {self.field}", value)
+            raise _reserved(f"Partition column {self.field}", value)
         return f"{self.field}={part}" if self.hive_style else part
 
 
 @dataclass(frozen=True, slots=True)
 class TimestampPart:
-    """The value as a date.
+    """The value formatted as a date.
 
     Attributes:
         field: the partition column.
-        hive_style, url_encode: how the table writes paths.
-        dates: makes the texts.
+        hive_style, url_encode: the table's path style.
+        dates: formats the dates.
     """
 
     field: str
@@ -110,7 +110,7 @@ class TimestampPart:
     dates: TimestampTexts
 
     def check_type(self, kind: pa.DataType, *, number_texts: bool = False) -> None:
-        """Refuse a type that no date can be made of."""
+        """Refuse types that cannot be converted to dates."""
         self.dates.check_type(kind, self.field, number_texts=number_texts)
 
     def texts(self, values: pa.Array) -> pa.Array:
@@ -123,20 +123,24 @@ class TimestampPart:
 
 
 def check_paths(paths: pa.Array, maker: str) -> pa.Array:
-    """Return partition paths that somebody else made, if none leads out of the table or into Hudi's folder.
+    """Check partition paths of a user's key generator, and return them.
+
+    Args:
+        paths: partition paths.
+        maker: name of the key generator, for errors.
 
     Raises:
-        InvalidError: one does.
+        InvalidError: a path leads out of the table or into Hudi's own folder.
     """
 
     def inside(path: str) -> str:
         if path and not {"", ".", ".."}.isdisjoint(path.split("/")):
             raise InvalidError(
-                f"key generator {maker} made the partition path {path!r}: return one without empty parts,"
-                " dots and outer slashes"
+                f"The key generator {maker} returned the partition path {path!r}. Return paths without"
+                " empty, '.' or '..' parts and without outer slashes."
             )
         if not _RESERVED.isdisjoint(path.split("/")):
-            raise _reserved(f"key generator {maker}", path)
+            raise _reserved(f"The key generator {maker}", path)
         return path
 
     return map_distinct(paths, inside)
@@ -144,6 +148,6 @@ def check_paths(paths: pa.Array, maker: str) -> pa.Array:
 
 def _reserved(maker: str, value: str) -> InvalidError:
     return InvalidError(
-        f"{maker} has the value {value!r}: Hudi keeps its own files under that name, and no reader would look"
-        " for rows there; change the value"
+        f"{maker} has the value {value!r}. Hudi stores its own files under that name, and readers would not"
+        " look for rows there. Change the value."
     )

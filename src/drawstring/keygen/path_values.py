@@ -1,7 +1,7 @@
-"""What a partition path tells of its columns.
+"""Values of partition columns, parsed from partition paths.
 
-The text of a path part can only mean one value of text, whole numbers, booleans and dates, under the
-SIMPLE and COMPLEX key generators.
+Only the SIMPLE and COMPLEX key generators, with columns of text, integers, booleans or dates, make paths
+from which the value follows unambiguously.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from pyarrow import types as pt
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.keygen.paths import split_path
 
-_TELLING: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX)
+_PARSEABLE: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX)
 _SLASHED_DATES: Final = "hoodie.datasource.write.slash.separated.date.partitioning"
 
 
 def path_values(path: str, config: TableConfig, schema: pa.Schema) -> dict[str, Any]:
-    """Return the values of the partition columns that a path tells, None for null.
+    """Return the values of the partition columns that follow from a path, None for null.
 
     Args:
         path: partition path.
-        config: the table.
-        schema: its columns.
+        config: configuration of the table.
+        schema: the table's columns.
     """
     fields = config.partition_fields
     is_slashed = config.properties.get(_SLASHED_DATES, "").lower() == "true"
-    if not fields or config.path_generator not in _TELLING or is_slashed:
+    if not fields or config.path_generator not in _PARSEABLE or is_slashed:
         return {}
     texts = split_path(path, fields, hive_style=config.hive_style, url_encode=config.url_encode)
     ambiguous = config.rules.ambiguous_partition
@@ -47,7 +47,7 @@ def path_values(path: str, config: TableConfig, schema: pa.Schema) -> dict[str, 
 
 
 def parse_value(text: str, kind: pa.DataType) -> Any:
-    """Return the value of a text, None where it is not how a value of the type is written."""
+    """Return the value that a text represents, None if values of the type are not written like that."""
     for matches, parse in _PARSERS:
         if matches(kind):
             try:

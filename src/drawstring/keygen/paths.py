@@ -1,4 +1,4 @@
-"""Partition paths: from values to a path, and back as far as a path tells (specification: Partitioning)."""
+"""Escaping and splitting of partition paths (specification: Partitioning)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _ESCAPED: Final = re.compile(r'[\x01-\x1f"#%\'*/:=?\\\x7f{\[\]^]')
 
 
 def escape(value: str) -> str:
-    """URL-encode a value as Hive does, for tables that ask for it."""
+    """URL-encode a value as Hive does, for tables with URL-encoded paths."""
     return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", value)
 
 
 def split_path(
     path: str, fields: Sequence[str], *, hive_style: bool, url_encode: bool
 ) -> list[str | None] | None:
-    """Return the text of each partition column, or None when the path does not tell.
+    """Return the text of each partition column, or None if the path does not have one part per column.
 
     Args:
         path: a partition path.

@@ -1,4 +1,4 @@
-"""Texts of column values in keys and partition paths, as Java writes them (specification: Keys).
+"""Texts of column values in record keys and partition paths, as Java formats them (specification: Keys).
 
 | type | text |
 |---|---|
@@ -10,7 +10,7 @@
 | timestamp | the number of micro- or milliseconds |
 | binary | lower-case hex |
 
-Spark SQL names the partition folders of timestamps otherwise: `2024-01-15 10:30:00`, see `sql_text`.
+Spark SQL formats timestamps in partition paths differently: `2024-01-15 10:30:00`, see `sql_text`.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from drawstring.schema.normal import normal_type
 
 _PLAIN_FROM: Final = 1e-3
 _PLAIN_TO: Final = 1e7
-"""Between these numbers Java writes floats without an exponent."""
+"""Java formats floats between these bounds without an exponent."""
 
 _MICROS_IN_A_MILLISECOND: Final = 1_000
 _MILLIS_IN_A_SECOND: Final = 1_000.0
 
 
 def java_text(values: pa.Array, column: str) -> pa.Array:
-    """Return the text of each value, null where it is null.
+    """Return the text of each value, null for null.
 
     Args:
         values: a column.
         column: its name, for the error.
 
     Raises:
-        InvalidError: values of this type have no text.
+        InvalidError: values of this type are not supported in keys and paths.
     """
     kind = normal_type(values.type, column)
     values = values.cast(kind)
@@ -60,19 +60,22 @@ def java_text(values: pa.Array, column: str) -> pa.Array:
     for matches, text in _TEXTS:
         if matches(kind):
             return _by_distinct(values, text)
-    raise InvalidError(f"column {column} of type {kind} cannot be part of a key or a partition path")
+    raise InvalidError(
+        f"Column {column} of type {kind} cannot be part of a record key or partition path."
+        " Choose another column."
+    )
 
 
 def is_moment(kind: pa.DataType) -> bool:
-    """Tell whether a type is a timestamp with a time zone, `TIMESTAMP` in Spark SQL."""
+    """Return whether a type is a timestamp with a time zone, `TIMESTAMP` in Spark SQL."""
     return bool(pt.is_timestamp(kind)) and kind.tz is not None
 
 
 def sql_text(values: pa.Array) -> pa.Array:
-    """Return the text of each timestamp in the partition paths of Spark SQL, null where it is null.
+    """Return the text of each timestamp in partition paths of Spark SQL, null for null.
 
-    It is the date and time in UTC, in whole seconds. Hudi cuts microseconds to milliseconds towards zero
-    and these to seconds downwards.
+    The text is the date and time in UTC, in whole seconds. Hudi truncates microseconds to milliseconds
+    towards zero, and these to seconds downwards.
 
     Args:
         values: timestamps with a time zone.
@@ -86,12 +89,12 @@ def sql_text(values: pa.Array) -> pa.Array:
 def map_distinct(texts: pa.Array, function: Callable[[str], str]) -> pa.Array:
     """Apply a function to each distinct text; null stays null.
 
-    Texts that it leaves as they are come back in the memory that they have.
+    If the function changes no text, the input array itself is returned.
     """
     encoded = pc.dictionary_encode(texts)
     distinct = encoded.dictionary.to_pylist()
-    made = [function(text) for text in distinct]
-    return texts if made == distinct else pa.array(made, pa.string()).take(encoded.indices)
+    mapped = [function(text) for text in distinct]
+    return texts if mapped == distinct else pa.array(mapped, pa.string()).take(encoded.indices)
 
 
 def _by_distinct(values: pa.Array, text: Callable[[Any], str]) -> pa.Array:
@@ -101,7 +104,7 @@ def _by_distinct(values: pa.Array, text: Callable[[Any], str]) -> pa.Array:
 
 
 def _floats(values: pa.Array, text: Callable[[Any], str]) -> pa.Array:
-    """Return Java's texts; Arrow's are the same but for whole, small, great and strange numbers."""
+    """Return Java's texts of floats; Arrow's differ for whole, very small, very large and special numbers."""
     size = pc.abs(values)
     is_plain = pc.fill_null(pc.and_(pc.greater_equal(size, _PLAIN_FROM), pc.less(size, _PLAIN_TO)), True)
     texts = values.cast(pa.string())
@@ -126,7 +129,7 @@ def _single(value: float) -> str:
 
 
 def _java_float(value: float, exact: np.floating[Any]) -> str:
-    """Write a float as `Double.toString` does: shortest digits, exponent outside [1e-3, 1e7)."""
+    """Format a float like `Double.toString`: shortest digits, exponent outside [1e-3, 1e7)."""
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):

@@ -1,6 +1,6 @@
-"""Partition paths of timestamp-based columns: numbers or texts to moments, moments to texts.
+"""Partition paths of the TIMESTAMP key generator: conversion of numbers or texts to formatted dates.
 
-Null stands for 1 in the unit of the numbers, or one millisecond after 1970 began: so Hudi has it.
+As in Hudi, null means 1 in the unit of the numbers, or one millisecond after the start of 1970.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ _MILLISECONDS: Final = {
 _IN_A_MILLISECOND: Final = {"NANOSECONDS": 1_000_000, "MICROSECONDS": 1_000}
 _DEFAULT: Final = 1
 _LONG_TEXT: Final = "^-?([0-9]{1,18}|[1-8][0-9]{18})$"
-"""Whole numbers of 64 bits, as good as all of them."""
+"""Texts of integers that certainly fit 64 bits: nearly all of these."""
 _LONG: Final = np.iinfo(np.int64)
 _LONG_FLOATS: Final = (-(2.0**63), 2.0**63)
 
 
 @dataclass(frozen=True, slots=True)
 class TimestampTexts:
-    """Makes the texts of one kind of column.
+    """Formats the values of a partition column as dates.
 
     Attributes:
-        settings: the table's.
-        inputs: patterns of texts.
+        settings: the table's settings.
+        inputs: patterns of input texts.
         output: pattern of the path.
-        input_zone, output_zone: None where the table names none.
+        input_zone, output_zone: time zones, None if the table sets none.
     """
 
     settings: TimestampSettings
@@ -55,11 +55,11 @@ class TimestampTexts:
 
     @staticmethod
     def of(settings: TimestampSettings) -> TimestampTexts:
-        """Read the patterns and find the zones.
+        """Parse the patterns and look up the time zones of settings.
 
         Raises:
-            InvalidError: a pattern or a zone that is none.
-            UnsupportedError: a pattern with letters that this release does not know.
+            InvalidError: a pattern or a time zone is not valid.
+            UnsupportedError: a pattern has letters that are not supported.
         """
         return TimestampTexts(
             settings,
@@ -70,12 +70,12 @@ class TimestampTexts:
         )
 
     def check_type(self, kind: pa.DataType, column: str, *, number_texts: bool = False) -> None:
-        """Make sure that values of a type can be made paths of.
+        """Check that values of a type can be formatted.
 
         Args:
             kind: the type.
-            column: its column, for errors.
-            number_texts: whether texts may stand for numbers.
+            column: name of the column, for errors.
+            number_texts: whether texts are accepted instead of numbers.
 
         Raises:
             InvalidError: they cannot.
@@ -85,22 +85,23 @@ class TimestampTexts:
         fits = is_text if self.settings.kind.is_text else _is_numeric(kind) or (number_texts and is_text)
         if not fits and not pt.is_null(kind):
             raise InvalidError(
-                f"partition column {column} is {kind}, which hoodie.keygen.timebased.timestamp.type"
-                f" {self.settings.kind} does not go with: cast it, or choose another type"
+                f"The partition column {column} is {kind}, which does not fit"
+                f" hoodie.keygen.timebased.timestamp.type={self.settings.kind}. Cast the column, or choose"
+                " another timestamp type."
             )
 
     def texts(self, values: pa.Array, column: str) -> pa.Array:
         """Return the text of each value, none of them null.
 
-        Texts stand for the numbers that they hold: an UPDATE or DELETE of Spark SQL in Hudi makes such a
-        column of numbers one of texts.
+        Texts are accepted instead of numbers: an UPDATE or DELETE of Spark SQL in Hudi turns a column of
+        numbers into one of texts.
 
         Args:
             values: a column.
             column: its name, for errors.
 
         Raises:
-            InvalidError: a value that is no date.
+            InvalidError: a value is not a date.
         """
         self.check_type(values.type, column, number_texts=True)
         if self.settings.kind.is_text:
@@ -108,24 +109,24 @@ class TimestampTexts:
         if pt.is_string(normal_type(values.type, column)):
             values = _numbers(values, column, self.settings.kind)
         utc = self._milliseconds(values)
-        return self._written(utc, (self.output_zone or UTC).to_local(utc))
+        return self._formatted(utc, (self.output_zone or UTC).to_local(utc))
 
     def _of_texts(self, values: pa.Array) -> pa.Array:
         encoded = pc.dictionary_encode(values.fill_null(self._default_text()))
         parsed = parse_dates(encoded.dictionary, self.inputs, self.input_zone)
         local = parsed.local if self.output_zone is None else self.output_zone.to_local(parsed.utc)
-        return self._written(parsed.utc, local).take(encoded.indices)
+        return self._formatted(parsed.utc, local).take(encoded.indices)
 
-    def _written(self, utc: Numbers, local: Numbers) -> pa.Array:
+    def _formatted(self, utc: Numbers, local: Numbers) -> pa.Array:
         return date_texts(local, np.asarray(local - utc), self.output)
 
     def _default_text(self) -> str:
-        moment = np.array([_DEFAULT], np.int64)
-        local = (self.input_zone or self.output_zone or UTC).to_local(moment)
-        return str(date_texts(local, np.asarray(local - moment), self.inputs[0])[0].as_py())
+        utc = np.array([_DEFAULT], np.int64)
+        local = (self.input_zone or self.output_zone or UTC).to_local(utc)
+        return str(date_texts(local, np.asarray(local - utc), self.inputs[0])[0].as_py())
 
     def _milliseconds(self, values: pa.Array) -> Numbers:
-        """Return the moments of numbers as Java converts them: cut towards zero, held to 64 bits."""
+        """Convert numbers to milliseconds like Java: truncated towards zero, saturated at 64 bits."""
         numbers = _whole(values)
         unit = self.settings.unit
         if unit in _IN_A_MILLISECOND:
@@ -133,19 +134,19 @@ class TimestampTexts:
             return np.asarray((numbers - np.fmod(numbers, count)) // count)
         length = _MILLISECONDS[unit]
         most = _LONG.max // length
-        held = np.clip(numbers, -most, most) * length
-        return np.where(numbers > most, _LONG.max, np.where(numbers < -most, _LONG.min, held))
+        clipped = np.clip(numbers, -most, most) * length
+        return np.where(numbers > most, _LONG.max, np.where(numbers < -most, _LONG.min, clipped))
 
 
 def _numbers(values: pa.Array, column: str, kind: TimestampType) -> pa.Array:
-    """Return the whole numbers that texts hold."""
+    """Parse texts as integers."""
     texts = values.cast(pa.string())
     is_long = pc.fill_null(pc.match_substring_regex(texts, _LONG_TEXT), True)
     if not pc.all(is_long).as_py():
         wrong = texts.filter(pc.invert(is_long))[0].as_py()
         raise InvalidError(
-            f"partition column {column} has the value {wrong!r}, which is no whole number: write it as"
-            f" {kind}, as hoodie.keygen.timebased.timestamp.type of the table says"
+            f"The partition column {column} has the value {wrong!r}, which is not an integer. Give it as"
+            f" {kind}, the table's hoodie.keygen.timebased.timestamp.type."
         )
     return texts.cast(pa.int64())
 

@@ -1,6 +1,6 @@
-"""Time zones by the names that Java takes: `Asia/Tokyo`, `GMT+8:00`, and the old short ones such as `PST`.
+"""Time zones by Java's names: `Asia/Tokyo`, `GMT+8:00`, and old short names such as `PST`.
 
-Names that nobody knows are an error, where Java silently takes UTC.
+Unknown names raise an error, while Java silently uses UTC.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HOUR_MS: Final = 3_600_000
 _MINUTE_MS: Final = 60_000
 _NAMED_FROM_MS: Final = -62_135_596_800_000
 _NAMED_TO_MS: Final = 253_402_300_800_000
-"""Years 1 to 9999: the time zone rules of Arrow go no further."""
+"""Years 1 to 9999, the range of Arrow's time zone rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,30 +41,30 @@ class Zone:
     """A time zone.
 
     Attributes:
-        name: in the time zone database, empty for a fixed offset.
-        offset_ms: of a zone without a name.
+        name: name in the time zone database, empty for a fixed offset.
+        offset_ms: offset from UTC in milliseconds of a zone without a name.
     """
 
     name: str = ""
     offset_ms: int = 0
 
-    def to_local(self, moments: Numbers) -> Numbers:
-        """Return wall-clock times of moments, both milliseconds since 1970.
+    def to_local(self, utc: Numbers) -> Numbers:
+        """Convert times in UTC to wall-clock times, both in milliseconds since 1970.
 
         Raises:
-            InvalidError: a moment that is too far away for the zone's rules.
+            InvalidError: a time is outside the range of the zone's rules.
         """
         if not self.name:
-            return np.asarray(moments + self.offset_ms)
-        self._check(moments)
-        zoned = pa.array(moments, pa.int64()).cast(pa.timestamp("ms", self.name))
+            return np.asarray(utc + self.offset_ms)
+        self._check(utc)
+        zoned = pa.array(utc, pa.int64()).cast(pa.timestamp("ms", self.name))
         return _numbers(pc.local_timestamp(zoned))
 
     def to_utc(self, local: Numbers) -> Numbers:
-        """Return the moments of wall-clock times; of two of them the earlier one.
+        """Convert wall-clock times to UTC; ambiguous ones to the earlier time.
 
         Raises:
-            InvalidError: a time that the clock skipped, or that is too far away.
+            InvalidError: a time was skipped by the clock, or is outside the range of the zone's rules.
         """
         if not self.name:
             return np.asarray(local - self.offset_ms)
@@ -73,12 +73,15 @@ class Zone:
         try:
             return _numbers(pc.assume_timezone(times, self.name, ambiguous="earliest", nonexistent="raise"))
         except pa.ArrowInvalid as error:
-            raise InvalidError(f"a date does not exist in time zone {self.name}: {error}") from error
+            raise InvalidError(
+                f"A date does not exist in the time zone {self.name} ({error}). Correct the rows."
+            ) from error
 
     def _check(self, times: Numbers) -> None:
         if len(times) and not (times.min() >= _NAMED_FROM_MS and times.max() < _NAMED_TO_MS):
             raise InvalidError(
-                f"a date lies outside the years 1 to 9999 that time zone {self.name} is known for"
+                f"A date is outside the years 1 to 9999, the range of the time zone {self.name}."
+                " Correct the rows."
             )
 
 
@@ -86,10 +89,10 @@ UTC: Final = Zone()
 
 
 def zone_of(name: str) -> Zone:
-    """Return the zone of a name.
+    """Return the time zone with a name.
 
     Raises:
-        InvalidError: there is none.
+        InvalidError: the name is unknown.
     """
     if name in _UTC_NAMES:
         return UTC
@@ -101,13 +104,13 @@ def zone_of(name: str) -> Zone:
     zone = Zone(_OLD_NAMES.get(name, name))
     if not _is_known(zone.name):
         raise InvalidError(
-            f"there is no time zone {name!r}: name one such as America/New_York, GMT+8:00 or UTC"
+            f"There is no time zone {name!r}. Give a name such as America/New_York, GMT+8:00 or UTC."
         )
     return zone
 
 
 def _is_known(name: str) -> bool:
-    """Tell whether the time zone database has a name; Arrow takes bare offsets too, Java does not."""
+    """Return whether the time zone database has a name; bare offsets, which Java refuses, do not count."""
     if not name[:1].isalpha():
         return False
     try:

@@ -1,1 +1,1 @@
-"""Which version of a record wins."""
+"""Record merging: which version of a record survives, and with which values."""

@@ -1,4 +1,4 @@
-"""Which merger a table asks for."""
+"""Choice of the record merger by the table's configuration."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from drawstring.merge.versions import Merger, Versions
 
 _EARLIER_UNAVAILABLE: Final = "hoodie.write.partial.update.custom.marker"
 _CACHED: Final = range(-128, 128)
-"""Whole numbers that Java boxes once: the ones that a version 9 table recognises as defaults."""
+"""Integers in Java's boxing cache: the only ones that a version 9 table recognises as defaults."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeMerger:
-    """Keeps the version that wins, whole."""
+    """Keeps the winning version as a whole (commit-time and event-time ordering)."""
 
     chooses_whole_records: ClassVar[bool] = True
     can_merge_logs_alone: ClassVar[bool] = True
     supports_cdc: ClassVar[bool] = True
 
     def merge(self, versions: Versions, codes: Array, distinct: int) -> Versions:
-        """Lay the versions of each key over each other."""
-        kept = winning_rows(codes, distinct, versions.ordering, versions.is_commit_delete)
+        """Merge the versions of each key into one."""
+        winners = winning_rows(codes, distinct, versions.ordering, versions.is_commit_delete)
         by_code = np.empty(distinct, dtype=np.int64)
-        by_code[codes[kept]] = kept
+        by_code[codes[winners]] = winners
         return versions.take(by_code)
 
 
 def check_mergeable(config: TableConfig) -> None:
-    """Check that the versions of a table's records can be merged rightly.
+    """Check that drawstring can merge the records of a table correctly.
 
     Raises:
-        UnsupportedError: they cannot, naming the way that the table merges.
+        UnsupportedError: the table's merge mode is not supported.
     """
     merger_of(config)
 
@@ -51,12 +51,12 @@ def merger_of(config: TableConfig, *, is_partial: bool = False, schema_json: str
     """Return the merger of a table.
 
     Args:
-        config: the table.
-        is_partial: whether some versions hold only some of the columns.
-        schema_json: Avro schema of the records, which tells the columns' defaults.
+        config: configuration of the table.
+        is_partial: whether some versions have only a part of the columns.
+        schema_json: Avro schema of the records, which has the columns' defaults.
 
     Raises:
-        UnsupportedError: it merges in a way that is not known.
+        UnsupportedError: the table's merge mode is not supported.
     """
     if config.merge_mode is MergeMode.CUSTOM or is_partial:
         return _partial_merger(config) if is_partial else _custom_merger(config)
@@ -77,25 +77,25 @@ def merger_of(config: TableConfig, *, is_partial: bool = False, schema_json: str
             is_first = config.payload_rule is PayloadRule.FIRST_OF_TIES
             return FieldMerger(ties_to_first=True) if is_first else WholeMerger()
     raise UnsupportedError(
-        f"the table merges records with partial updates {config.partial_update_mode}"
-        " (hoodie.table.partial.update.mode), which Apache Hudi does not define:"
-        " read it with read_optimized, or compact it first"
+        f"The table merges records with the partial update mode {config.partial_update_mode}"
+        " (hoodie.table.partial.update.mode), which Apache Hudi does not define."
+        " Read it with read_optimized, or compact it first."
     )
 
 
 def _custom_merger(config: TableConfig) -> CustomMerger:
-    asked = config.merger_names
+    names = config.merger_names
     if config.merger is None:
         raise UnsupportedError(
-            f"the table merges records by {' or '.join(asked) or 'code that it does not name'}: call"
-            f" drawstring.register_merger({asked[0] if asked else '...'!r}, merger) before it is opened,"
-            " read it with read_optimized, or compact it with the writing engine first"
+            f"The table merges records by {' or '.join(names) or 'code that it does not name'}. Call"
+            f" drawstring.register_merger({names[0] if names else '...'!r}, merger) before opening the table,"
+            " read it with read_optimized, or compact it with the writing engine first."
         )
-    return CustomMerger(config.merger, asked[0])
+    return CustomMerger(config.merger, names[0])
 
 
 def takes_partial_blocks(config: TableConfig) -> bool:
-    """Tell whether log blocks with some of the columns mean one thing in a table, to Apache Hudi too."""
+    """Return whether Apache Hudi, too, defines how a table merges log blocks with a part of the columns."""
     is_plain = config.payload_rule is None and config.partial_update_mode in (None, "KEEP_VALUES")
     return is_plain and config.merge_mode is not MergeMode.CUSTOM and config.rules.has_partial_blocks
 
@@ -104,38 +104,38 @@ def _partial_merger(config: TableConfig) -> FieldMerger:
     other = config.payload_rule or config.partial_update_mode not in (None, "KEEP_VALUES")
     if other or config.merge_mode is MergeMode.CUSTOM:
         raise UnsupportedError(
-            "a log file has blocks with some of the columns only, in a table that merges by"
-            f" {config.partial_update_mode or config.payload_class or 'code of its own'}:"
-            " what Apache Hudi makes of that is not defined; compact it with the writing engine"
+            "A log file has blocks with only a part of the columns, and the table merges by"
+            f" {config.partial_update_mode or config.payload_class or 'custom code'}."
+            " Apache Hudi does not define this combination. Compact the table with the writing engine."
         )
     return FieldMerger()
 
 
 def column_defaults(schema_json: str, payload_rule: PayloadRule | None) -> Mapping[str, Any]:
-    """Return the default values, other than null, that say nothing when a record has them.
+    """Return the default values, other than null, that count as "not set" (IGNORE_DEFAULTS).
 
-    Hudi compares objects of Java: a default is recognised where both sides are the same object
-    (version 9) or equal (the payload class), which texts and bytes never are.
+    Hudi compares Java objects: a value is recognised as the default if both are the same object
+    (version 9) or equal (the payload class), which never holds for texts and bytes.
 
     Args:
         schema_json: Avro schema of the records.
-        payload_rule: of the table.
+        payload_rule: the table's payload rule.
 
     Returns:
-        By column; None for a default that is never recognised: nothing in that column says nothing.
+        The default by column; None if it is never recognised, so that every value of the column is set.
     """
     if payload_rule is PayloadRule.LATE_STAMP:
         return {}
     fields = json.loads(schema_json)["fields"]
-    is_code = payload_rule is not None
+    is_payload = payload_rule is not None
     return {
-        each["name"]: _recognised(each["default"], is_code)
-        for each in fields
-        if each.get("default") is not None
+        column["name"]: _recognised(column["default"], is_payload)
+        for column in fields
+        if column.get("default") is not None
     }
 
 
-def _recognised(value: Any, is_code: bool) -> Any:
-    if isinstance(value, bool) or (is_code and isinstance(value, (int, float))):
+def _recognised(value: Any, is_payload: bool) -> Any:
+    if isinstance(value, bool) or (is_payload and isinstance(value, (int, float))):
         return value
     return value if isinstance(value, int) and value in _CACHED else None

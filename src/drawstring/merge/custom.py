@@ -1,4 +1,7 @@
-"""Merging by a user's own code: each round lays the next version of every key over what there is."""
+"""The merger that calls a user's registered function.
+
+Round n merges the n-th version of every key, oldest first, into the result of the previous rounds.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ class CustomMerger:
     """Merges versions with a registered function.
 
     Attributes:
-        function: makes one record of two.
-        name: that it is registered by, for errors.
+        function: merges two records into one, for whole tables of pairs.
+        name: the name under which it is registered, for errors.
     """
 
     chooses_whole_records: ClassVar[bool] = False
@@ -32,7 +35,7 @@ class CustomMerger:
     name: str
 
     def merge(self, versions: Versions, codes: Array, distinct: int) -> Versions:
-        """Lay the versions of each key over each other."""
+        """Merge the versions of each key into one."""
         order = np.argsort(codes, kind="stable")
         firsts = np.searchsorted(codes[order], np.arange(distinct))
         counts = np.bincount(codes, minlength=distinct)
@@ -60,18 +63,20 @@ class CustomMerger:
         return Versions(rows, keys, (), is_delete, nothing, origin=origin)
 
     def _merged(self, older: pa.Table, newer: pa.Table) -> tuple[pa.Table, Array]:
-        """Return what the function makes of pairs, and which of the results are deletes."""
+        """Return the function's results for pairs, and which of them are deletes."""
         try:
             merged = self.function(older, newer)
         except DrawstringError:
             raise
         except Exception as error:
-            raise InvalidError(f"the merger {self.name!r} failed: {type(error).__name__}: {error}") from error
+            raise InvalidError(
+                f"The merger {self.name!r} failed: {type(error).__name__}: {error}. Correct its function."
+            ) from error
         if not isinstance(merged, pa.Table) or merged.num_rows != newer.num_rows:
             what = f"{merged.num_rows} rows" if isinstance(merged, pa.Table) else f"a {type(merged).__name__}"
             raise InvalidError(
-                f"the merger {self.name!r} returned {what} for {newer.num_rows} pairs:"
-                " return a pyarrow.Table with one row for each, in the same order"
+                f"The merger {self.name!r} returned {what} for {newer.num_rows} pairs."
+                " Return a pyarrow.Table with one row for each, in the same order."
             )
         gone = np.zeros(merged.num_rows, dtype=bool)
         if IS_DELETED_COLUMN in merged.column_names:
@@ -81,8 +86,12 @@ class CustomMerger:
     def _fitted(self, merged: pa.Table, schema: pa.Schema) -> pa.Table:
         missing = [name for name in schema.names if name not in merged.column_names]
         if missing:
-            raise InvalidError(f"the merger {self.name!r} returned no column {', '.join(missing)}")
+            raise InvalidError(
+                f"The merger {self.name!r} returned no column {', '.join(missing)}. Return all columns."
+            )
         try:
             return merged.select(schema.names).cast(schema)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-            raise InvalidError(f"the merger {self.name!r} returned other types: {error}") from error
+            raise InvalidError(
+                f"The merger {self.name!r} returned columns of other types ({error}). Cast them back."
+            ) from error

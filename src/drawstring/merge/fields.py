@@ -1,19 +1,20 @@
-r"""Merging column by column: the winner's values, and the losers' where the winner says nothing.
+r"""The merger of partial updates: column by column, unset columns of the winner take older values.
 
-Hudi folds the versions of a key one by one, oldest first, and keeps one record that it patches:
+A version may leave a column unset: by a null, a default or a marker value, or by lacking the column. Hudi
+merges the versions of a key one by one, oldest first, into one record:
 
-    newer wins (it leads)   a column that it says nothing about keeps the record's value
-    newer loses (it is late) it fills the columns that the record says nothing about
-    delete that leads        forgets the record; what is late after it is lost
+    newer wins (it leads)    a column that it leaves unset keeps the record's value
+    newer loses (it is late) it fills the columns that are unset in the record
+    delete that leads        drops the record; late versions after it are lost
 
-A version leads when its ordering value is not below those of all before it. So no loop is needed:
-a column has the value of the last leading version that speaks about it, else of the first late one,
-else there is none. Only versions since the first leading record after the last leading delete count.
+A version leads if its ordering value is not below that of any earlier version. So no loop is needed: a
+column has the value of the last leading version that sets it, else of the first late version that does,
+else none. Only versions from the first leading record after the last leading delete count.
 
     ordering value   3    5    4    5    2
     leads            x    x         x
-    column           a    .    b    .    c      a: the last leading version that speaks
-                     .    .    b    .    c      b: none of the leading ones does, b was there first
+    column           a    .    b    .    c      a: the last leading version that sets the column
+                     .    .    b    .    c      b: no leading version sets it, and b is the first late one
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ class FieldMerger:
     """Merges versions column by column.
 
     Attributes:
-        ignores_nulls: whether null says nothing.
-        defaults: by column, a value that says nothing, in the place of null; None for no such value.
-        unavailable: a text that says nothing in columns of text or bytes.
-        late_fills: whether a late version fills what the winner says nothing about.
-        late_stamps: whether a late version that counts puts its meta columns on the record.
-        ties_to_first: whether the earlier of two versions with one ordering value wins.
+        ignores_nulls: whether null means unset.
+        defaults: by column, the value that means unset instead of null; None if no value does.
+        unavailable: the text that means unset in columns of text or bytes.
+        late_fills: whether a late version fills unset columns of the winner.
+        late_stamps: whether the record takes the meta columns of a late version that counts.
+        ties_to_first: whether the earlier of two versions with equal ordering values wins.
     """
 
     chooses_whole_records: ClassVar[bool] = False
@@ -58,10 +59,10 @@ class FieldMerger:
     ties_to_first: bool = False
 
     def merge(self, versions: Versions, codes: Array, distinct: int) -> Versions:
-        """Lay the versions of each key over each other."""
+        """Merge the versions of each key into one."""
         ranks = rank(versions.ordering) if versions.ordering else None
         fold = _Fold.of(
-            _Lines(codes, ranks, versions.is_delete, versions.is_commit_delete), distinct, self.ties_to_first
+            _Inputs(codes, ranks, versions.is_delete, versions.is_commit_delete), distinct, self.ties_to_first
         )
         winners = versions.take(fold.winners)
         columns, silent, is_patched = [], dict(winners.silent), np.zeros(distinct, dtype=bool)
@@ -85,18 +86,18 @@ class FieldMerger:
         )
 
     def _sources(self, fold: _Fold, versions: Versions, name: str) -> Array | None:
-        """Return the rows that a column's values come from; None for the winners."""
+        """Return the row numbers that a column's values come from; None for the winners."""
         if self.late_stamps and name in META_COLUMNS:
             return fold.latest
-        silent = self._silent(flat(versions.rows.column(name)), name)
+        silent = self._unset(flat(versions.rows.column(name)), name)
         if name in versions.silent:
             silent = versions.silent[name] if silent is None else silent | versions.silent[name]
         if silent is None or not silent.any():
             return None
         return fold.sources(~silent, self.late_fills)
 
-    def _silent(self, column: pa.Array, name: str) -> Array | None:
-        """Tell which values say nothing; None where all speak."""
+    def _unset(self, column: pa.Array, name: str) -> Array | None:
+        """Return which values of a column mean unset; None if none does."""
         if self.unavailable is not None:
             is_text = pa.types.is_string(column.type) or pa.types.is_binary(column.type)
             return _equal(column, self.unavailable) if is_text else None
@@ -109,33 +110,33 @@ class FieldMerger:
 
 
 @dataclass(frozen=True, slots=True)
-class _Lines:
-    """What decides a fold, one of each for each version."""
+class _Inputs:
+    """The properties of versions that decide a merge, one element per version."""
 
     codes: Array
     ranks: Array | None
     is_delete: Array
     is_commit_delete: Array
 
-    def sorted(self) -> tuple[Array, _Lines]:
-        """Return the versions key by key, oldest first, and the row number of each."""
+    def sorted(self) -> tuple[Array, _Inputs]:
+        """Return the row number of each version sorted by key, oldest first, and the sorted versions."""
         order = np.argsort(self.codes, kind="stable")
         ranks = None if self.ranks is None else self.ranks[order]
-        return order, _Lines(self.codes[order], ranks, self.is_delete[order], self.is_commit_delete[order])
+        return order, _Inputs(self.codes[order], ranks, self.is_delete[order], self.is_commit_delete[order])
 
 
 @dataclass(frozen=True, slots=True)
 class _Fold:
-    """How versions come together; lines are sorted by key, oldest first.
+    """The outcome of a merge by key; versions are sorted by key, oldest first.
 
     Attributes:
-        order: row number of each line.
-        codes: key of each line.
-        leads: whether it wins over all before it.
-        counts: whether it is a record that may give values.
-        winners: by key, the row whose values are patched.
-        latest: by key, the row of the last line that counts, of the winner for deletes.
-        is_delete: by key, whether it is deleted.
+        order: row number of each version.
+        codes: number of the key of each version.
+        leads: whether a version wins over all earlier ones of its key.
+        counts: whether a version is a record whose values may be used.
+        winners: by key, the row number of the winner.
+        latest: by key, the row number of the last version that counts; of the winner for deletes.
+        is_delete: by key, whether the record is deleted.
     """
 
     order: Array
@@ -147,11 +148,11 @@ class _Fold:
     is_delete: Array
 
     @staticmethod
-    def of(lines: _Lines, distinct: int, ties_to_first: bool) -> _Fold:
-        order, lines = lines.sorted()
-        codes, is_delete = lines.codes, lines.is_delete
+    def of(inputs: _Inputs, distinct: int, ties_to_first: bool) -> _Fold:
+        order, inputs = inputs.sorted()
+        codes, is_delete = inputs.codes, inputs.is_delete
         numbers = np.arange(len(codes), dtype=np.int64)
-        leads = _leads(lines, ties_to_first)
+        leads = _leads(inputs, ties_to_first)
         last_delete = _last(codes, numbers, leads & is_delete, distinct)
         begins = leads & ~is_delete & (numbers > last_delete[codes])
         first = _first(codes, numbers, begins, distinct)
@@ -168,33 +169,33 @@ class _Fold:
             first == _NONE,
         )
 
-    def sources(self, speaks: Array, late_fills: bool) -> Array:
-        """Return, by key, the row that a column's value comes from.
+    def sources(self, is_set: Array, late_fills: bool) -> Array:
+        """Return, by key, the row number that a column's value comes from.
 
         Args:
-            speaks: by row, whether it says something about the column.
-            late_fills: whether late versions give values.
+            is_set: by row, whether the version sets the column.
+            late_fills: whether late versions fill unset columns.
         """
         distinct = len(self.winners)
         numbers = np.arange(len(self.codes), dtype=np.int64)
-        counts = self.counts & speaks[self.order]
-        found = _last(self.codes, numbers, counts & self.leads, distinct)
+        counts = self.counts & is_set[self.order]
+        chosen = _last(self.codes, numbers, counts & self.leads, distinct)
         if late_fills:
             late = _first(self.codes, numbers, counts & ~self.leads, distinct)
-            found = np.where(found == _NONE, late, found)
-        return np.where(found == _NONE, self.winners, self.order[found])
+            chosen = np.where(chosen == _NONE, late, chosen)
+        return np.where(chosen == _NONE, self.winners, self.order[chosen])
 
 
-def _leads(lines: _Lines, ties_to_first: bool) -> Array:
-    """Tell which lines win over all of their key before them, back to its last commit-time delete."""
-    codes = lines.codes
-    if lines.ranks is None or not len(codes):
+def _leads(inputs: _Inputs, ties_to_first: bool) -> Array:
+    """Return which versions win over all earlier ones of their key, back to its last commit-time delete."""
+    codes = inputs.codes
+    if inputs.ranks is None or not len(codes):
         return np.ones(len(codes), dtype=bool)
     starts = np.ones(len(codes), dtype=bool)
     starts[1:] = codes[1:] != codes[:-1]
-    starts |= lines.is_commit_delete
-    distinct, dense = np.unique(lines.ranks, return_inverse=True)
-    dense = np.where(lines.is_commit_delete, 0, dense + 1)
+    starts |= inputs.is_commit_delete
+    distinct, dense = np.unique(inputs.ranks, return_inverse=True)
+    dense = np.where(inputs.is_commit_delete, 0, dense + 1)
     heights = np.cumsum(starts) * (len(distinct) + 1) + dense
     highest = np.maximum.accumulate(heights)
     if not ties_to_first:
@@ -205,29 +206,29 @@ def _leads(lines: _Lines, ties_to_first: bool) -> Array:
 
 
 def _last(codes: Array, numbers: Array, flags: Array, distinct: int) -> Array:
-    """Return, by key, the last of the flagged lines."""
-    found = np.full(distinct, _NONE, dtype=np.int64)
-    found[codes[flags]] = numbers[flags]
-    return found
+    """Return, by key, the number of the last flagged version."""
+    last = np.full(distinct, _NONE, dtype=np.int64)
+    last[codes[flags]] = numbers[flags]
+    return last
 
 
 def _first(codes: Array, numbers: Array, flags: Array, distinct: int) -> Array:
-    """Return, by key, the first of the flagged lines."""
-    found = np.full(distinct, _NONE, dtype=np.int64)
-    found[codes[flags][::-1]] = numbers[flags][::-1]
-    return found
+    """Return, by key, the number of the first flagged version."""
+    first = np.full(distinct, _NONE, dtype=np.int64)
+    first[codes[flags][::-1]] = numbers[flags][::-1]
+    return first
 
 
 def _takes(kind: pa.DataType, value: Any) -> bool:
-    """Tell whether a default can be a value of a type; a column may have been widened since."""
+    """Return whether a default is a possible value of a type; the column may have been widened since."""
     if isinstance(value, bool):
         return bool(pa.types.is_boolean(kind))
     return bool(pa.types.is_floating(kind) or (pa.types.is_integer(kind) and isinstance(value, int)))
 
 
 def _equal(column: pa.Array, value: Any) -> Array:
-    wanted = value.encode() if pa.types.is_binary(column.type) and isinstance(value, str) else value
-    return _flags(pc.fill_null(pc.equal(column, pa.scalar(wanted, column.type)), False))
+    encoded = value.encode() if pa.types.is_binary(column.type) and isinstance(value, str) else value
+    return _flags(pc.fill_null(pc.equal(column, pa.scalar(encoded, column.type)), False))
 
 
 def _flags(column: pa.Array) -> Array:

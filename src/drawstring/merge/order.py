@@ -1,18 +1,18 @@
-"""Which of several versions of a record wins (specification: Merge Modes).
+"""Winning versions of records, by commit time or event time (specification: Merge Modes).
 
-A record's versions come in log order, oldest first. Each is laid over what the earlier ones left:
+The versions of a record are in log order, oldest first. Each is merged with the result of the earlier ones:
 
     commit-time ordering   the later version wins
-    event-time ordering    the version with the greater ordering value wins, a tie goes to the later
-    commit-time delete     wins over everything before it and loses to anything after it
+    event-time ordering    the version with the greater ordering value wins, the later one on a tie
+    commit-time delete     wins over everything before it and loses to everything after it
 
-Laying versions over each other one by one comes to the same as: forget what stands before a key's
-last commit-time delete, let that delete have the lowest ordering value, and take the last of those
-with the greatest one. That needs no loop. A null ordering value is lower than any other.
+Merging one by one is equivalent to the following, which needs no loop: drop all versions before a key's
+last commit-time delete, give that delete the lowest ordering value, and take the last version with the
+greatest value. A null ordering value is lower than any other.
 
-So it is among the versions that are merged at once. Log records are, and their winner is laid over the
-base record then, as in Hudi: a row after a commit-time delete has taken its place, and loses against a
-base record with a greater ordering value, which shows again.
+This holds among versions that are merged together. Log records are merged first and their winner then
+with the base record, as in Hudi: a row after a commit-time delete replaces the delete, and may lose against
+a base record with a greater ordering value, which then becomes visible again.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def winners(
     ordering: Sequence[pa.Array | pa.ChunkedArray] | None = None,
     is_commit_delete: Array | None = None,
 ) -> Array:
-    """Return which rows survive, one for each key.
+    """Return the winning row of each key.
 
     Args:
         keys: record key of each row, in log order.
         ordering: ordering columns, the most significant first; None for commit-time ordering.
-        is_commit_delete: bool for each row: a delete that has no ordering value; None for none.
+        is_commit_delete: for each row, whether it is a delete without ordering value; None if none is.
 
     Returns:
         int64 row numbers, ascending.
@@ -54,12 +54,12 @@ def winning_rows(
     ordering: Sequence[pa.Array | pa.ChunkedArray] | None = None,
     is_commit_delete: Array | None = None,
 ) -> Array:
-    """Return which rows survive, as `winners` does.
+    """Return the winning rows, like `winners`.
 
     Args:
         codes: number of each row's key, in log order.
-        distinct: how many keys there are.
-        ordering, is_commit_delete: as for `winners`.
+        distinct: number of distinct keys.
+        ordering, is_commit_delete: as in `winners`.
     """
     rows = np.arange(len(codes), dtype=np.int64)
     if ordering:
@@ -71,12 +71,12 @@ def winning_rows(
 
 
 def repeated_deletes(codes: Array, is_of_block: Array, is_commit_delete: Array) -> Array:
-    """Tell which deletes of delete blocks meet a commit-time delete: that one stays in their place.
+    """Return which deletes of delete blocks follow a commit-time delete, which remains in effect.
 
     Args:
         codes: number of each row's key, in log order.
-        is_of_block: whether a row stands in a delete block.
-        is_commit_delete: whether it is a delete without ordering value.
+        is_of_block: for each row, whether it belongs to a delete block.
+        is_commit_delete: for each row, whether it is a delete without ordering value.
     """
     dated = is_of_block & ~is_commit_delete
     if not (dated.any() and is_commit_delete.any()):
@@ -93,7 +93,7 @@ def repeated_deletes(codes: Array, is_of_block: Array, is_commit_delete: Array) 
 
 
 def wins_over(newer: Sequence[pa.Array], older: Sequence[pa.Array]) -> Array:
-    """Tell for each pair of versions whether the newer one wins by event time.
+    """Return, for each pair of versions, whether the newer one wins by event time.
 
     Args:
         newer, older: ordering columns of the two sides, row by row.
@@ -108,13 +108,13 @@ def wins_over(newer: Sequence[pa.Array], older: Sequence[pa.Array]) -> Array:
 
 
 def rank(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Array:
-    """Return numbers that compare as the tuples of the columns' values do.
+    """Return numbers in the order of the tuples of the columns' values.
 
     Args:
         columns: the most significant first; null is lower than any value.
 
     Returns:
-        int64, one for each row; only ranks of one call compare with each other.
+        int64, one for each row; only ranks of the same call are comparable.
     """
     ranks = _rank_of(columns[0])
     for column in columns[1:]:
@@ -124,7 +124,7 @@ def rank(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Array:
 
 
 def number_keys(keys: pa.Array | pa.ChunkedArray) -> tuple[Array, int]:
-    """Number the keys: equal keys have equal numbers, from 0; return also how many there are."""
+    """Return a number from 0 for each row, equal for equal keys, and the number of distinct keys."""
     encoded = pc.dictionary_encode(_flat(keys))
     return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
 
@@ -132,7 +132,7 @@ def number_keys(keys: pa.Array | pa.ChunkedArray) -> tuple[Array, int]:
 def _greatest(
     codes: Array, distinct: int, rows: Array, ranks: Array, is_commit_delete: Array | None
 ) -> Array:
-    """Return the rows that have their key's greatest rank."""
+    """Return the rows with the greatest rank of their key."""
     alive = np.ones(len(rows), dtype=bool)
     if is_commit_delete is not None and is_commit_delete.any():
         since = np.zeros(distinct, dtype=np.int64)

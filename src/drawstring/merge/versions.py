@@ -1,4 +1,4 @@
-"""Versions of records as values, and the protocol of what lays them over each other."""
+"""Versions of records, and the protocol of the mergers that merge them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ class Versions:
     """Versions of records, older ones of a key before newer ones.
 
     Attributes:
-        rows: the columns read; null for deletes but for key and ordering columns.
+        rows: the columns read; in deletes all but the key and ordering columns are null.
         keys: record key of each row.
-        ordering: what decides by event time, the most significant first; empty for commit time.
+        ordering: ordering columns, the most significant first; empty for commit-time ordering.
         is_delete: whether a row deletes its key.
-        is_commit_delete: whether it does so whatever the ordering value of what was before.
-        silent: by column, which rows say nothing about it; columns that all rows speak about are not
-            in here.
-        origin: of merged versions, the row that each is word for word; -1 where it is made of several.
+        is_commit_delete: whether it deletes all earlier versions regardless of their ordering values.
+        silent: by column, which rows do not set it; columns that all rows set are absent.
+        origin: of merged versions, the number of the row that each equals; -1 if it combines several.
     """
 
     rows: pa.Table
@@ -41,7 +40,7 @@ class Versions:
     origin: Array | None = None
 
     def take(self, numbers: Array) -> Versions:
-        """Return some of the versions, by number of the row."""
+        """Return some of the versions, by row number."""
         taken = pa.array(numbers)
         return Versions(
             self.rows.take(taken),
@@ -53,9 +52,9 @@ class Versions:
         )
 
     def followed_by(self, newer: Versions) -> Versions:
-        """Return these versions and after them the newer ones, with the columns of these."""
+        """Return these versions followed by newer ones, with the columns of these."""
         names = self.rows.column_names
-        nothing, more = np.zeros(len(self.keys), dtype=bool), np.zeros(len(newer.keys), dtype=bool)
+        old_flags, new_flags = np.zeros(len(self.keys), dtype=bool), np.zeros(len(newer.keys), dtype=bool)
         return Versions(
             pa.concat_tables([self.rows, _typed(newer.rows.select(names), self.rows.schema)]),
             pa.concat_arrays([self.keys, newer.keys]),
@@ -66,7 +65,7 @@ class Versions:
             np.concatenate([self.is_delete, newer.is_delete]),
             np.concatenate([self.is_commit_delete, newer.is_commit_delete]),
             {
-                name: np.concatenate([self.silent.get(name, nothing), newer.silent.get(name, more)])
+                name: np.concatenate([self.silent.get(name, old_flags), newer.silent.get(name, new_flags)])
                 for name in {*self.silent, *newer.silent}
                 if name in names
             },
@@ -101,12 +100,12 @@ class Merger(Protocol):
         ...
 
     def merge(self, versions: Versions, codes: Array, distinct: int) -> Versions:
-        """Lay the versions of each key over each other.
+        """Merge the versions of each key into one.
 
         Args:
-            versions: of records, older ones of a key before newer ones.
-            codes: for each of them the number of its key, from 0.
-            distinct: how many keys there are.
+            versions: versions of records, older ones of a key before newer ones.
+            codes: number of the key of each version, from 0.
+            distinct: number of distinct keys.
 
         Returns:
             One version for each key, in the order of the numbers; deletes are among them.
@@ -115,21 +114,21 @@ class Merger(Protocol):
 
 
 def ordering_fields(config: TableConfig) -> tuple[str, ...]:
-    """Return the columns that decide which version of a record wins; none for commit-time ordering."""
+    """Return the ordering fields of a table; none for commit-time ordering."""
     return config.ordering_fields if config.merge_mode is MergeMode.EVENT_TIME_ORDERING else ()
 
 
 def ordering_of(
     rows: pa.Table | pa.RecordBatch, config: TableConfig, numbers: Array | None = None
 ) -> tuple[pa.Array, ...]:
-    """Return what decides which row wins by event time, the most significant first; empty for commit time.
+    """Return the ordering columns of rows, the most significant first; empty for commit-time ordering.
 
-    A column that the table lacks decides nothing, as in Hudi: old releases named `ts` unless told otherwise.
+    As in Hudi, an ordering field that the table lacks is ignored: old releases set `ts` by default.
 
     Args:
-        rows: with the ordering columns of the table.
-        config: the table.
-        numbers: which of the rows; None for all.
+        rows: rows with the ordering columns of the table.
+        config: configuration of the table.
+        numbers: row numbers to return; None for all.
     """
     columns = [rows.column(name) for name in ordering_fields(config) if name in rows.schema.names]
     if numbers is not None:
@@ -138,7 +137,7 @@ def ordering_of(
 
 
 def comparable(columns: Sequence[pa.Array], config: TableConfig) -> tuple[pa.Array, ...]:
-    """Return what ordering columns are compared by: themselves, but for a text that holds two numbers."""
+    """Return ordering columns in comparable form: unchanged, except a text that holds two numbers."""
     if config.payload_rule is not None and ordering_fields(config) == (MYSQL_SEQUENCE,) and columns:
         return _sequence(columns[0])
     return tuple(columns)
@@ -151,15 +150,15 @@ def flat(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _sequence(column: pa.Array) -> tuple[pa.Array, ...]:
-    """Take `<binlog file>.<position>` apart into numbers; what is none of these is null."""
+    """Split `<binlog file>.<position>` into numbers; other texts become null."""
     parts: Sequence[pa.Array] = pc.extract_regex(column, _SEQUENCE).flatten()
     return tuple(part.cast(pa.int64()) for part in parts)
 
 
 def _typed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return rows with the types of a schema; a column that has its type is left as it is.
+    """Return rows with the types of a schema; columns of the right type are not cast.
 
-    Arrow casts no null struct whose fields must not be null, not even to its own type.
+    Arrow cannot cast a null struct with required fields, not even to its own type.
     """
     columns = [
         column if column.type == field.type else column.cast(field.type)

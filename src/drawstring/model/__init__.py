@@ -1,1 +1,1 @@
-"""The nouns of the format as frozen dataclasses; no I/O here."""
+"""Domain model of the table format, as frozen dataclasses without I/O."""

@@ -1,4 +1,4 @@
-"""Cleaning as it stands on the timeline: what may go, and what went."""
+"""Clean plans and completed cleans, as stored on the timeline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class CleanPolicy(StrEnum):
-    """What a clean keeps."""
+    """The rule by which a clean retains file slices (hoodie.clean.policy)."""
 
     COMMITS = "KEEP_LATEST_COMMITS"
     VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
@@ -30,11 +30,11 @@ class CleanPlan:
 
     Attributes:
         policy: name of the policy.
-        earliest: the first instant retained; None where versions are counted.
-        last_completed: requested time of the newest write when it was planned.
+        earliest: the first instant retained; None under `KEEP_LATEST_FILE_VERSIONS`.
+        last_completed: requested time of the newest write when the clean was planned.
         files: paths to delete, relative to the table, by partition.
-        partitions_to_delete: partitions that go as a whole.
-        savepoints: requested times that were saved then.
+        partitions_to_delete: partitions that are deleted entirely.
+        savepoints: requested times of the savepoints when the clean was planned.
     """
 
     policy: str
@@ -46,13 +46,13 @@ class CleanPlan:
 
     @property
     def file_count(self) -> int:
-        """How many files it deletes."""
+        """The number of files that the clean deletes."""
         return sum(len(paths) for paths in self.files.values())
 
 
 @dataclass(frozen=True, slots=True)
 class CleanedPartition:
-    """What a clean did in one partition (HoodieCleanPartitionMetadata); file names without folder."""
+    """The result of a clean in one partition (HoodieCleanPartitionMetadata); file names without folder."""
 
     deleted: tuple[str, ...]
     failed: tuple[str, ...] = ()
@@ -65,12 +65,12 @@ class CleanMetadata:
 
     Attributes:
         started: the clean's requested time.
-        millis: how long it took.
+        millis: duration in milliseconds.
         policy: name of the policy.
-        earliest: requested time of the first instant retained, empty where versions are counted.
-        last_completed: requested time of the newest write when it was planned.
-        partitions: what was done, by partition.
-        savepoints: requested times that were saved then.
+        earliest: requested time of the first instant retained, empty under `KEEP_LATEST_FILE_VERSIONS`.
+        last_completed: requested time of the newest write when the clean was planned.
+        partitions: results by partition.
+        savepoints: requested times of the savepoints when the clean was planned.
     """
 
     started: str
@@ -83,5 +83,5 @@ class CleanMetadata:
 
     @property
     def took_something(self) -> bool:
-        """Whether anything went; cleans that found nothing are noted to spare the next one work."""
+        """Whether anything was deleted; empty cleans are recorded, too, so that the next one scans less."""
         return any(each.deleted or each.is_gone for each in self.partitions.values())

@@ -1,4 +1,4 @@
-"""A clustering as it stands on the timeline before it is run (HoodieClusteringPlan)."""
+"""Clustering plans, as stored on the timeline (HoodieClusteringPlan)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, joi
 
 @dataclass(frozen=True, slots=True)
 class ClusteringSlice:
-    """One file slice whose rows move (HoodieSliceInfo).
+    """One file slice that a clustering rewrites (HoodieSliceInfo).
 
     Attributes:
         partition: partition path.
         file_id: the file group, replaced when the clustering completes.
         base_file: name of its base file; empty for none.
         log_files: names of its log files.
-        bootstrap_file: where a bootstrapped file group has its columns from; empty for none.
+        bootstrap_file: address of the bootstrap source file with the records' own columns; empty for none.
     """
 
     partition: str
@@ -28,7 +28,7 @@ class ClusteringSlice:
 
     @staticmethod
     def of(file_slice: FileSlice) -> ClusteringSlice:
-        """Return what a plan says of a slice."""
+        """Return the entry of a slice in a plan."""
         return ClusteringSlice(
             file_slice.partition,
             file_slice.file_id,
@@ -38,7 +38,7 @@ class ClusteringSlice:
         )
 
     def located(self, files: Mapping[str, FileStatus]) -> FileSlice:
-        """Return the slice, files that went missing included.
+        """Return the file slice with the status of its files; missing files have size 0.
 
         Args:
             files: the files of its partition by path.
@@ -60,13 +60,13 @@ class ClusteringSlice:
 
 @dataclass(frozen=True, slots=True)
 class ClusteringGroup:
-    """Slices whose rows come together in new file groups (HoodieClusteringGroup).
+    """File slices whose rows are rewritten together into new file groups (HoodieClusteringGroup).
 
     Attributes:
-        slices: what is read, all of one partition.
+        slices: the input slices, all of one partition.
         metrics: sizes by Hudi's metric names.
-        outputs: how many file groups are meant to come out.
-        extra: what a plan strategy adds; of a bucket resizing the new nodes. None for nothing.
+        outputs: the intended number of new file groups.
+        extra: extra metadata of the plan strategy, such as the new nodes of a bucket resizing; None for none.
     """
 
     slices: tuple[ClusteringSlice, ...]
@@ -85,12 +85,13 @@ class ClusteringPlan:
     """A clustering as requested on the timeline.
 
     Attributes:
-        groups: what comes together.
-        strategy: class of Hudi that runs it.
-        parameters: of the strategy: the sort columns for instance.
-        extra: what else the plan says.
+        groups: the clustering groups.
+        strategy: Hudi's execution strategy class.
+        parameters: parameters of the strategy, such as the sort columns.
+        extra: extra metadata of the plan.
         keeps_commit_times: whether rows keep their meta columns.
-        missing_partitions: partitions that the next plan has to look at; None where nobody keeps count.
+        missing_partitions: partitions that this plan skipped and the next one has to consider; None if the
+            planner does not record them.
     """
 
     groups: tuple[ClusteringGroup, ...]
@@ -102,5 +103,5 @@ class ClusteringPlan:
 
     @property
     def inputs(self) -> frozenset[tuple[str, str]]:
-        """The file groups, as partition and file id, that it replaces."""
-        return frozenset((each.partition, each.file_id) for group in self.groups for each in group.slices)
+        """The file groups, as partition and file id, that the clustering replaces."""
+        return frozenset((info.partition, info.file_id) for group in self.groups for info in group.slices)

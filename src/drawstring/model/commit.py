@@ -1,4 +1,4 @@
-"""What a completed write says about itself (specification: Commit Metadata)."""
+"""Commit metadata and write statistics (specification: Commit Metadata)."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ _SERVICES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class WriteStat:
-    """One file that a write made (HoodieWriteStat); also what a worker sends back to the driver.
+    """Statistics of one file of a write (HoodieWriteStat); workers also return them to the driver.
 
     Attributes:
         partition: partition path.
         file_id: the file group.
         path: the file, relative to the table's root.
-        prev_commit: base instant of the slice that it builds on, `"null"` for a new file group.
-        num_writes: records in the new file (all of them for a base file).
-        num_inserts, num_updates, num_deletes: records by what happened to them.
+        prev_commit: base instant of the previous file slice, `"null"` for a new file group.
+        num_writes: records in the new file; of a base file this includes those copied unchanged.
+        num_inserts, num_updates, num_deletes: records inserted, updated and deleted.
         size_bytes: size of the file.
-        base_file: name of the base file under a log file, empty for none; None for base files.
+        base_file: name of the base file of a log file's slice, empty for none; None for base files.
         log_version: version number of a log file; None for base files.
         log_files: names of the slice's log files including this one; None for base files.
         prev_base_file: name of the base file that this one replaces.
-        log_records, log_blocks, log_files_compacted, log_size_compacted: of a compaction.
-        seconds: time that it took.
+        log_records, log_blocks, log_files_compacted, log_size_compacted: input of a compaction.
+        seconds: duration.
         created: whether the file group is new.
-        cdc_files: bytes of the change logs that go with it, by path relative to the table's root.
+        cdc_files: sizes in bytes of the CDC log files of this write, by path relative to the table's root.
     """
 
     partition: str
@@ -79,11 +79,11 @@ class CommitMetadata:
     """A completed commit, delta commit or replace commit.
 
     Attributes:
-        stats: the files written, all partitions.
-        operation: name of the operation; unknown ones of other writers are kept as text.
-        extra: `schema` (Avro JSON without meta columns) and what the writer added.
-        replaced: file ids by partition that this instant replaces (replace commits only).
-        compacted: whether it is a completed compaction.
+        stats: the files written, in all partitions.
+        operation: name of the operation; operations that this release does not know are kept as text.
+        extra: extra metadata: `schema` (Avro JSON without meta columns) and the writer's own entries.
+        replaced: file ids, by partition, that this instant replaces (replace commits only).
+        compacted: whether this is a completed compaction.
     """
 
     stats: tuple[WriteStat, ...] = ()
@@ -94,16 +94,16 @@ class CommitMetadata:
 
     @property
     def changes_records(self) -> bool:
-        """Whether the instant changed records, rather than moved them about."""
+        """Whether the instant changed records, rather than only rewriting them."""
         return not self.compacted and str(self.operation) not in _SERVICES
 
     @property
     def touched(self) -> frozenset[tuple[str, str]]:
-        """The file groups, as partition and file id, that it wrote to or replaced."""
+        """The file groups, as partition and file id, that the instant wrote to or replaced."""
         written = {(stat.partition, stat.file_id) for stat in self.stats}
         return frozenset(written | {(path, each) for path, ids in self.replaced.items() for each in ids})
 
     @property
     def schema_json(self) -> str | None:
-        """The table schema that the write left, or None when it says nothing."""
+        """The table schema after the write, or None when the metadata has none."""
         return self.extra.get("schema") or None

@@ -1,4 +1,4 @@
-"""What an action on a table did, for logs and metrics."""
+"""Events about completed actions, for logs and metrics."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A completed write or service.
+    """A completed write or table service.
 
     Attributes:
         table: root of the table.
-        name: of the table.
-        operation: what it was: `upsert`, `compact`, `clean`, ...
-        instant: requested time; the newest one that an archiving moved.
-        records: records in the new files, copied ones included.
-        inserts, updates, deletes: records by what happened to them.
+        name: name of the table.
+        operation: `upsert`, `compact`, `clean`, ...
+        instant: requested time; of an archiving the newest archived instant.
+        records: records in the new files, including those copied unchanged.
+        inserts, updates, deletes: records inserted, updated and deleted.
         files: files written.
-        bytes_written: bytes of them.
+        bytes_written: bytes of the files written.
         files_deleted: files deleted.
-        instants_archived: instants that left the active timeline.
-        seconds: from begin to end.
-        stages: seconds by stage: `plan` (wait for the lock, look at the table), `write`, `commit`; empty
-            where there is only one.
+        instants_archived: instants moved out of the active timeline.
+        seconds: duration of the action.
+        stages: seconds by stage: `plan` (wait for the lock, load the timeline), `write`, `commit`; empty
+            for actions with one stage.
     """
 
     table: str
@@ -42,7 +42,7 @@ class Event:
     stages: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
-        """Return the line that the log has of it."""
+        """Return the log line of the event."""
         counts = [
             f"{count:,} {what}"
             for count, what in (

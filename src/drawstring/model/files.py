@@ -1,4 +1,4 @@
-"""Names of data files, and the file groups and slices that they form.
+"""Data files and their names, file slices and file groups.
 
     base file   <fileId>_<writeToken>_<instant>.<extension>
     log file    .<fileId>_<instant>.log.<version>_<writeToken>[.cdc]
@@ -19,10 +19,10 @@ BASE_EXTENSIONS = (".parquet", ".orc", ".hfile", ".lance")
 """Endings of base files."""
 
 METADATA_BOOTSTRAP = "00000000000001"
-"""The instant of base files that hold meta columns only and stand for files of another folder."""
+"""The instant of base files that a metadata-only bootstrap wrote: they hold only meta columns."""
 
 FULL_BOOTSTRAP = "00000000000002"
-"""The instant of base files that a bootstrap wrote with all their columns."""
+"""The instant of base files that a full-record bootstrap wrote."""
 
 _ORDINAL = "-0"
 
@@ -31,12 +31,12 @@ HOODIE_FOLDER = ".hoodie"
 
 
 def file_id_of(prefix: str) -> str:
-    """Return the id of the file group that a prefix names: a writer numbers those of one prefix, from 0."""
+    """Return the id of the first file group with a prefix; writers number those of one prefix from 0."""
     return f"{prefix}{_ORDINAL}"
 
 
 def prefix_of(file_id: str) -> str:
-    """Return what the id of a file group begins with, before its number."""
+    """Return the prefix of a file group's id, which precedes its number."""
     return file_id.removesuffix(_ORDINAL)
 
 
@@ -66,10 +66,10 @@ class BaseFile:
     Attributes:
         status: the file.
         file_id: the file group.
-        write_token: of the task that wrote it.
-        instant: of the write.
-        source: address of the file that holds its records' own columns, row by row, where a bootstrap made
-            the base file with meta columns only; None where it holds all.
+        write_token: write token of the task that wrote the file.
+        instant: requested time of the write.
+        source: address of the bootstrap source file, which holds the records' own columns in the same row
+            order, if the base file has only meta columns; None if it has all columns.
     """
 
     status: FileStatus
@@ -80,7 +80,7 @@ class BaseFile:
 
     @staticmethod
     def parse(status: FileStatus) -> BaseFile | None:
-        """Return the base file that a listed file is, or None."""
+        """Return a listed file as a base file, None if its name is not that of one."""
         match = _BASE.fullmatch(status.name)
         return BaseFile(status, match[1], match[2], match[3]) if match else None
 
@@ -103,7 +103,7 @@ class LogFile:
 
     @staticmethod
     def parse(status: FileStatus) -> LogFile | None:
-        """Return the log file that a listed file is, or None."""
+        """Return a listed file as a log file, None if its name is not that of one."""
         match = _LOG.fullmatch(status.name)
         if not match:
             return None
@@ -116,12 +116,12 @@ class LogFile:
 
     @property
     def order(self) -> tuple[str, int, str, bool]:
-        """Where the file stands among the log files of its slice."""
+        """The sort key of the file among the log files of its slice."""
         return (self.instant, self.version, self.write_token, self.is_cdc)
 
 
 def parse_data_file(status: FileStatus) -> BaseFile | LogFile | None:
-    """Return the base or log file that a listed file is, or None; change logs are log files, too."""
+    """Return a listed file as a base or log file (CDC files included), None if it is neither."""
     return BaseFile.parse(status) or LogFile.parse(status)
 
 
@@ -132,8 +132,8 @@ class FileSlice:
     Attributes:
         partition: partition path, empty for a table without partitions.
         file_id: the file group's id.
-        base_instant: requested time that names the slice.
-        base: the base file, None when the slice has log files only.
+        base_instant: requested time that identifies the slice.
+        base: the base file, None when the slice has only log files.
         logs: log files in merge order, without CDC files.
     """
 
@@ -145,7 +145,7 @@ class FileSlice:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all its files."""
+        """Total size in bytes of the files of the slice."""
         base = self.base.status.size_bytes if self.base else 0
         return base + sum(log.status.size_bytes for log in self.logs)
 
@@ -160,7 +160,7 @@ class FileGroup:
 
 
 def file_extension(path: str) -> str:
-    """Return the ending of a base file's name with its dot, in lower case; empty for none."""
+    """Return the extension of a base file's name, with its dot and in lower case; empty for none."""
     _, dot, ending = path.rpartition("/")[2].rpartition(".")
     return f"{dot}{ending}".lower() if dot else ""
 

@@ -1,4 +1,4 @@
-"""Nodes of a consistent hashing ring as the plan of a resizing changes them."""
+"""Changes of consistent hashing nodes, as stored in the clustering plan of a bucket resizing."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _NODE = """{{
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """A node that a resizing puts on a ring or takes from it.
+    """A node that a resizing adds to the hash ring or removes from it.
 
     Attributes:
-        value: the largest hash of its stretch.
-        prefix: what the id of its file group begins with; None for a node that goes.
+        value: the largest hash of the node's range.
+        prefix: prefix of the id of the node's file group; None for a removed node.
     """
 
     value: int
@@ -38,44 +38,44 @@ class NodeChange:
 
     @property
     def file_id(self) -> str:
-        """The file group of a node that is put on the ring."""
+        """The file group id of an added node."""
         return file_id_of(str(self.prefix))
 
 
 def encode_nodes(nodes: Iterable[NodeChange]) -> str:
-    """Return nodes as the plan's extra metadata has them."""
+    """Return the JSON text of nodes, as in the extra metadata of a clustering group."""
     texts = (
         _NODE.format(
-            value=each.value,
-            prefix=json.dumps(each.prefix),
-            tag=DELETE if each.prefix is None else REPLACE,
+            value=node.value,
+            prefix=json.dumps(node.prefix),
+            tag=DELETE if node.prefix is None else REPLACE,
         )
-        for each in nodes
+        for node in nodes
     )
     return f"[ {', '.join(texts)} ]"
 
 
 def decode_nodes(text: str) -> tuple[NodeChange, ...]:
-    """Return the nodes of a group.
+    """Return the nodes in the JSON text of a clustering group's extra metadata.
 
     Raises:
-        ValueError: the text is no list of nodes.
+        ValueError: the text is not a list of nodes.
     """
     try:
-        found = json.loads(text)
+        nodes = json.loads(text)
         return tuple(
-            NodeChange(int(each["value"]), None if each["tag"] == DELETE else str(each["fileIdPrefix"]))
-            for each in found
+            NodeChange(int(node["value"]), None if node["tag"] == DELETE else str(node["fileIdPrefix"]))
+            for node in nodes
         )
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"a node lacks {error}") from error
 
 
 def is_resizing(plan: ClusteringPlan) -> bool:
-    """Tell whether a clustering resizes the buckets of a ring."""
+    """Return whether a clustering plan resizes the buckets of a consistent hashing index."""
     return any(NODES_KEY in (group.extra or {}) for group in plan.groups)
 
 
 def nodes_of(group: ClusteringGroup) -> tuple[NodeChange, ...]:
-    """Return the nodes that a group of a resizing changes."""
+    """Return the nodes that a clustering group of a resizing changes."""
     return decode_nodes((group.extra or {})[NODES_KEY])

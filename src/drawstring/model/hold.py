@@ -1,4 +1,4 @@
-"""What a reader asks to be kept."""
+"""Holds: positions of readers that cleaning and archiving respect."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A position of a reader, which needs what was written after it and the table as it was then.
+    """The position of a reader, who needs the table as of that position and everything written later.
 
     Attributes:
-        name: of the reader.
+        name: name of the reader.
         position: a completion time; a requested time in table version 6.
-        held_ms: when the hold was last placed or moved on, milliseconds since the epoch.
-        until_ms: when it ends by itself.
-        released: whether its reader gave it up.
-        is_scan: whether the reader is a scan, which plans by the timeline as it was when it began: archiving
-            waits for it.
+        held_ms: when the hold was last placed or advanced, milliseconds since the epoch.
+        until_ms: when the hold expires, milliseconds since the epoch.
+        released: whether the reader released the hold.
+        is_scan: whether the reader is a scan; a scan uses the timeline of its start, so archiving waits.
     """
 
     name: str
@@ -27,5 +26,5 @@ class Hold:
     is_scan: bool = False
 
     def is_over(self, now_ms: int) -> bool:
-        """Tell whether nothing is kept for it any more."""
+        """Return whether the hold is released or expired."""
         return self.released or self.until_ms < now_ms

@@ -1,4 +1,4 @@
-"""An instant: one action on the timeline (specification: Transaction Log).
+"""Instants: the actions on the timeline and their states (specification: Transaction Log).
 
 A requested time is text of 17 digits, `yyyyMMddHHmmssSSS` (14 in old tables), compared as text.
 Completed instants of table versions 8 and 9 carry a completion time of the same form.
@@ -11,7 +11,7 @@ from enum import IntEnum, StrEnum
 
 
 class Action(StrEnum):
-    """What an instant does; values are the words used in file names."""
+    """The action of an instant; the values appear in file names on the timeline."""
 
     COMMIT = "commit"
     DELTA_COMMIT = "deltacommit"
@@ -27,7 +27,7 @@ class Action(StrEnum):
 
     @property
     def completed_action(self) -> Action:
-        """The action that this one is called once it is completed."""
+        """The action in the name of the completed file, which for table services differs."""
         return _COMPLETED_AS.get(self, self)
 
 
@@ -41,17 +41,17 @@ WRITE_ACTIONS = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_CO
 """Completed actions that add, change or replace data files."""
 
 COMPACTION_ACTIONS = frozenset({Action.COMPACTION, Action.LOG_COMPACTION})
-"""Pending compactions, of log files into base files or into log files."""
+"""Actions of pending compactions: into base files, or into log files (log compaction)."""
 
 PLANNED_ACTIONS = COMPACTION_ACTIONS | {Action.CLUSTERING}
-"""Pending actions with a plan, which somebody can run again."""
+"""Pending actions with a plan, which any process can run again."""
 
 FILE_ACTIONS = WRITE_ACTIONS | PLANNED_ACTIONS
-"""Actions that make data files, pending or completed."""
+"""Actions that create data files, pending or completed."""
 
 
 class State(IntEnum):
-    """How far an instant is; ordered."""
+    """The state of an instant; states are ordered."""
 
     REQUESTED = 0
     INFLIGHT = 1
@@ -60,12 +60,12 @@ class State(IntEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Instant:
-    """One action at its furthest state.
+    """One action on the timeline, at its latest state.
 
     Attributes:
-        requested: requested time, the instant's identity.
-        action: as named in the file of this state (a completed compaction is a `commit`).
-        state: the furthest state found.
+        requested: requested time, which identifies the instant.
+        action: the action in the file name of this state (a completed compaction is a `commit`).
+        state: the latest state on the timeline.
         completed: completion time; None while pending and in table version 6.
     """
 
@@ -81,13 +81,13 @@ class Instant:
 
     @property
     def is_write(self) -> bool:
-        """Whether it is a completed action that changed data files."""
+        """Whether this is a completed action that changed data files."""
         return self.is_completed and self.action in WRITE_ACTIONS
 
 
 def time_of(instant: Instant) -> str:
-    """Return when an instant took effect: its completion time, its requested time where it has no other.
+    """Return the completion time of an instant, or its requested time if it has no completion time.
 
-    Ranges of instants are in these times. Instants of table version 6 have no completion times.
+    Ranges of instants use these times. Instants of table version 6 have no completion times.
     """
     return instant.completed or instant.requested

@@ -1,4 +1,4 @@
-"""Plans that stand on the timeline before they are run (compaction, rollback)."""
+"""Compaction and rollback plans, and completed rollbacks, as stored on the timeline."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class CompactionOperation:
         partition: partition path.
         file_id: the file group.
         base_instant: base instant of the slice.
-        base_file: name of its base file, None when it has log files only.
+        base_file: name of its base file, None when it has only log files.
         log_files: names of its log files, ascending.
         metrics: sizes by Hudi's metric names (`TOTAL_LOG_FILES`, ...).
-        logs_only: whether its log files become one log file, rather than a base file with the old one.
-        source: address of the file that the base file stands for, as `BaseFile.source`.
+        logs_only: True for a log compaction, which merges the log files into one log file.
+        source: address of the bootstrap source file, as `BaseFile.source`.
     """
 
     partition: str
@@ -36,7 +36,7 @@ class CompactionPlan:
     """A compaction or log compaction as requested on the timeline (HoodieCompactionPlan, version 2).
 
     Attributes:
-        operations: what to do, one for each file group.
+        operations: one operation for each file group.
     """
 
     operations: tuple[CompactionOperation, ...]
@@ -44,14 +44,14 @@ class CompactionPlan:
 
 @dataclass(frozen=True, slots=True)
 class RollbackRequest:
-    """What a rollback does to one file group (HoodieRollbackRequest).
+    """The changes of a rollback to one file group (HoodieRollbackRequest).
 
     Attributes:
         partition: partition path.
         file_id: the file group; empty when only files are deleted.
         base_instant: base instant of the slice (version 6 command blocks).
         files_to_delete: paths relative to the table.
-        log_blocks: log files with blocks of the failed instant, relative path to size in bytes.
+        log_blocks: sizes in bytes of the log files with blocks of the failed instant, by relative path.
     """
 
     partition: str
@@ -70,13 +70,15 @@ class RollbackPlan:
     requests: tuple[RollbackRequest, ...]
 
     def paths(self) -> list[str]:
-        """Return the paths of the files that it deletes, or adds a command to, sorted."""
-        return sorted(path for each in self.requests for path in (*each.files_to_delete, *each.log_blocks))
+        """Return the sorted paths of the files that the rollback deletes or appends a command block to."""
+        return sorted(
+            path for request in self.requests for path in (*request.files_to_delete, *request.log_blocks)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class RollbackStat:
-    """What a rollback did in one partition (HoodieRollbackPartitionMetadata)."""
+    """The result of a rollback in one partition (HoodieRollbackPartitionMetadata)."""
 
     partition: str
     deleted: tuple[str, ...] = ()

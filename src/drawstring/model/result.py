@@ -1,4 +1,4 @@
-"""Results of writes and services (decision 46)."""
+"""Results of writes and table services (decision 46)."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ class CommitResult(Result):
         instant: requested time; empty when there was nothing to do.
         completed: completion time; None in table version 6.
         operation: name of the operation.
-        records_written: records in the new files, copied ones included.
-        inserts, updates, deletes: records by what happened to them; a merge-on-read log counts all
-            its records as updates, late ones too. An update by condition logs none that are late.
+        records_written: records in the new files, including those copied unchanged.
+        inserts, updates, deletes: records inserted, updated and deleted. A log file of a merge-on-read table
+            counts all its records as updates, including those that lose against the stored record by event
+            time; an update by condition writes none of these.
         files: files written.
-        bytes_written: bytes of them.
-        seconds: from begin to completion.
-        partitions_dropped, groups_dropped: partitions that went away, and the file groups that were in them.
+        bytes_written: bytes of the files written.
+        seconds: duration of the action.
+        partitions_dropped, groups_dropped: number of partitions dropped, and of the file groups in them.
     """
 
     instant: str
@@ -59,7 +60,7 @@ class CommitResult(Result):
 
     @property
     def copied(self) -> int:
-        """Records that moved to a new file as they were; none go into a log."""
+        """Records copied unchanged into a new base file; log files have none."""
         return max(0, self.records_written - self.inserts - self.updates)
 
     @staticmethod
@@ -69,7 +70,7 @@ class CommitResult(Result):
 
     @staticmethod
     def of(instant: Instant, operation: str, stats: Sequence[WriteStat], seconds: float) -> CommitResult:
-        """Sum up the statistics of a commit."""
+        """Return the result of a commit, with the sums of its write statistics."""
         return CommitResult(
             instant=instant.requested,
             completed=instant.completed,
@@ -86,12 +87,12 @@ class CommitResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class ArchiveResult(Result):
-    """Instants moved from the active timeline into the archived one.
+    """The instants that an archiving moved from the active timeline into the archived one.
 
     Attributes:
-        instants: how many; 0 when there was nothing to archive.
+        instants: number of instants moved; 0 when there was nothing to archive.
         first, last: requested times of the oldest and the newest of them; empty when there are none.
-        seconds: time that it took.
+        seconds: duration.
     """
 
     instants: int = 0
@@ -107,14 +108,14 @@ class ArchiveResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class VersionResult(Result):
-    """A table that changed its version, or had the one asked for already.
+    """A completed change of the table version, or a table that had the requested version already.
 
     Attributes:
-        old, new: table versions, the same where nothing had to change.
-        compacted: requested time of the compaction that folded its log files, None when it had none.
-        instants: of the active timeline that were written anew.
-        archived: of the archived timeline that were written anew.
-        seconds: time that it took.
+        old, new: table versions, equal if nothing had to change.
+        compacted: requested time of the compaction that merged the log files, None if there were none.
+        instants: number of instants of the active timeline that were rewritten.
+        archived: number of instants of the archived timeline that were rewritten.
+        seconds: duration.
     """
 
     old: int
@@ -132,12 +133,12 @@ class VersionResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class VersionPlan:
-    """What a change of the table's version would do.
+    """The changes that a new table version requires.
 
     Attributes:
         old, new: table versions.
-        moves_timeline: whether the timeline gets another layout.
-        properties: by key what is stored now and what then, None for nothing.
+        moves_timeline: whether the timeline changes its layout.
+        properties: old and new value of each changed table property, by key; None for an absent one.
     """
 
     old: int
@@ -153,10 +154,10 @@ class RestoreResult(Result):
     Attributes:
         instant: requested time; empty when there was nothing to undo.
         completed: completion time; None in table version 6.
-        restored_to: requested time of the write that is the newest one again.
-        undone: requested times of what is gone, newest first.
+        restored_to: requested time of the write to which the table was restored.
+        undone: requested times of the instants that were rolled back, newest first.
         files: files deleted.
-        seconds: time that it took.
+        seconds: duration.
     """
 
     instant: str = ""
@@ -174,12 +175,12 @@ class RestoreResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class PlannedRollback:
-    """What rolling a pending action back takes away.
+    """The rollback of a pending action, before it runs.
 
     Attributes:
         instant: requested time of the action.
         action: its action.
-        files: paths of what is deleted, or of log files whose blocks no longer count.
+        files: paths of the files to delete, and of log files whose blocks will be invalid.
     """
 
     instant: str
@@ -194,8 +195,8 @@ class RollbackResult(Result):
     Attributes:
         instant: requested time of the action; empty when no write was pending.
         action: its action; empty when no write was pending.
-        files: files deleted, or log files whose blocks no longer count.
-        seconds: time that it took.
+        files: number of files deleted, and of log files whose blocks are invalid now.
+        seconds: duration.
     """
 
     instant: str = ""
@@ -217,11 +218,11 @@ class CleanResult(Result):
         instant: requested time; empty when there was nothing to clean.
         completed: completion time; None in table version 6.
         files: files deleted.
-        partitions: partitions that they lay in.
-        partitions_deleted: partitions that nothing was left of.
-        earliest_retained: requested time of the first write whose files stay; empty where versions
-            are counted.
-        seconds: time that it took.
+        partitions: partitions of these files.
+        partitions_deleted: partitions deleted entirely.
+        earliest_retained: requested time of the first write whose files are retained; empty under
+            `KEEP_LATEST_FILE_VERSIONS`.
+        seconds: duration.
     """
 
     instant: str = ""

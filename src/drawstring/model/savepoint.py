@@ -1,4 +1,4 @@
-"""Savepoints and restores as they stand on the timeline."""
+"""Savepoints, restore plans and completed restores, as stored on the timeline."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from drawstring.model.plans import RollbackMetadata
 
 @dataclass(frozen=True, slots=True)
 class Savepoint:
-    """The files of a commit that are kept until the savepoint is deleted (HoodieSavepointMetadata).
+    """The files of a commit that are retained until the savepoint is deleted (HoodieSavepointMetadata).
 
     Attributes:
-        by: who made it.
-        at_ms: when, milliseconds since the epoch.
-        comments: why.
-        files: names of data files, by partition.
+        by: the user who created it.
+        at_ms: time of creation, milliseconds since the epoch.
+        comments: the user's comment.
+        files: names of the retained data files, by partition.
     """
 
     by: str
@@ -30,8 +30,8 @@ class RestorePlan:
     """A restore as requested on the timeline (HoodieRestorePlan, version 2).
 
     Attributes:
-        instants: what is undone, newest first, as requested time and action.
-        savepoint: requested time that the table goes back to, None where an older writer left it out.
+        instants: the instants to roll back, newest first, as requested time and action.
+        savepoint: requested time to which the table is restored, None in plans of older writers.
     """
 
     instants: tuple[tuple[str, str], ...]
@@ -44,9 +44,9 @@ class RestoreMetadata:
 
     Attributes:
         started: the restore's requested time.
-        millis: how long it took.
-        instants: what was undone, newest first, as requested time and action.
-        rollbacks: what was done for each of them, by requested time.
+        millis: duration in milliseconds.
+        instants: the instants rolled back, newest first, as requested time and action.
+        rollbacks: metadata of their rollbacks, by requested time.
     """
 
     started: str

@@ -1,4 +1,4 @@
-"""What a look at a whole table found."""
+"""Findings of a table validation."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     ERROR = "error"
     """Rows are lost, wrong, or cannot be read."""
 
     WARNING = "warning"
-    """Nothing is wrong yet, but something needs doing."""
+    """Nothing is wrong yet, but something needs to be done."""
 
     NOTE = "note"
     """Worth knowing."""
 
 
 class Remedy(StrEnum):
-    """What `repair` can do about a finding."""
+    """The repair that `repair` can apply to a finding."""
 
     ORPHAN = "orphan"
     PARTITION_METADATA = "partition-metadata"
@@ -31,15 +31,15 @@ class Remedy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be.
+    """One deviation from the expected state of a table.
 
     Attributes:
-        severity: how bad it is.
-        check: the invariant, in a word or two.
-        what: what was found and what to do about it.
+        severity: how serious it is.
+        check: the violated invariant, in a word or two.
+        what: the finding, and what to do about it.
         path: the file or partition, relative to the table.
-        instant: requested time of the action that it is about.
-        remedy: what `repair` can do about it; None for nothing.
+        instant: requested time of the action concerned.
+        remedy: the repair that `repair` can apply; None for none.
     """
 
     severity: Severity
@@ -52,15 +52,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What was looked at, and what was found.
+    """The result of a validation.
 
     Attributes:
-        findings: the worst first.
-        instants: of the active timeline.
-        partitions: looked at.
-        file_groups: looked at.
-        files: data files.
-        records: whose keys were read; None when contents were not looked at.
+        findings: the most severe first.
+        instants: number of instants checked, all of the active timeline.
+        partitions: number of partitions checked.
+        file_groups: number of file groups checked.
+        files: number of data files checked.
+        records: number of records whose keys were checked; None when file contents were not read.
     """
 
     findings: tuple[Finding, ...]

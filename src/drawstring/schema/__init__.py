@@ -1,1 +1,1 @@
-"""Avro and Arrow schemas, the meta columns, evolution."""
+"""Avro and Arrow schemas, meta columns and schema evolution."""

@@ -1,16 +1,16 @@
-"""Avro schemas and Arrow schemas (specification: Schema; Avro specification: Schemas).
+"""Conversion between Avro and Arrow schemas (specification: Schema; Avro specification: Schemas).
 
 | Avro | Arrow |
 |---|---|
 | boolean, int, long, float, double, string, bytes | bool, int32, int64, float32, float64, string, binary |
 | int date; int time-millis; long time-micros | date32; time32[ms]; time64[us] |
 | long timestamp-millis, -micros, -nanos | timestamp[ms, us, ns] in UTC |
-| long local-timestamp-millis, -micros, -nanos | the same without a zone |
+| long local-timestamp-millis, -micros, -nanos | timestamp[ms, us, ns] without a zone |
 | bytes or fixed decimal | decimal128 |
 | fixed; enum, uuid | fixed_size_binary; string |
 | array, map, record | list, map<string, ...>, struct |
 | union of null and one type | the type, nullable |
-| union of several types | refused, or a struct of `member0`, `member1`, ... (as in Parquet and Spark) |
+| union of several types | an error, or a struct of `member0`, `member1`, ... (as in Parquet and Spark) |
 """
 
 from __future__ import annotations
@@ -55,25 +55,27 @@ def avro_to_arrow(schema_json: str, *, with_unions: bool = False) -> pa.Schema:
     """Return the Arrow schema of an Avro record schema.
 
     Args:
-        schema_json: JSON text of the record.
-        with_unions: whether a union of several types becomes a struct instead of an error. What is
-            written would not be a union again, so this is for reading only.
+        schema_json: JSON text of the record schema.
+        with_unions: whether a union of several types becomes a struct instead of an error. Only for
+            reading, since writing the struct would not produce a union again.
 
     Raises:
         CorruptTableError: the text is not an Avro record schema.
-        UnsupportedError: a union of several types, or a type that refers to itself, naming the column.
+        UnsupportedError: a column is a union of several types, or its type is recursive.
     """
     try:
         record = json.loads(schema_json)
         fields = _AvroTypes(with_unions).fields_of(record, "")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, pa.ArrowException) as error:
-        raise CorruptTableError(f"The table's Avro schema cannot be read: {error}.") from error
+        raise CorruptTableError(
+            f"The table's Avro schema cannot be read: {error}. Restore the table from a backup."
+        ) from error
     return pa.schema(fields)
 
 
 @dataclass(slots=True)
 class _AvroTypes:
-    """Arrow types of Avro types; remembers the named ones, and how many fields they unfold to."""
+    """Converts Avro types to Arrow types; keeps the named types and their number of fields."""
 
     with_unions: bool = False
     named: dict[str, pa.DataType | None] = field(default_factory=dict)
@@ -97,7 +99,7 @@ class _AvroTypes:
     def grow(self, fields: int) -> None:
         self.size += fields
         if self.size > AVRO_TYPES_MAX:
-            raise ValueError(f"it unfolds to more than {AVRO_TYPES_MAX} fields")
+            raise ValueError(f"it has more than {AVRO_TYPES_MAX} fields, counting each use of a named type")
 
     def field(self, name: str, avro: Any, column: str, namespace: str) -> pa.Field:
         self.grow(1)
@@ -144,20 +146,23 @@ class _AvroTypes:
             raise ValueError(f"type {name!r} of column {column!r} is not defined")
         known = self.named[full]
         if known is None:
-            raise UnsupportedError(f"Column {column!r} has type {name!r}, which refers to itself.")
+            raise UnsupportedError(
+                f"Column {column!r} has the recursive type {name!r}, which is not supported."
+                " Read the table with the writing engine."
+            )
         self.grow(self.sizes.get(full, 0))
         return known
 
 
 def full_name(named: dict[str, Any], namespace: str) -> str:
-    """Return the full name of an Avro record, fixed or enum that stands inside a namespace."""
+    """Return the full name of an Avro record, fixed or enum within a namespace."""
     name: str = named["name"]
     space: str = named.get("namespace", namespace)
     return name if "." in name else f"{space}.{name}".lstrip(".")
 
 
 def union_branches(avro: Any) -> list[Any]:
-    """Return the types of a union but for null; none when it is no union."""
+    """Return the types of a union except null; empty if the type is not a union."""
     return [branch for branch in avro if branch != "null"] if isinstance(avro, list) else []
 
 
@@ -165,13 +170,16 @@ def strip_null(avro: Any, column: str) -> tuple[Any, bool]:
     """Return an Avro type without its null branch, and whether it had one.
 
     Raises:
-        UnsupportedError: a union of several types.
+        UnsupportedError: the type is a union of several types.
     """
     if not isinstance(avro, list):
         return avro, avro == "null"
     others = union_branches(avro)
     if len(others) > 1:
-        raise UnsupportedError(f"Column {column!r} is a union of {len(others)} types; one is supported.")
+        raise UnsupportedError(
+            f"Column {column!r} is a union of {len(others)} types, but only one type besides null is"
+            " supported. Read the table with the writing engine."
+        )
     return (others[0] if others else "null"), len(others) < len(avro)
 
 
@@ -183,15 +191,15 @@ def _logical(avro: dict[str, Any]) -> pa.DataType | None:
 
 
 def arrow_to_avro(schema: pa.Schema, name: str, namespace: str) -> str:
-    """Return the Avro JSON text of an Arrow schema, the same text for the same schema.
+    """Return the Avro schema of an Arrow schema as JSON text; equal schemas have equal texts.
 
     Args:
-        schema: columns; types are normalised first.
+        schema: the columns; their types are normalised first.
         name: name of the record, `<table>_record` for a table.
         namespace: its namespace, `hoodie.<table>` for a table.
 
     Raises:
-        InvalidError: a type that no table holds, or a name that Avro does not accept.
+        InvalidError: a table cannot store a column's type, or Avro does not accept its name.
     """
     fields = _fields(list(normalise(schema)), f"{namespace}.{name}".lstrip("."), "")
     record = {"type": "record", "name": name, "namespace": namespace, "fields": fields}
@@ -205,8 +213,8 @@ def _fields(fields: list[pa.Field], space: str, column: str) -> list[dict[str, A
 def _avro_field(field: pa.Field, space: str, column: str) -> dict[str, Any]:
     if not is_legal(field.name):
         raise InvalidError(
-            f"Column {column!r} cannot be stored under this name; use letters, digits and '_', "
-            "not starting with a digit."
+            f"Column {column!r} cannot be stored under this name. Use letters, digits and '_', "
+            "and do not start with a digit."
         )
     avro: dict[str, Any] = {"name": field.name, "type": _branch(field, field.name, space, column)}
     if field.name in META_COLUMNS:
@@ -222,9 +230,9 @@ def _branch(field: pa.Field, name: str, space: str, column: str) -> Any:
 
 
 def _avro_type(kind: pa.DataType, name: str, space: str, column: str) -> Any:
-    """Return the Avro type; named ones are called after their field, inside their record's name."""
+    """Return the Avro type; named types take the name of their field, in the namespace of their record."""
     if pt.is_null(kind):
-        raise InvalidError(f"Column {column!r} has no type (all its values are null); cast it first.")
+        raise InvalidError(f"Column {column!r} has no type, since all its values are null. Cast it first.")
     if pt.is_decimal(kind):
         return _decimal(kind, f"{space}.{name}")
     if pt.is_fixed_size_binary(kind):
@@ -252,7 +260,7 @@ def _decimal(kind: pa.DataType, space: str) -> dict[str, Any]:
 
 
 def decimal_size_bytes(precision: int) -> int:
-    """Return how many bytes hold every decimal of `precision` digits, sign included."""
+    """Return the number of bytes that can store every signed decimal of `precision` digits."""
     size = 1
     while 2 ** (8 * size - 1) <= 10**precision - 1:
         size += 1

@@ -1,13 +1,13 @@
-"""Schema evolution on write, and fitting a batch to a schema (specification: Schema Evolution).
+"""Schema evolution on write, and casts of batches to a schema (specification: Schema Evolution).
 
-A table's column widens, it never narrows: int to long, float to double, decimals to more digits of
-the same scale, milliseconds to micros. Added columns are nullable. What a file holds may also become
-float (integers), text (numbers, dates) or change between string and binary: Hudi allows such steps,
-and they are read. A write does not take them: rows that come in as floats are integers with nulls
-far more often than a wish to change the column, so whole numbers go back to the column's type.
+A write can widen a column but never narrow it: int to long, float to double, decimals to more digits of
+the same scale, milliseconds to micros. Added columns are nullable. Reads also support the other promotions
+of Hudi: integers to float, numbers and dates to text, string from and to binary. Writes do not apply
+these: incoming floats are far more often integers with nulls than a request to change the column, so whole
+numbers are cast back to the column's type.
 
-Columns that make keys and partition paths, or that order records, do not widen at all: the key of
-a record, its folder and its order would not be what they were.
+Columns of record keys, partition paths and ordering do not widen at all, because the key of a stored
+record, its folder and its order would change.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def evolve(table: pa.Schema, incoming: pa.Schema, fixed: Collection[str] = ()) -
     Args:
         table: schema of the table, without meta columns.
         incoming: schema of the records written, without meta columns.
-        fixed: columns that keep their type: those of keys, partitions and ordering.
+        fixed: columns that keep their type: those of record keys, partition paths and ordering.
 
     Raises:
-        InvalidError: a column that cannot hold what comes in, or a missing one that is not nullable,
-            naming the column and both types; a new column that differs from another by case only, or that
-            marks deleted rows and is not boolean.
+        InvalidError: the type of a column cannot take the incoming values; a required column is missing; the
+            name of a new column differs from another only by case; or a new `_hoodie_is_deleted` column is
+            not boolean.
     """
     if IS_DELETED_COLUMN not in table.names:
         check_deletion_mark(incoming)
@@ -54,7 +54,7 @@ def evolve(table: pa.Schema, incoming: pa.Schema, fixed: Collection[str] = ()) -
 
 
 def missing_columns(table: pa.Schema, incoming: pa.Schema) -> list[str]:
-    """Return the columns of a table that records lack, fields of structs by their dotted names.
+    """Return the columns of a table that incoming records lack; fields of structs by their dotted names.
 
     Args:
         table: schema of the table, without meta columns.
@@ -64,12 +64,12 @@ def missing_columns(table: pa.Schema, incoming: pa.Schema) -> list[str]:
 
 
 def _missing_fields(table: list[pa.Field], incoming: list[pa.Field], column: str) -> list[str]:
-    given = {field.name: field.type for field in incoming}
-    found: list[str] = []
+    types = {field.name: field.type for field in incoming}
+    missing: list[str] = []
     for field in table:
         name = _dotted(column, field.name)
-        found += _missing_inside(field.type, given[field.name], name) if field.name in given else [name]
-    return found
+        missing += _missing_inside(field.type, types[field.name], name) if field.name in types else [name]
+    return missing
 
 
 def _missing_inside(table: pa.DataType, incoming: pa.DataType, column: str) -> list[str]:
@@ -83,24 +83,24 @@ def _missing_inside(table: pa.DataType, incoming: pa.DataType, column: str) -> l
 
 
 def check_deletion_mark(schema: pa.Schema) -> None:
-    """Refuse columns whose mark of deleted rows would delete none.
+    """Check that a `_hoodie_is_deleted` column is boolean, since others would delete nothing.
 
     Raises:
-        InvalidError: the mark is not boolean.
+        InvalidError: the column is not boolean.
     """
     if IS_DELETED_COLUMN not in schema.names:
         return
     kind = schema.field(IS_DELETED_COLUMN).type
     if not (pt.is_boolean(kind) or pt.is_null(kind)):
         raise InvalidError(
-            f"Column {IS_DELETED_COLUMN!r} marks the rows to delete and is {kind}: it has to be boolean; cast"
-            " it, or rename the column."
+            f"Column {IS_DELETED_COLUMN!r} marks the rows to delete and has to be boolean, but is {kind}."
+            " Cast it, or rename the column."
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in the schema a type is.
+    """The position of a type in the schema.
 
     Attributes:
         column: dotted name.
@@ -111,34 +111,33 @@ class _Place:
     fixed: frozenset[str]
 
     def below(self, name: str) -> _Place:
-        """Return the place of a field."""
+        """Return the position of a field of this one."""
         return _Place(_dotted(self.column, name), self.fixed)
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the type here is kept."""
+        """Whether the column keeps its type."""
         return self.column in self.fixed
 
 
 def _merge_fields(table: list[pa.Field], incoming: list[pa.Field], place: _Place) -> list[pa.Field]:
-    """Keep the table's fields in order, each widened as needed, then add the new ones."""
-    given = {field.name: field for field in incoming}
-    kept = [_merge_field(field, given.pop(field.name, None), place.below(field.name)) for field in table]
+    """Return the table's fields in order, widened as needed, followed by the new fields."""
+    new = {field.name: field for field in incoming}
+    merged = [_merge_field(field, new.pop(field.name, None), place.below(field.name)) for field in table]
     names = [field.name for field in table]
-    for name in given:
+    for name in new:
         _check_own_spelling(name, names, place)
         names.append(name)
-    return kept + [_added(field, _dotted(place.column, field.name)) for field in given.values()]
+    return merged + [_added(field, _dotted(place.column, field.name)) for field in new.values()]
 
 
 def _check_own_spelling(name: str, names: list[str], place: _Place) -> None:
-    """Refuse a name that engines without regard to case could not tell from another."""
-    alike = [each for each in names if each.lower() == name.lower()]
-    if alike:
-        old, new = _dotted(place.column, alike[0]), _dotted(place.column, name)
+    """Refuse a name that case-insensitive engines could not distinguish from another."""
+    equal_names = [other for other in names if other.lower() == name.lower()]
+    if equal_names:
+        old, new = _dotted(place.column, equal_names[0]), _dotted(place.column, name)
         raise InvalidError(
-            f"Column {new!r} differs from column {old!r} by case only, which Spark cannot tell apart:"
-            " rename it."
+            f"Column {new!r} differs from column {old!r} only by case, which Spark ignores. Rename it."
         )
 
 
@@ -146,13 +145,15 @@ def _merge_field(field: pa.Field, incoming: pa.Field | None, place: _Place) -> p
     if incoming is None:
         if field.nullable:
             return field
-        raise InvalidError(f"Column {place.column!r} of the table must not be null and is missing; add it.")
+        raise InvalidError(f"The rows lack column {place.column!r}, which must not be null. Add it.")
     return field.with_type(_merge_type(field.type, incoming.type, place))
 
 
 def _added(field: pa.Field, column: str) -> pa.Field:
     if pt.is_null(field.type):
-        raise InvalidError(f"New column {column!r} has no type (all values are null); cast it or drop it.")
+        raise InvalidError(
+            f"New column {column!r} has no type, since all its values are null. Cast it, or drop it."
+        )
     return field.with_nullable(True)
 
 
@@ -173,18 +174,18 @@ def _merge_plain(table: pa.DataType, incoming: pa.DataType, place: _Place) -> pa
     if fits(incoming, table) and not text_of_float:
         return table
     if pt.is_integer(table) and pt.is_floating(incoming):
-        return table  # each batch is cast, and a value that is not whole is refused
+        return table  # each batch is cast, and values that are not whole numbers are refused
     if place.is_fixed:
         if (pt.is_integer(table) and pt.is_integer(incoming)) or _is_more_digits(table, incoming):
             return table
         raise InvalidError(
-            f"Column {place.column!r} is {table} in the table and {incoming} in the records; it makes keys,"
-            f" partitions or the order of records and keeps its type: cast it to {table}."
+            f"Column {place.column!r} is {table} in the table and {incoming} in the records. As a column of"
+            f" the record key, partition path or ordering it keeps its type. Cast it to {table}."
         )
     if fits(table, incoming) and not _is_text(incoming):
         return incoming
     raise InvalidError(
-        f"Column {place.column!r} is {table} in the table and {incoming} in the records; cast it to {table}."
+        f"Column {place.column!r} is {table} in the table and {incoming} in the records. Cast it to {table}."
     )
 
 
@@ -202,7 +203,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def fits(narrow: pa.DataType, wide: pa.DataType) -> bool:
-    """Tell whether a column of the wide type takes every value of the narrow one.
+    """Return whether a column of the wide type can store every value of the narrow type.
 
     Args:
         narrow: type of the values; not nested.
@@ -216,18 +217,17 @@ def fits(narrow: pa.DataType, wide: pa.DataType) -> bool:
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return the batch with exactly the columns of a schema, in its order and types.
+    """Return a batch with exactly the columns of a schema, in its order and types.
 
-    Columns that the batch does not have are null; columns that the schema does not have are
-    dropped; types are widened, at every depth, and what is below null structs is settled.
+    Columns that the batch lacks are null; columns that the schema lacks are dropped; types are widened at
+    every depth, and nulls in required fields below null structs are replaced (see `nested.settle`).
 
     Args:
         batch: records.
-        schema: the schema to fit.
+        schema: the schema of the result.
 
     Raises:
-        InvalidError: a column that is missing or null where the schema forbids it, or values that
-            do not fit its type, naming the column.
+        InvalidError: a required column is missing or null, or values do not fit the column's type.
     """
     if batch.schema.equals(schema):
         return settle_batch(batch)
@@ -245,7 +245,8 @@ def _conform_column(array: pa.Array | None, field: pa.Field, rows: int) -> pa.Ar
     fitted = settle(_fit(array, field.type, field.name))
     if fitted.null_count and not field.nullable:
         raise InvalidError(
-            f"Column {field.name!r} must not be null and is null in {fitted.null_count} of {rows} records."
+            f"Column {field.name!r} must not be null, but is null in {fitted.null_count} of {rows} records."
+            " Fill in the values."
         )
     return fitted
 
@@ -267,7 +268,7 @@ def _fit(array: pa.Array, kind: pa.DataType, column: str) -> pa.Array:
 
 
 def _decoded(array: pa.DictionaryArray) -> pa.Array:
-    """Return the values that a dictionary-encoded array stands for; Arrow does not take from views."""
+    """Return the values of a dictionary-encoded array; Arrow cannot decode dictionaries of views."""
     values = array.dictionary
     if pt.is_string_view(values.type) or pt.is_binary_view(values.type):
         plain = pa.string() if pt.is_string_view(values.type) else pa.binary()
@@ -292,7 +293,9 @@ def _check_nested(field: pa.Field, part: pa.Array, parent: pa.StructArray, colum
     if field.nullable or not part.null_count:
         return
     if pc.any(pc.and_(part.is_null(), parent.is_valid())).as_py():
-        raise InvalidError(f"Column {column!r} must not be null and is null in some records.")
+        raise InvalidError(
+            f"Column {column!r} must not be null, but is null in some records. Fill in the values."
+        )
 
 
 def _fit_list(array: pa.Array, kind: pa.ListType, column: str) -> pa.Array:
@@ -321,12 +324,12 @@ def _cast(array: pa.Array, kind: pa.DataType, column: str) -> pa.Array:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         hint = ""
         if pt.is_integer(kind) and pt.is_floating(array.type):
-            hint = " Round it, or write it to a column of type double; a column of integers stays one."
+            hint = " Round it, or write it to a column of type double. A column of integers keeps its type."
         raise InvalidError(f"Column {column!r} does not fit its type {kind}: {error}.{hint}") from error
 
 
 def _cast_exact(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Cast; only integers may lose digits, to floats, as promotion says."""
+    """Cast without loss of digits, except from integers to floats, as Avro's promotion allows."""
     if pt.is_floating(kind) and pt.is_integer(array.type):
         return array.cast(kind, safe=False)
     return array.cast(kind)

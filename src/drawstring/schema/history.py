@@ -1,10 +1,10 @@
-"""Columns by id: finding a table's columns in files from before a rename or a drop (schema on read).
+"""Schema history for schema on read: columns have ids, which survive renames.
 
-A table that evolves its schema on read keeps all versions of it (specification: Schema Evolution):
+A table with schema on read stores all versions of its schema (specification: Schema Evolution):
 
     .hoodie/.schema/<instant>.schemacommit   {"schemas": [newest, ..., first]}, each with its version
     a data file of instant T                 has the newest version up to T
-    a column of a query                      stands in the file under the name of its id, if at all
+    a column of a query                      has in the file the name of its id, if the file has the id
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.schema.nested import null_mask, own_items
 
 _NOTHING = "\0"
-"""Stands in a struct that kept none of its fields."""
+"""Name of the placeholder field in a struct of which the file has no field."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaColumn:
-    """A column of one version, or a part of one.
+    """A column of one schema version, or a part of one.
 
     Attributes:
-        id: the same in all versions.
-        name: in this version.
-        parts: fields of a struct, the element of a list, the value of a map.
+        id: identifies the column in all versions.
+        name: name in this version.
+        parts: fields of a struct, the element of a list, or the value of a map.
     """
 
     id: int
@@ -41,87 +41,96 @@ class SchemaColumn:
 
 @dataclass(frozen=True, slots=True)
 class Renames:
-    """Where a query's columns stand in a file.
+    """The mapping of a query's columns to those of a file with another schema version.
 
     Attributes:
-        asked: columns of the query's version.
+        requested: columns of the query's version.
         stored: columns of the file's version.
     """
 
-    asked: tuple[SchemaColumn, ...]
+    requested: tuple[SchemaColumn, ...]
     stored: tuple[SchemaColumn, ...]
 
     def stored_names(self, names: Iterable[str]) -> list[str]:
-        """Return the names that columns of the query have in the file, without those it lacks."""
+        """Return the names in the file of columns of the query, without those that the file lacks."""
         sources = self._sources()
         return [stored for name in names if (stored := sources.get(name, name)) is not None]
 
     def applied(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows of the file with the names of the query, at every depth.
+        """Return rows of the file with the query's column names, at every depth.
 
-        Columns that the query does not know by id keep their name.
+        Columns without an id in the query keep their name.
         """
         sources = self._sources()
         taken = {stored for stored in sources.values() if stored is not None}
-        given = {name: batch.column(name) for name in batch.schema.names if name not in taken | set(sources)}
+        columns = {
+            name: batch.column(name) for name in batch.schema.names if name not in taken | set(sources)
+        }
         stored_columns = {column.name: column for column in self.stored}
-        for column in self.asked:
+        for column in self.requested:
             source = sources[column.name]
             if source is not None and source in batch.schema.names:
-                given[column.name] = _renamed(batch.column(source), column, stored_columns[source])
-        return pa.RecordBatch.from_arrays(list(given.values()), names=list(given))
+                columns[column.name] = _renamed(batch.column(source), column, stored_columns[source])
+        return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
     def _sources(self) -> dict[str, str | None]:
-        """Return the name in the file by name in the query, None for a column that the file lacks."""
+        """Return the names in the file by name in the query, None for a column that the file lacks."""
         names = {column.id: column.name for column in self.stored}
-        return {column.name: names.get(column.id) for column in self.asked}
+        return {column.name: names.get(column.id) for column in self.requested}
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaHistory:
-    """The versions of a schema.
+    """All versions of a table's schema.
 
     Attributes:
-        versions: columns by version, the number of the instant that made it, oldest first.
-        asked: version that a query shows.
+        versions: columns by version, oldest first; the version is the instant that created it, as a number.
+        requested: the version of the query.
     """
 
     versions: Mapping[int, tuple[SchemaColumn, ...]]
-    asked: int
+    requested: int
 
     def renames(self, instant: str) -> Renames | None:
-        """Return where the query's columns stand in a file of an instant; None for where they are.
+        """Return the mapping of the query's columns to those of a file; None if they are the same.
+
+        Args:
+            instant: the instant that wrote the file.
 
         Raises:
             CorruptTableError: no version is as old as the file.
         """
-        version = max((each for each in self.versions if each <= int(instant)), default=None)
+        version = max((number for number in self.versions if number <= int(instant)), default=None)
         if version is None:
             raise CorruptTableError(
-                "the schema history begins after the file was written: restore .hoodie/.schema",
+                "The schema history begins after the file was written."
+                " Restore .hoodie/.schema from a backup.",
                 instant=instant,
             )
-        asked, stored = self.versions[self.asked], self.versions[version]
-        return None if set(asked) == set(stored) else Renames(asked, stored)
+        requested, stored = self.versions[self.requested], self.versions[version]
+        return None if set(requested) == set(stored) else Renames(requested, stored)
 
 
 def decode_history(text: str) -> dict[int, tuple[SchemaColumn, ...]]:
     """Return the versions in the content of a history file, oldest first.
 
     Raises:
-        CorruptTableError: it cannot be read.
+        CorruptTableError: the text cannot be read.
     """
     try:
         schemas = json.loads(text)["schemas"]
-        found = {int(schema["version_id"]): _columns(schema) for schema in schemas}
+        versions = {int(schema["version_id"]): _columns(schema) for schema in schemas}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise CorruptTableError(f"the schema history cannot be read ({error!r}): restore it") from error
-    return dict(sorted(found.items()))
+        raise CorruptTableError(
+            f"The schema history cannot be read ({error!r}). Restore .hoodie/.schema from a backup."
+        ) from error
+    return dict(sorted(versions.items()))
 
 
 def _columns(record: Mapping[str, Any]) -> tuple[SchemaColumn, ...]:
     return tuple(
-        SchemaColumn(int(each["id"]), str(each["name"]), _parts(each["type"])) for each in record["fields"]
+        SchemaColumn(int(field["id"]), str(field["name"]), _parts(field["type"]))
+        for field in record["fields"]
     )
 
 
@@ -135,19 +144,19 @@ def _parts(kind: Any) -> tuple[SchemaColumn, ...]:
     return (SchemaColumn(int(kind["value_id"]), "value", _parts(kind["value"])),)
 
 
-def _renamed(array: pa.Array, asked: SchemaColumn, stored: SchemaColumn) -> pa.Array:
-    if set(asked.parts) == set(stored.parts):
+def _renamed(array: pa.Array, requested: SchemaColumn, stored: SchemaColumn) -> pa.Array:
+    if set(requested.parts) == set(stored.parts):
         return array
     if pt.is_struct(array.type):
-        return _renamed_struct(array, asked, stored)
+        return _renamed_struct(array, requested, stored)
     if pt.is_list(array.type) or pt.is_map(array.type):
-        return _renamed_items(array, asked, stored)
+        return _renamed_items(array, requested, stored)
     return array
 
 
-def _renamed_struct(array: pa.StructArray, asked: SchemaColumn, stored: SchemaColumn) -> pa.Array:
+def _renamed_struct(array: pa.StructArray, requested: SchemaColumn, stored: SchemaColumn) -> pa.Array:
     sources = {part.id: part for part in stored.parts}
-    pairs = [(part, sources[part.id]) for part in asked.parts if part.id in sources]
+    pairs = [(part, sources[part.id]) for part in requested.parts if part.id in sources]
     present = [pair for pair in pairs if array.type.get_field_index(pair[1].name) >= 0]
     parts = [_renamed(array.field(old.name), new, old) for new, old in present]
     names = [new.name for new, _ in present]
@@ -156,8 +165,8 @@ def _renamed_struct(array: pa.StructArray, asked: SchemaColumn, stored: SchemaCo
     return pa.StructArray.from_arrays(parts, names=names, mask=null_mask(array))
 
 
-def _renamed_items(array: pa.Array, asked: SchemaColumn, stored: SchemaColumn) -> pa.Array:
-    new, old = asked.parts[0], stored.parts[0]
+def _renamed_items(array: pa.Array, requested: SchemaColumn, stored: SchemaColumn) -> pa.Array:
+    new, old = requested.parts[0], stored.parts[0]
     if pt.is_map(array.type):
         offsets, keys = own_items(array.offsets, array.keys)
         values = _renamed(own_items(array.offsets, array.items)[1], new, old)

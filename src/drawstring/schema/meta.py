@@ -1,4 +1,4 @@
-"""The meta columns that stand before a table's own columns (specification: Meta Fields)."""
+"""Meta columns, which precede a table's own columns (specification: Meta Fields)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ META_COLUMNS: Final = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FI
 """The five meta columns, in the order of the file."""
 
 OPERATION_COLUMN: Final = "_hoodie_operation"
-"""The sixth meta column, of tables that keep the change kind of each record."""
+"""The sixth meta column, in tables that store the change operation of each record."""
 
 IS_DELETED_COLUMN: Final = "_hoodie_is_deleted"
-"""An ordinary boolean column: a record that carries true deletes its key."""
+"""An ordinary boolean column: a record in which it is true deletes its key."""
 
 
 def with_meta(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with the five meta columns in front.
+    """Return a schema with the five meta columns in front.
 
     Args:
         schema: table schema; meta columns already in it move to the front.
@@ -34,7 +34,7 @@ def with_meta(schema: pa.Schema) -> pa.Schema:
 
 
 def without_meta(schema: pa.Schema) -> pa.Schema:
-    """Return the schema without the five meta columns; the operation column stays.
+    """Return a schema without the five meta columns; the operation column remains.
 
     Args:
         schema: any schema.
@@ -43,10 +43,10 @@ def without_meta(schema: pa.Schema) -> pa.Schema:
 
 
 def with_meta_fields(schema_json: str) -> str:
-    """Return an Avro record schema with the meta columns that it lacks in front.
+    """Return an Avro record schema with the missing meta columns added in front.
 
     Args:
-        schema_json: the record schema as JSON text; its own text stays as it is if nothing is missing.
+        schema_json: the record schema as JSON text, which is returned unchanged if none is missing.
     """
     schema = json.loads(schema_json)
     present = {field["name"] for field in schema["fields"]}

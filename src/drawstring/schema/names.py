@@ -1,4 +1,4 @@
-"""Names that Avro accepts (Avro specification: Names)."""
+"""Avro names of columns and records (Avro specification: Names)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LEGAL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def sanitise(name: str) -> str:
-    """Return the name with each illegal character written as `__`.
+    """Return a name with each illegal character replaced by `__`.
 
     Args:
         name: a table's name.
@@ -19,7 +19,7 @@ def sanitise(name: str) -> str:
 
 
 def is_legal(name: str) -> bool:
-    """Tell whether a column may have this name."""
+    """Return whether a column may have a name."""
     return _LEGAL.fullmatch(name) is not None
 
 

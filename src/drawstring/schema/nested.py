@@ -1,10 +1,10 @@
-"""Take nested arrays apart and put them together, and settle what lies below null structs.
+"""Nested arrays: their parts, and required fields below null structs.
 
-A field that must not be null still needs a value in a row whose struct is null. Arrow usually puts
-a null there, which is sound in memory, and which it then refuses to write to Parquet:
+A required field also needs a value in rows whose struct is null. Arrow usually stores a null there, which
+is valid in memory but which it refuses to write to Parquet. `settle` replaces such nulls:
 
     struct    {a: 1}   null                 {a: 1}   null
-    .a        1        null   -- settle --> 1        (anything, never looked at)
+    .a        1        null   -- settle --> 1        (any value, never read)
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from pyarrow import types as pt
 
 
 def settle(array: pa.Array) -> pa.Array:
-    """Return the array with no null in a field that must not be null where only its struct is null.
+    """Return an array without nulls in required fields below null structs.
 
-    A null in such a field of a struct that is there stays: it is an error, for the writer to find.
+    A null in a required field of a struct that is not null remains: it is an error, which the writer reports.
 
     Args:
-        array: of any type; without such fields it is returned as it is.
+        array: an array of any type; without required fields it is returned unchanged.
     """
     return _settle(array, null_mask(array)) if _has_required(array.type) else array
 
 
 def settle_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch with its columns settled.
+    """Return a batch with all columns settled; see `settle`.
 
     Args:
-        batch: of any columns; without such fields it is returned as it is.
+        batch: any batch; without required fields it is returned unchanged.
     """
     if not any(_has_required(kind) for kind in batch.schema.types):
         return batch
@@ -37,18 +37,18 @@ def settle_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def own_items(offsets: pa.Array, items: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return offsets from 0 and the items that they cover; a slice carries the items of others."""
+    """Return offsets that start at 0 and the items that they cover; the input may be a slice of an array."""
     first, last = offsets[0].as_py(), offsets[-1].as_py()
     return pc.subtract(offsets, pa.scalar(first, offsets.type)), items.slice(first, last - first)
 
 
 def null_mask(array: pa.Array) -> pa.BooleanArray | None:
-    """Return which values of an array are null, None for none."""
+    """Return which values of an array are null; None if none is."""
     return array.is_null() if array.null_count else None
 
 
 def _has_required(kind: pa.DataType) -> bool:
-    """Tell whether a struct at any depth has a field that must not be null."""
+    """Return whether a struct at any depth has a required field."""
     if pt.is_struct(kind):
         return any(not field.nullable or _has_required(field.type) for field in kind.fields)
     if pt.is_map(kind):
@@ -57,11 +57,11 @@ def _has_required(kind: pa.DataType) -> bool:
 
 
 def _settle(array: pa.Array, absent: pa.BooleanArray | None) -> pa.Array:
-    """Settle what is below an array.
+    """Settle the nested fields of an array.
 
     Args:
-        array: of any type.
-        absent: rows that have no value here because the array, or a struct around it, may be null there.
+        array: an array of any type.
+        absent: rows without a value, because the array or a struct around it is null.
     """
     kind = array.type
     if not _has_required(kind):
@@ -93,7 +93,7 @@ def _either(first: pa.BooleanArray | None, second: pa.BooleanArray | None) -> pa
 
 
 def _without_nulls(array: pa.Array) -> pa.Array:
-    """Return the array with whatever its buffers hold in place of nulls, nothing copied."""
+    """Return the array without its null bitmap, so that nulls become arbitrary values; copies nothing."""
     kind = array.type
     if pt.is_struct(kind):
         parts = [array.field(at) for at in range(kind.num_fields)]

@@ -1,13 +1,13 @@
-"""The Arrow types that a table keeps, and the one that each other type becomes.
+"""Normalisation of Arrow types to those that a table stores.
 
-| given | kept |
+| input | stored |
 |---|---|
 | int8, int16, uint8, uint16 | int32 |
 | uint32 | int64 |
 | uint64 | decimal128(20, 0) |
 | float16 | float32 |
 | large and view strings and binaries | string, binary |
-| dictionary, run-end encoded, extension | what they stand for |
+| dictionary, run-end encoded, extension | the value or storage type |
 | date64 | date32 |
 | timestamp s, ns | timestamp us; with a zone: UTC |
 | time32 s, time64 ns | time32 ms, time64 us |
@@ -25,17 +25,17 @@ from drawstring.base.errors import InvalidError
 
 
 def normalise(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with each type as a table keeps it.
+    """Return a schema with each type normalised.
 
     Args:
         schema: any Arrow schema; its metadata is dropped.
 
     Raises:
-        InvalidError: a type that no Hudi table holds, naming the column; a column named twice.
+        InvalidError: a Hudi table cannot store the type of a column, or two columns have the same name.
     """
-    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
-    if twice:
-        raise InvalidError(f"Column {twice[0]!r} is there more than once; give each column its own name.")
+    repeated = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    if repeated:
+        raise InvalidError(f"Several columns have the name {repeated[0]!r}. Give each column its own name.")
     return pa.schema([_field(field, field.name) for field in schema])
 
 
@@ -44,19 +44,19 @@ def _field(field: pa.Field, column: str) -> pa.Field:
 
 
 def normal_type(kind: pa.DataType, column: str) -> pa.DataType:
-    """Return the type that a table keeps for `kind`.
+    """Return the type as which a table stores `kind`.
 
     Args:
         kind: an Arrow type.
         column: dotted name of the column, for the error.
 
     Raises:
-        InvalidError: no Hudi table holds this type.
+        InvalidError: a Hudi table cannot store this type.
     """
     for matches, become in _RULES:
         if matches(kind):
             return become(kind, column)
-    raise InvalidError(f"Column {column!r} has type {kind}, which a table cannot hold; cast it first.")
+    raise InvalidError(f"Column {column!r} has type {kind}, which a table cannot store. Cast it first.")
 
 
 def _same(kind: pa.DataType, column: str) -> pa.DataType:
@@ -74,7 +74,8 @@ def _timestamp(kind: pa.DataType, column: str) -> pa.DataType:
 def _decimal(kind: pa.DataType, column: str) -> pa.DataType:
     if kind.precision > 38 or kind.scale < 0 or kind.scale > kind.precision:
         raise InvalidError(
-            f"Column {column!r} has type {kind}; decimals hold up to 38 digits and no negative scale."
+            f"Column {column!r} has type {kind}, but decimals have at most 38 digits and no negative scale."
+            " Cast it first."
         )
     return pa.decimal128(kind.precision, kind.scale)
 
@@ -87,7 +88,9 @@ def _list(kind: pa.DataType, column: str) -> pa.DataType:
 def _map(kind: pa.DataType, column: str) -> pa.DataType:
     key = normal_type(kind.key_type, f"{column}.key")
     if not pt.is_string(key):
-        raise InvalidError(f"Column {column!r} is a map with {key} keys; keys of maps are strings.")
+        raise InvalidError(
+            f"Column {column!r} is a map with {key} keys, but the keys of maps are strings. Cast them first."
+        )
     value = kind.item_field
     return pa.map_(key, pa.field("value", normal_type(value.type, f"{column}.value"), value.nullable))
 
@@ -95,8 +98,8 @@ def _map(kind: pa.DataType, column: str) -> pa.DataType:
 def _struct(kind: pa.DataType, column: str) -> pa.DataType:
     if not kind.num_fields:
         raise InvalidError(
-            f"Column {column!r} is a struct without fields, which Parquet files cannot hold; give it a field,"
-            " or leave the column out."
+            f"Column {column!r} is a struct without fields, which Parquet files cannot store."
+            " Give it a field, or drop the column."
         )
     return pa.struct([_field(field, f"{column}.{field.name}") for field in kind.fields])
 

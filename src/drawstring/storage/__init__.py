@@ -1,4 +1,4 @@
-"""Files and object stores behind one protocol: all input and output of a table passes here."""
+"""Local files and object stores behind one protocol, through which all I/O of a table goes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _S3_SCHEMES: Final = frozenset({"s3", "s3a", "s3n"})
 
 
 def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Storage:
-    """Open the storage that a table's address names.
+    """Open the storage at a table's address.
 
     Args:
         uri: `/path`, `file://`, `memory://` or `s3://` (also `s3a://`).
@@ -33,15 +33,15 @@ def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None 
             `drawstring.storage.sync` of local files.
 
     Raises:
-        InvalidError: an address or an option that makes no sense.
-        UnsupportedError: a scheme that drawstring does not read.
+        InvalidError: the address or an option is not valid.
+        UnsupportedError: the scheme of the address is not supported.
     """
-    given: Any = uri
-    text = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    address: Any = uri
+    text = os.fspath(address) if isinstance(address, str | os.PathLike) else None
     if not isinstance(text, str) or "\0" in text:
-        raise InvalidError(f"{uri!r} is no address of a table: give a path or a URI")
+        raise InvalidError(f"{uri!r} is not the address of a table. Give a path or a URI.")
     if not text.strip():
-        raise InvalidError("the address of the table is empty: give a path or a URI")
+        raise InvalidError("The address of the table is empty. Give a path or a URI.")
     scheme = _scheme(text)
     if scheme == "":
         return _local(text, options or {})
@@ -53,10 +53,10 @@ def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None 
         return FaultyStorage.at(text)
     if scheme in _S3_SCHEMES:
         return ObjectStorage(
-            text, {key: each for key, each in (options or {}).items() if not is_storage_key(key)}
+            text, {key: value for key, value in (options or {}).items() if not is_storage_key(key)}
         )
     raise UnsupportedError(
-        f"no storage for {scheme}:// addresses: use a local path, file://, s3:// or memory://"
+        f"Addresses with the scheme {scheme}:// are not supported. Use a local path, file://, s3:// or memory://."
     )
 
 
@@ -65,12 +65,12 @@ def _local(path: str, options: Mapping[str, str]) -> LocalStorage:
 
 
 def is_object_store(uri: str) -> bool:
-    """Tell whether an address is that of an object store, which takes options."""
+    """Return whether an address belongs to an object store, which takes options."""
     return _scheme(uri) in _S3_SCHEMES
 
 
 def open_spec(spec: StorageSpec) -> Storage:
-    """Open the storage that a worker was told of."""
+    """Open, in a worker, the storage that a spec describes."""
     return open_storage(spec.uri, spec.options)
 
 
@@ -85,6 +85,9 @@ def _path_of_file_uri(uri: str) -> str:
     if rest.startswith("//"):
         host, _, path = rest[2:].partition("/")
         if host not in ("", "localhost"):
-            raise InvalidError(f"{uri} names another machine ({host}): file:// reads this one only")
+            raise InvalidError(
+                f"{uri} names another machine ({host}), but file:// reads local files only."
+                " Leave the host out."
+            )
         rest = "/" + path
     return unquote(rest)

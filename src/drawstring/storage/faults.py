@@ -1,7 +1,7 @@
-"""A storage that dies at a chosen step, for tests of what a killed writer leaves behind.
+"""A storage that fails at a chosen change, for tests of what a killed writer leaves behind.
 
-It has an address of its own, `faulty://<number>`, good in this process while the storage lives: the
-tasks of a write open it by that, so that the faults reach what they write as well.
+It has an address of its own, `faulty://<number>`, valid in this process for the life of the storage. The
+tasks of a write open the storage by that address, so that their changes fail as well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from drawstring.storage.protocol import Storage, StorageSpec
 
 
 class InjectedFault(UnavailableError):
-    """The step at which a `FaultyStorage` was told to die."""
+    """The error of a `FaultyStorage` at the change that it was set up to fail."""
 
 
 SCHEME = "faulty"
@@ -29,15 +29,15 @@ _living: WeakValueDictionary[str, FaultyStorage] = WeakValueDictionary()
 
 
 class FaultyStorage:
-    """Passes everything on until a number of changes is reached; every later change fails.
+    """Forwards all calls until a number of changes is reached; every later change fails.
 
-    Each deleted file counts as a change of its own, so that a test also dies in the middle of a
-    list of deletions. Reading goes on working.
+    Each deleted file counts as one change, so that a test can also stop in the middle of a list of
+    deletions. Reads always work.
 
     Args:
         inner: the storage that does the work.
-        fail_after: how many changes succeed; a large number never fails.
-        failures: how many changes fail then, before the storage works again; None for all.
+        fail_after: number of changes that succeed.
+        failures: number of changes that fail after these, before the storage works again; None for all.
     """
 
     def __init__(self, inner: Storage, fail_after: int, failures: int | None = None) -> None:
@@ -51,16 +51,16 @@ class FaultyStorage:
 
     @staticmethod
     def at(uri: str) -> FaultyStorage:
-        """Return the storage with an address.
+        """Return the storage at an address.
 
         Raises:
-            KeyError: it lives no more, or in another process.
+            KeyError: the storage is gone, or belongs to another process.
         """
         return _living[uri]
 
     @property
     def spec(self) -> StorageSpec:
-        """What opens this storage again, in this process only."""
+        """The spec with which this process can open the storage again."""
         return StorageSpec(self._uri)
 
     def list_files(self, folder: str) -> list[FileStatus]:
@@ -76,17 +76,17 @@ class FaultyStorage:
         return self._inner.list_tree(folder)
 
     def list_unfinished(self, folder: str) -> list[FileStatus]:
-        """List the temporary files directly in a folder; storages whose puts need none have none."""
+        """List the temporary files directly in a folder; empty for storages that write none."""
         return self._inner.list_unfinished(folder)
 
     def drop_unfinished(self, paths: Iterable[str]) -> None:
-        """Delete temporary files, but for those of live processes."""
+        """Delete temporary files, except those of live processes."""
         for path in paths:
             self._change(path)
             self._inner.drop_unfinished([path])
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file exists."""
+        """Return whether a file exists."""
         return self._inner.exists(path)
 
     def read(self, path: str) -> bytes:
@@ -98,17 +98,17 @@ class FaultyStorage:
         return self._inner.open(path)
 
     def create(self, path: str) -> pa.NativeFile:
-        """Open a new file for writing, unless dead."""
+        """Open a new file for writing; counts as a change."""
         self._change(path)
         return self._inner.create(path)
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a whole file, unless dead."""
+        """Write a whole file; counts as a change."""
         self._change(path)
         self._inner.put(path, data)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Write a whole file unless it exists, unless dead."""
+        """Write a whole file unless it exists; counts as a change."""
         self._change(path)
         return self._inner.put_if_absent(path, data)
 
@@ -117,28 +117,28 @@ class FaultyStorage:
         return self._inner.read_versioned(path)
 
     def put_if_match(self, path: str, data: bytes, version: str) -> bool:
-        """Replace a file of a version, unless dead."""
+        """Replace a file if it has a version; counts as a change."""
         self._change(path)
         return self._inner.put_if_match(path, data, version)
 
     def set_modified(self, path: str, modified_ms: int) -> None:
-        """Say when a file was changed, unless dead."""
+        """Set the modification time of a file; counts as a change."""
         self._change(path)
         self._inner.set_modified(path, modified_ms)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files one by one until dead."""
+        """Delete files one by one; each counts as a change."""
         for path in paths:
             self._change(path)
             self._inner.delete([path])
 
     def delete_tree(self, folder: str) -> None:
-        """Delete a folder, unless dead."""
+        """Delete a folder; counts as a change."""
         self._change(folder)
         self._inner.delete_tree(folder)
 
     def sync(self, folders: Iterable[str]) -> None:
-        """Bring names to the disk, dead or not: it changes nothing that others see."""
+        """Flush names to the disk; never fails, since it changes nothing that others see."""
         self._inner.sync(folders)
 
     def local_path(self, path: str) -> str | None:
@@ -146,7 +146,7 @@ class FaultyStorage:
         return self._inner.local_path(path)
 
     def full_uri(self, path: str) -> str:
-        """Return the address that another engine opens the file by."""
+        """Return the address with which another engine opens the file."""
         return self._inner.full_uri(path)
 
     def _change(self, path: str) -> None:
@@ -158,5 +158,5 @@ class FaultyStorage:
             self.changes += 1
 
     def die(self, path: str) -> None:
-        """Do what happens in place of a change that fails."""
-        raise InjectedFault(f"told to die after {self._fail_after} changes, before that of {path}")
+        """Raise the error of a change that fails; subclasses may do something else."""
+        raise InjectedFault(f"The storage fails after {self._fail_after} changes, here at {path}.")

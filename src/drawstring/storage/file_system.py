@@ -1,8 +1,8 @@
-"""The calls by which local storage changes files, in one place, so that a test can record or replace them.
+"""The system calls with which local storage changes files, gathered so that tests can record or replace them.
 
-A power cut keeps what was flushed. The bytes of a file and its name are flushed apart: `flush_file` is for
-what a file holds, `flush_folder` for which names a folder has. Nothing here flushes a name by itself; a
-storage does that once for many files (`Storage.sync`).
+Only flushed data survives a power cut. The bytes of a file and its name are flushed separately: `flush_file`
+flushes the contents of a file, `flush_folder` the names in a folder. No method that changes a file flushes
+its name; a storage does that once for many files (`Storage.sync`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from drawstring.storage.unfinished import hold
 _NOT_FOR_FOLDERS: Final = frozenset(
     {errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES, errno.EPERM}
 )
-"""What file systems say that cannot flush a folder, and folders that may not be read."""
+"""Errors of file systems that cannot flush a folder, and of folders without read permission."""
 
 _FLUSHES_AT_ONCE: Final = 8
 _FULL_FLUSH: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
-"""On macOS `fsync` leaves data in the cache of the drive; this does not."""
+"""On macOS `fsync` leaves data in the cache of the drive; this call writes that out, too."""
 
 
 class FileSystem:
@@ -42,42 +42,42 @@ class FileSystem:
         self.sync = sync
 
     def create(self, path: str) -> pa.NativeFile:
-        """Open a new file for writing; what it holds is flushed when it is closed."""
+        """Open a new file for writing; its contents are flushed when it is closed."""
         file = _FlushedFile(path, "wb")
         file.path, file.files = path, self
         return file
 
     @contextmanager
     def writing_new(self, path: str, data: bytes) -> Iterator[None]:
-        """Write a file that is not there yet, and flush what it holds; it is held during a block of code.
+        """Write and flush a new file, which stays locked (`hold`) during a `with` block.
 
         Raises:
-            FileExistsError: it is there.
+            FileExistsError: the file exists.
         """
         with open(path, "xb", buffering=0) as file:
             hold(file)
-            left = memoryview(data)
-            while left:
-                left = left[file.write(left) :]
+            remaining = memoryview(data)
+            while remaining:
+                remaining = remaining[file.write(remaining) :]
             self.flush_file(file.fileno(), path)
             yield
 
     def make_empty(self, path: str) -> None:
-        """Make a file of no bytes, which needs no flush.
+        """Create an empty file, whose contents need no flush.
 
         Raises:
-            FileExistsError: it is there.
+            FileExistsError: the file exists.
         """
         with open(path, "xb"):
             pass
 
     def make_folder(self, path: str) -> None:
-        """Make a folder whose parent is there; one that exists is fine."""
+        """Create a folder whose parent exists; do nothing if the folder exists."""
         with suppress(FileExistsError):
             os.mkdir(path)
 
     def make_folders(self, path: str) -> list[str]:
-        """Make a folder and those above it that are missing; return those made, the highest first."""
+        """Create a folder and its missing parents; return the folders created, topmost first."""
         missing: list[str] = []
         while not os.path.isdir(path):
             missing.append(path)
@@ -90,7 +90,7 @@ class FileSystem:
         return missing[::-1]
 
     def rename(self, source: str, target: str) -> None:
-        """Put a file in the place of another, or of none."""
+        """Rename a file, replacing the target if it exists."""
         os.replace(source, target)
 
     def link(self, source: str, target: str) -> None:
@@ -106,11 +106,11 @@ class FileSystem:
         os.unlink(path)
 
     def remove_tree(self, path: str, *, ignore_errors: bool = False) -> None:
-        """Delete a folder and all below it."""
+        """Delete a folder and everything below it."""
         shutil.rmtree(path, ignore_errors=ignore_errors)
 
     def set_modified(self, path: str, modified_ns: int) -> None:
-        """Say when a file was changed last, nanoseconds since the epoch, and flush that."""
+        """Set the modification time of a file, in nanoseconds since the epoch, and flush it."""
         os.utime(path, ns=(modified_ns, modified_ns), follow_symlinks=False)
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -119,10 +119,10 @@ class FileSystem:
             os.close(descriptor)
 
     def flush_file(self, descriptor: int, path: str) -> None:
-        """Bring what an open file holds to the disk.
+        """Flush the contents of an open file to the disk.
 
         Raises:
-            UnavailableError: the disk failed; what the file holds is not safe, whatever a second call says.
+            UnavailableError: the disk failed; the contents are not safe even if a second call succeeds.
         """
         if self.sync:
             try:
@@ -131,14 +131,15 @@ class FileSystem:
                 raise _failed(path, error) from error
 
     def flush_folders(self, paths: Iterable[str]) -> None:
-        """Bring the names in folders to the disk."""
+        """Flush the names in folders to the disk."""
         if self.sync:
             at_once(self.flush_folder, list(paths), _FLUSHES_AT_ONCE)
 
     def flush_folder(self, path: str) -> None:
-        """Bring the names in a folder to the disk; for one that is gone the folder above has to be asked.
+        """Flush the names in a folder to the disk; do nothing if the folder is gone.
 
-        Some file systems cannot do it and need not, as they flush every change of a folder at once.
+        The removal of a folder is flushed with the folder above it. Some file systems cannot flush a folder
+        and need not, because they flush every change of a folder at once.
 
         Raises:
             UnavailableError: the disk failed.
@@ -162,15 +163,15 @@ class _FlushedFile(pa.OSFile):  # type: ignore[misc]
     """A file whose bytes are on the disk once it is closed.
 
     Attributes:
-        path: of the file.
-        files: what flushes it.
+        path: path of the file.
+        files: the file system that flushes it.
     """
 
     path: str
     files: FileSystem
 
     def close(self) -> None:
-        """Flush the file and close it, also where the flush fails."""
+        """Flush the file and close it, even if the flush fails."""
         if self.closed:
             return
         try:
@@ -181,7 +182,7 @@ class _FlushedFile(pa.OSFile):  # type: ignore[misc]
 
 def _flush(descriptor: int) -> None:
     if _FULL_FLUSH is not None:
-        with suppress(OSError):  # network file systems do not know it
+        with suppress(OSError):  # network file systems do not support it
             fcntl.fcntl(descriptor, _FULL_FLUSH)
             return
     os.fsync(descriptor)
@@ -189,7 +190,7 @@ def _flush(descriptor: int) -> None:
 
 def _failed(path: str, error: OSError) -> UnavailableError:
     return UnavailableError(
-        f"The file system could not bring a file to the disk ({error.strerror or error}), so the change may"
-        " be lost in a power cut; check the disk, then try again.",
+        f"The file system could not flush a file to the disk ({error.strerror or error}), so the change may"
+        " be lost in a power cut. Check the disk, then try again.",
         path=path,
     )

@@ -1,18 +1,18 @@
-"""Files of this machine, or of a file system mounted on it.
+"""Storage in a local file system, or in one that is mounted on this machine.
 
-Whole files come into place at once: a temporary sibling is renamed over the target (`put`), or
-linked to it (`put_if_absent`: a hard link fails when the target exists); one of no bytes is whole as soon as
-it is there. `create` writes in place, so that what a killed writer left lies where its marker says.
+Whole files appear atomically: a temporary sibling is renamed to the target (`put`), or hard-linked to it
+(`put_if_absent`: a hard link fails when the target exists); an empty file is complete as soon as it
+exists. `create` writes in place, so that the partial file of a killed writer lies where its marker says.
 
-A file with bytes has them on the disk before it gets its name, or when it is closed; names made and deleted
-reach the disk with `sync` (docs/adr/0036). All changes go through a `FileSystem`.
+The contents of a file are on the disk before it gets its name (`put`), or once it is closed (`create`);
+created and deleted names reach the disk with `sync` (docs/adr/0036). All changes go through a `FileSystem`.
 
-A table may come from strangers, so links in it are refused; its root may be one. What is no file and no
-folder, such as a link that leads nowhere, is listed among the files: it stands where one should be, and
-whoever opens it is told.
+A table may come from an untrusted source, so symbolic links inside it are refused; its root may be one. An
+entry that is neither a file nor a folder, such as a dangling link, is listed as a file, so that opening it
+raises an error instead of silently skipping it.
 
-Hadoop keeps a checksum beside each local file (`.<name>.crc`) and refuses a file that does not
-match it, hence a changed file loses its checksum first.
+Hadoop keeps a checksum beside each local file (`.<name>.crc`) and rejects a file that does not match it.
+Therefore the checksum of a file is deleted before the file is changed.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class LocalStorage:
     """A folder in the file system.
 
     Args:
-        root: the table's folder; relative to the working folder unless absolute. May not exist yet.
-        ids: where names of temporary files come from.
-        files: what changes files; by default the machine's file system, with flushes.
+        root: the table's folder, absolute or relative to the working directory; need not exist yet.
+        ids: source of the names of temporary files.
+        files: makes all changes; by default the machine's file system, with flushes.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class LocalStorage:
 
     @property
     def spec(self) -> StorageSpec:
-        """What opens the same storage again, in any process."""
+        """The spec with which any process can open the same storage."""
         return StorageSpec(self._root, {} if self._files.sync else {SYNC: "false"})
 
     def list_files(self, folder: str) -> list[FileStatus]:
@@ -73,23 +73,23 @@ class LocalStorage:
 
     def list_tree(self, folder: str) -> list[FileStatus]:
         """List all files below a folder, sorted by path."""
-        found: list[FileStatus] = []
+        statuses: list[FileStatus] = []
         todo = [folder]
         while todo:
             current = todo.pop()
             entries = self._entries(current)
-            found += _files_of(current, entries)
+            statuses += _files_of(current, entries)
             todo += [joined(current, entry.name) for entry in entries if _is_folder(entry)]
-        return sorted(found, key=_by_path)
+        return sorted(statuses, key=_by_path)
 
     def list_unfinished(self, folder: str) -> list[FileStatus]:
         """List the temporary files directly in a folder, sorted by path."""
-        found = []
+        statuses = []
         for entry in self._entries(folder):
             with suppress(FileNotFoundError):
                 if is_unfinished(entry.name) and not _is_folder(entry):
-                    found.append(_status(joined(folder, entry.name), entry.stat(follow_symlinks=False)))
-        return sorted(found, key=_by_path)
+                    statuses.append(_status(joined(folder, entry.name), entry.stat(follow_symlinks=False)))
+        return sorted(statuses, key=_by_path)
 
     def drop_unfinished(self, paths: Iterable[str]) -> None:
         """Delete temporary files that no live process holds."""
@@ -98,7 +98,7 @@ class LocalStorage:
                 drop_unless_held(self._full(path))
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file exists."""
+        """Return whether a file exists."""
         return os.path.isfile(self._full(path))
 
     def read(self, path: str) -> bytes:
@@ -115,14 +115,14 @@ class LocalStorage:
         """Open a new file for writing, in place."""
         full = self._full(path)
         with _translated(path):
-            self._make_way(full)
+            self._prepare(full)
             return self._files.create(full)
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a whole file at once."""
+        """Write a whole file atomically."""
         full = self._full(path)
         with _translated(path):
-            if not data and self._made_empty(full):
+            if not data and self._create_empty(full):
                 return
             with self._temporary(full, data) as temporary:
                 self._files.rename(temporary, full)
@@ -134,7 +134,7 @@ class LocalStorage:
             return False
         if not data:
             with _translated(path):
-                return self._made_empty(full)
+                return self._create_empty(full)
         with _translated(path), self._temporary(full, data) as temporary:
             try:
                 self._files.link(temporary, full)
@@ -143,8 +143,8 @@ class LocalStorage:
             except OSError as error:
                 if error.errno in _NO_LINKS:
                     raise InvalidError(
-                        f"the file system of {self._root} has no hard links, which commits need: "
-                        "put the table on another one",
+                        f"The file system of {self._root} has no hard links, which commits need. "
+                        "Put the table on another file system.",
                         path=path,
                     ) from error
                 raise
@@ -168,12 +168,12 @@ class LocalStorage:
             return True
 
     def set_modified(self, path: str, modified_ms: int) -> None:
-        """Say when a file was changed last."""
+        """Set the modification time of a file."""
         with _translated(path):
             self._files.set_modified(self._full(path), modified_ms * 1_000_000)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; missing ones and folders are left alone."""
+        """Delete files; missing files and folders are ignored."""
         for path in paths:
             full = self._full(path)
             with _translated(path), suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -181,15 +181,15 @@ class LocalStorage:
                 self._files.unlink(full)
 
     def delete_tree(self, folder: str) -> None:
-        """Delete a folder and all below it."""
+        """Delete a folder and everything below it."""
         full = self._full_folder(folder)
         with _translated(folder), suppress(FileNotFoundError, NotADirectoryError):
-            # A second pass takes what another process put there meanwhile.
+            # A second pass deletes what another process added during the first.
             self._files.remove_tree(full, ignore_errors=True)
             self._files.remove_tree(full)
 
     def sync(self, folders: Iterable[str]) -> None:
-        """Bring the names in folders to the disk."""
+        """Flush the names in folders to the disk."""
         if self._files.sync:
             self._files.flush_folders([self._full_folder(folder) for folder in folders])
 
@@ -202,14 +202,14 @@ class LocalStorage:
         return f"file://{self._full_folder(path)}"
 
     def _readable(self, path: str) -> str:
-        """Return the path of a file in the file system; opening a pipe would wait for ever."""
+        """Return the absolute path of a file; refuse pipes, whose opening would block forever."""
         full = self._full(path)
         mode = os.lstat(full).st_mode
         if stat.S_ISLNK(mode):
             raise _linked(path)
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise CorruptTableError(
-                "a pipe, socket or device stands in the place of a file: restore the file from a backup",
+                "A pipe, socket or device is in the place of a file. Restore the file from a backup.",
                 path=path,
             )
         return full
@@ -221,7 +221,7 @@ class LocalStorage:
         return self._without_links(checked_folder(folder)) if folder else self._root
 
     def _without_links(self, path: str) -> str:
-        """Return the path in the file system, having made sure that no link leads elsewhere."""
+        """Return the absolute path of a file, after checking that no part of it is a symbolic link."""
         full = self._root.rstrip("/")
         is_there = True
         for part in path.split("/"):
@@ -243,21 +243,21 @@ class LocalStorage:
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
-    def _make_way(self, full: str) -> None:
-        """Make the folder of a file, and drop the checksum that Hadoop may have left beside it."""
+    def _prepare(self, full: str) -> None:
+        """Create the folder of a file, and delete the checksum that Hadoop may have left beside it."""
         self._make_root()
         self._files.make_folders(os.path.dirname(full))
         self._drop_checksum(full)
 
     def _make_root(self) -> None:
-        """Make the table's folder; its name in the folder above is flushed now, for `sync` ends here."""
-        made = self._files.make_folders(self._root)
-        if made and self._files.sync:
-            self._files.flush_folders([os.path.dirname(each) for each in made])
+        """Create the table's folder and flush its name, since `sync` reaches no folder above the table."""
+        created = self._files.make_folders(self._root)
+        if created and self._files.sync:
+            self._files.flush_folders([os.path.dirname(folder) for folder in created])
 
-    def _made_empty(self, full: str) -> bool:
-        """Make a file of no bytes, which is whole at once; False where there is something already."""
-        self._make_way(full)
+    def _create_empty(self, full: str) -> bool:
+        """Create an empty file, which is complete at once; False if the path exists."""
+        self._prepare(full)
         try:
             self._files.make_empty(full)
         except FileExistsError:
@@ -271,8 +271,8 @@ class LocalStorage:
 
     @contextmanager
     def _temporary(self, full: str, data: bytes) -> Iterator[str]:
-        """Write a hidden sibling of a file that is about to change; it is gone afterwards."""
-        self._make_way(full)
+        """Write a hidden sibling of a file that is about to change; it is deleted afterwards."""
+        self._prepare(full)
         folder, name = os.path.split(full)
         temporary = os.path.join(folder, f".{name}.{self._ids.uuid()}.tmp")
         try:
@@ -284,7 +284,7 @@ class LocalStorage:
 
     @contextmanager
     def _exclusive(self, path: str) -> Iterator[None]:
-        """Hold the lock file of a path; the system lets go of it when the process dies."""
+        """Hold the lock file of a path; the operating system releases it if the process dies."""
         folder, name = os.path.split(self._full(path))
         if not os.path.isdir(folder):
             yield
@@ -295,15 +295,15 @@ class LocalStorage:
 
 def _linked(path: str) -> CorruptTableError:
     return CorruptTableError(
-        "there is a link inside the table, which may lead anywhere: put what it points to in its place,"
-        " or remove it",
+        "The table contains a symbolic link, which may lead anywhere. Replace it by the file that it points"
+        " to, or delete it.",
         path=path,
     )
 
 
 def _files_of(folder: str, entries: Iterable[os.DirEntry[str]]) -> Iterator[FileStatus]:
     for entry in entries:
-        # A file can vanish between the listing and the look at it.
+        # A file can vanish between the listing and the stat call.
         with suppress(FileNotFoundError):
             if not is_hidden(entry.name) and not _is_folder(entry):
                 yield _status(joined(folder, entry.name), entry.stat(follow_symlinks=False))
@@ -312,12 +312,12 @@ def _files_of(folder: str, entries: Iterable[os.DirEntry[str]]) -> Iterator[File
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link that leads to itself
+    except OSError:  # a link that points to itself
         return False
 
 
-def _status(path: str, found: os.stat_result) -> FileStatus:
-    return FileStatus(path, found.st_size, found.st_mtime_ns // 1_000_000)
+def _status(path: str, stats: os.stat_result) -> FileStatus:
+    return FileStatus(path, stats.st_size, stats.st_mtime_ns // 1_000_000)
 
 
 def _by_path(status: FileStatus) -> str:
@@ -339,7 +339,7 @@ def _translated(path: str) -> Iterator[None]:
         raise FileNotFoundError(error.errno, "not a file", path) from error
     except PermissionError as error:
         raise InvalidError(
-            f"the file system refuses access ({error.strerror}): check owner and mode", path=path
+            f"The file system refuses access ({error.strerror}). Check owner and mode.", path=path
         ) from error
     except OSError as error:
         if full := disk_error(error, TABLE_DISK, path):
@@ -348,10 +348,10 @@ def _translated(path: str) -> Iterator[None]:
             raise _linked(path) from error
         if error.errno == errno.ENAMETOOLONG:
             raise InvalidError(
-                "a name is too long for the file system: shorten the address of the table, or the partition"
-                " value that leads there",
+                "A name is too long for the file system. Shorten the address of the table, or the partition"
+                " value that leads there.",
                 path=path,
             ) from error
         raise UnavailableError(
-            f"the file system failed ({error.strerror or error}): check the disk, then try again", path=path
+            f"The file system failed ({error.strerror or error}). Check the disk, then try again.", path=path
         ) from error

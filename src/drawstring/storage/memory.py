@@ -1,4 +1,4 @@
-"""Files in the memory of this process, for tests and throw-away tables."""
+"""Storage in the memory of this process, for tests and temporary tables."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _STORES: dict[str, _Store] = {}
 
 
 class MemoryStorage:
-    """Files by path; all storages of one URI in a process share them.
+    """Files by path; all storages with the same URI in a process share them.
 
     Args:
         uri: `memory://` and a name.
-        clock: where modification times come from.
+        clock: source of modification times.
     """
 
     def __init__(self, uri: str, clock: Clock | None = None) -> None:
@@ -50,7 +50,7 @@ class MemoryStorage:
 
     @property
     def spec(self) -> StorageSpec:
-        """What opens the same storage again, in this process only."""
+        """The spec with which this process can open the storage again."""
         return StorageSpec(self._uri)
 
     def list_files(self, folder: str) -> list[FileStatus]:
@@ -68,23 +68,23 @@ class MemoryStorage:
         """List all files below a folder, sorted by path."""
         prefix = _prefix(checked_folder(folder))
         with self._store.lock:
-            found = [
+            statuses = [
                 FileStatus(path, len(file.data), file.modified_ms)
                 for path, file in self._store.files.items()
                 if path.startswith(prefix) and not is_hidden(path.rpartition("/")[2])
             ]
-        return sorted(found, key=lambda status: status.path)
+        return sorted(statuses, key=lambda status: status.path)
 
     def list_unfinished(self, folder: str) -> list[FileStatus]:
-        """List the temporary files directly in a folder; storages whose puts need none have none."""
+        """Return an empty list: memory needs no temporary files."""
         return []
 
     def drop_unfinished(self, paths: Iterable[str]) -> None:
-        """Delete temporary files, but for those of live processes."""
+        """Delete temporary files, except those of live processes."""
         self.delete(paths)
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file exists."""
+        """Return whether a file exists."""
         return checked(path) in self._store.files
 
     def read(self, path: str) -> bytes:
@@ -104,7 +104,7 @@ class MemoryStorage:
         return pa.PythonFile(WholeFile(lambda data: self.put(path, data)), mode="w")
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a whole file at once."""
+        """Write a whole file atomically."""
         with self._store.lock:
             self._write(checked(path), data)
 
@@ -117,7 +117,7 @@ class MemoryStorage:
             return True
 
     def read_versioned(self, path: str) -> tuple[bytes, str] | None:
-        """Return a file and its version, the number of the write that made it."""
+        """Return a file and its version, the number of the write that created it."""
         file = self._store.files.get(checked(path))
         return None if file is None else (file.data, str(file.version))
 
@@ -131,19 +131,19 @@ class MemoryStorage:
             return True
 
     def set_modified(self, path: str, modified_ms: int) -> None:
-        """Say when a file was changed last."""
+        """Set the modification time of a file."""
         with self._store.lock:
             file = self._store.files[checked(path)]
             self._store.files[path] = _File(file.data, modified_ms, file.version)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; missing ones are fine."""
+        """Delete files; missing ones are ignored."""
         with self._store.lock:
             for path in paths:
                 self._store.files.pop(checked(path), None)
 
     def delete_tree(self, folder: str) -> None:
-        """Delete a folder and all below it."""
+        """Delete a folder and everything below it."""
         prefix = _prefix(checked_folder(folder))
         with self._store.lock:
             for path in [path for path in self._store.files if path.startswith(prefix)]:
@@ -153,7 +153,7 @@ class MemoryStorage:
         """Do nothing: memory does not outlive the process."""
 
     def local_path(self, path: str) -> str | None:
-        """Return None: there is no such path."""
+        """Return None: the files have no path in the file system."""
         return None
 
     def full_uri(self, path: str) -> str:

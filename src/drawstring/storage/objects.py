@@ -1,10 +1,10 @@
-"""Object stores that speak S3, with conditional puts.
+"""Storage in object stores with the S3 protocol and conditional puts.
 
 `put_if_absent` is a PUT with `If-None-Match: *`, `put_if_match` one with `If-Match: <etag>`. When the
-answer to such a PUT gets lost, the repeated request finds its own object in the way; therefore each
-conditional PUT carries a token as object metadata, and an object with our token counts as written.
+response to such a PUT is lost, the repeated request conflicts with the object of the first. Therefore each
+conditional PUT stores a token as object metadata, and an object with our token counts as written.
 
-Failed requests are repeated by the client itself, with exponential backoff, for at most a minute.
+The client repeats failed requests with exponential backoff, by default for at most a minute.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class ObjectStorage:
 
     Args:
         uri: `s3://bucket/prefix`.
-        options: of the store, see `s3_options`.
-        ids: where the tokens of conditional puts come from.
+        options: options of the store, see `s3_options`.
+        ids: source of the tokens of conditional puts.
 
     Raises:
-        InvalidError: an address without a bucket, or an option that does not exist.
+        InvalidError: the address has no bucket, or an option does not exist.
     """
 
     def __init__(self, uri: str, options: Mapping[str, str], ids: Ids | None = None) -> None:
@@ -58,13 +58,13 @@ class ObjectStorage:
 
     @property
     def spec(self) -> StorageSpec:
-        """What opens the same storage again, in any process."""
+        """The spec with which any process can open the same storage."""
         return self._spec
 
     def list_files(self, folder: str) -> list[FileStatus]:
         """List the files directly in a folder, sorted by path."""
-        found = self._list_folder(folder)["objects"]
-        return _statuses((meta for meta in found if meta["path"] != folder), folder)
+        objects = self._list_folder(folder)["objects"]
+        return _statuses((meta for meta in objects if meta["path"] != folder), folder)
 
     def list_folders(self, folder: str) -> list[str]:
         """List the paths of the folders directly in a folder, sorted."""
@@ -74,21 +74,21 @@ class ObjectStorage:
         """List all files below a folder, sorted by path."""
         with self._translated(folder):
             pages = obstore.list(self._store, checked_folder(folder) or None, chunk_size=1000)
-            found = [meta for page in pages for meta in page]
-        # Other engines leave empty objects in place of folders.
-        folders = {folder} | {_folder_of(meta["path"]) for meta in found}
-        return _statuses((meta for meta in found if meta["size"] or meta["path"] not in folders), folder)
+            objects = [meta for page in pages for meta in page]
+        # Other engines create empty objects as folders.
+        folders = {folder} | {_folder_of(meta["path"]) for meta in objects}
+        return _statuses((meta for meta in objects if meta["size"] or meta["path"] not in folders), folder)
 
     def list_unfinished(self, folder: str) -> list[FileStatus]:
-        """List the temporary files directly in a folder; storages whose puts need none have none."""
+        """Return an empty list: object stores need no temporary files."""
         return []
 
     def drop_unfinished(self, paths: Iterable[str]) -> None:
-        """Delete temporary files, but for those of live processes."""
+        """Delete temporary files, except those of live processes."""
         self.delete(paths)
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file exists."""
+        """Return whether a file exists."""
         try:
             with self._translated(path):
                 obstore.head(self._store, checked(path))
@@ -113,7 +113,7 @@ class ObjectStorage:
         return pa.PythonFile(RangeFile(fetch, size), mode="r")
 
     def create(self, path: str) -> pa.NativeFile:
-        """Open a new file for writing: a multipart upload, whole once closed."""
+        """Open a new file for writing: a multipart upload, which appears when the file is closed."""
         with self._translated(path):
             writer = obstore.open_writer(
                 self._store, checked(path), buffer_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE
@@ -122,7 +122,7 @@ class ObjectStorage:
         return pa.BufferedOutputStream(pa.PythonFile(upload, mode="w"), 1 << 20)
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a whole file at once."""
+        """Write a whole file atomically."""
         with self._translated(path):
             obstore.put(self._store, checked(path), data, use_multipart=len(data) > _SINGLE_PUT_BYTES_MAX)
 
@@ -144,10 +144,10 @@ class ObjectStorage:
         return self._put_conditionally(path, data, {"e_tag": version})
 
     def set_modified(self, path: str, modified_ms: int) -> None:
-        """Do nothing: the store itself says when an object was put."""
+        """Do nothing: the store itself sets the modification time of an object."""
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; missing ones are fine."""
+        """Delete files; missing ones are ignored."""
         todo = [checked(path) for path in paths]
         for start in range(0, len(todo), _DELETES_AT_ONCE):
             self._delete_some(todo[start : start + _DELETES_AT_ONCE])
@@ -156,18 +156,18 @@ class ObjectStorage:
         """Delete all files below a folder."""
         with self._translated(folder):
             pages = obstore.list(self._store, checked_folder(folder) or None, chunk_size=1000)
-            found = [meta["path"] for page in pages for meta in page]
-        self.delete(path for path in found if path)
+            paths = [meta["path"] for page in pages for meta in page]
+        self.delete(path for path in paths if path)
 
     def sync(self, folders: Iterable[str]) -> None:
-        """Do nothing: a change of an object store lasts when it is acknowledged."""
+        """Do nothing: object stores make each change durable before they acknowledge it."""
 
     def local_path(self, path: str) -> str | None:
-        """Return None: there is no such path."""
+        """Return None: the files have no path in the file system."""
         return None
 
     def full_uri(self, path: str) -> str:
-        """Return the `s3a://` address, the scheme that Hadoop and Spark read."""
+        """Return the address with the scheme `s3a://`, which Hadoop and Spark read."""
         inside = joined(self._prefix, checked_folder(path)) if path else self._prefix
         return f"s3a://{self._bucket}/{inside}".rstrip("/")
 
@@ -192,14 +192,14 @@ class ObjectStorage:
         except FileNotFoundError:
             return False
         except UnavailableError:
-            # The request may have been carried out although its answer got lost.
+            # The request may have succeeded although its response was lost.
             if self._holds(path, token):
                 return True
             raise
         return True
 
     def _holds(self, path: str, token: str) -> bool:
-        """Tell whether the object is the one that a put with this token made."""
+        """Return whether the object was written by the put with this token."""
         try:
             with self._translated(path):
                 attributes = obstore.get(self._store, path, options={"head": True}).attributes
@@ -212,7 +212,7 @@ class ObjectStorage:
             with self._translated(paths[0]):
                 obstore.delete(self._store, paths)
         except FileNotFoundError:
-            # Some stores complain of missing objects, and leave open which of the others are gone.
+            # Some stores raise an error for a missing object and do not say which of the others they deleted.
             for path in paths if len(paths) > 1 else []:
                 self._delete_some([path])
 
@@ -229,20 +229,21 @@ class ObjectStorage:
             raise FileNotFoundError(path) from None
         except _REFUSED as error:
             raise InvalidError(
-                f"the object store refuses access to s3://{self._bucket} ({_first_line(error)}): check "
-                "access_key_id, secret_access_key and the bucket's policy",
+                f"The object store refuses access to s3://{self._bucket} ({_first_line(error)}). Check "
+                "access_key_id, secret_access_key and the bucket's policy.",
                 path=path,
             ) from error
         except (exceptions.BaseError, OSError) as error:
             if _NO_BUCKET in str(error):
                 raise self._no_bucket() from None
             raise UnavailableError(
-                f"the object store failed ({_first_line(error)}): check endpoint and network, then try again",
+                f"The object store failed ({_first_line(error)})."
+                " Check endpoint and network, then try again.",
                 path=path,
             ) from error
 
     def _no_bucket(self) -> InvalidError:
-        return InvalidError(f"there is no bucket {self._bucket!r}: create it, or correct the address")
+        return InvalidError(f"There is no bucket {self._bucket!r}. Create it, or correct the address.")
 
 
 class _NotWritten(Exception):
@@ -253,7 +254,7 @@ def _split(uri: str) -> tuple[str, str]:
     """Return bucket and prefix."""
     bucket, _, prefix = uri.partition("://")[2].partition("/")
     if not bucket:
-        raise InvalidError(f"{uri!r} names no bucket: write s3://bucket/path")
+        raise InvalidError(f"{uri!r} names no bucket. Write s3://bucket/path.")
     return bucket, checked_folder(re.sub("/+", "/", prefix).strip("/"))
 
 
@@ -261,10 +262,10 @@ def _folder_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _statuses(found: Iterable[Any], folder: str) -> list[FileStatus]:
+def _statuses(objects: Iterable[Any], folder: str) -> list[FileStatus]:
     statuses = [
         FileStatus(meta["path"], meta["size"], int(meta["last_modified"].timestamp() * 1000))
-        for meta in found
+        for meta in objects
         if meta["path"] != folder and not is_hidden(meta["path"].rpartition("/")[2])
     ]
     return sorted(statuses, key=lambda status: status.path)

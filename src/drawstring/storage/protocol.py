@@ -1,12 +1,12 @@
-"""The storage protocol: all input and output of a table passes here.
+"""The storage protocol, through which all I/O of a table goes.
 
-Paths are relative to the table's root, parts joined by `/`, never starting with `/` and never
-holding `..` parts. A file that is not there is `FileNotFoundError` on read and open, and nothing
-at all on delete; a storage that does not answer is `UnavailableError`.
+Paths are relative to the table's root; their parts are joined by `/`; they do not start with `/` and have
+no `..` parts. Reading or opening a missing file raises `FileNotFoundError`, deleting one does nothing; a
+storage that does not respond raises `UnavailableError`.
 
-After a power cut a file is never there with a part of its bytes, if `put`, `put_if_absent` or `put_if_match`
-wrote it or if the file of `create` was closed. Whether it is there, or gone, is only certain after `sync` of
-its folder and of new folders above: until then any of the names made or deleted may be lost, in any order.
+A power cut never leaves a partial file if `put`, `put_if_absent` or `put_if_match` wrote it, or if the file
+of `create` was closed. Whether the file exists, or is deleted, is certain only after `sync` of its folder and
+of new folders above it: until then any of the created or deleted names may be lost, in any order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from drawstring.model.files import FileStatus
 
 @dataclass(frozen=True, slots=True)
 class StorageSpec:
-    """What a worker process needs to open the same storage: picklable.
+    """The picklable description with which a worker process opens the same storage.
 
     Attributes:
         uri: the table's root as the user gave it (`/path`, `file://`, `memory://`, `s3://`).
@@ -38,7 +38,7 @@ class Storage(Protocol):
 
     @property
     def spec(self) -> StorageSpec:
-        """What opens the same storage again, in any process."""
+        """The spec with which any process can open the same storage."""
         ...
 
     def list_files(self, folder: str) -> list[FileStatus]:
@@ -46,7 +46,7 @@ class Storage(Protocol):
         ...
 
     def list_folders(self, folder: str) -> list[str]:
-        """List the paths of the folders directly in a folder, sorted; a missing one is empty."""
+        """List the paths of the folders directly in a folder, sorted; a missing folder is empty."""
         ...
 
     def list_tree(self, folder: str) -> list[FileStatus]:
@@ -54,15 +54,15 @@ class Storage(Protocol):
         ...
 
     def list_unfinished(self, folder: str) -> list[FileStatus]:
-        """List the temporary files directly in a folder; storages whose puts need none have none."""
+        """List the temporary files directly in a folder; empty for storages that write none."""
         ...
 
     def drop_unfinished(self, paths: Iterable[str]) -> None:
-        """Delete temporary files, but for those of live processes."""
+        """Delete temporary files, except those of live processes."""
         ...
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file exists."""
+        """Return whether a file exists."""
         ...
 
     def read(self, path: str) -> bytes:
@@ -74,15 +74,15 @@ class Storage(Protocol):
         ...
 
     def create(self, path: str) -> pa.NativeFile:
-        """Open a new file for writing; it is whole once closed. Folders come by themselves."""
+        """Open a new file for writing, complete when closed; missing folders are created."""
         ...
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a whole file at once: a reader sees the old bytes or the new ones."""
+        """Write a whole file atomically: a reader sees either the old bytes or the new ones."""
         ...
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Write a whole file unless it exists; False when it does. Atomic between processes."""
+        """Write a whole file unless it exists; False when it does. Atomic among processes."""
         ...
 
     def read_versioned(self, path: str) -> tuple[bytes, str] | None:
@@ -90,28 +90,28 @@ class Storage(Protocol):
         ...
 
     def put_if_match(self, path: str, data: bytes, version: str) -> bool:
-        """Replace a file if it still has that version; False otherwise. Atomic."""
+        """Replace a file if it still has that version; False otherwise. Atomic among processes."""
         ...
 
     def set_modified(self, path: str, modified_ms: int) -> None:
-        """Say when a file was changed last, where the storage lets one; object stores do not."""
+        """Set the modification time of a file; object stores, which do not support it, ignore the call."""
         ...
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; missing ones are fine."""
+        """Delete files; missing ones are ignored."""
         ...
 
     def delete_tree(self, folder: str) -> None:
-        """Delete a folder and all below it; a missing one is fine."""
+        """Delete a folder and everything below it; a missing folder is ignored."""
         ...
 
     def sync(self, folders: Iterable[str]) -> None:
-        """Make what was made, replaced or deleted directly in folders survive a power cut.
+        """Make creations, replacements and deletions directly in folders survive a power cut.
 
-        Object stores have nothing to do: with them each change lasts when it is acknowledged.
+        Object stores do nothing: they make each change durable before they acknowledge it.
 
         Args:
-            folders: their paths, empty for the root; missing ones are passed over.
+            folders: paths of the folders, empty for the root; missing ones are ignored.
 
         Raises:
             UnavailableError: the disk failed.
@@ -119,9 +119,9 @@ class Storage(Protocol):
         ...
 
     def local_path(self, path: str) -> str | None:
-        """Return the path in the machine's file system, None for other storages."""
+        """Return the path in the machine's file system, None for storages without one."""
         ...
 
     def full_uri(self, path: str) -> str:
-        """Return the address that another engine (Spark) opens the file by."""
+        """Return the address with which another engine (Spark) opens the file."""
         ...

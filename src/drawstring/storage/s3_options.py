@@ -1,4 +1,4 @@
-"""Options of S3 stores: the names that users of other clients bring along, and the client's settings."""
+"""Options of S3 stores, under our names and those of other clients, and the client that they configure."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from drawstring.base.errors import InvalidError
 OPTIONS: Final[Mapping[str, str]] = {
     "endpoint": "address of the server, for stores other than AWS",
     "region": "region of the bucket",
-    "access_key_id": "name of the key; the environment and the instance's role are asked without it",
-    "secret_access_key": "the key",
-    "session_token": "of temporary credentials",
-    "allow_http": "whether to talk without TLS; by default if the endpoint starts with http://",
+    "access_key_id": "id of the access key; without it the environment and the instance's role provide one",
+    "secret_access_key": "the secret access key",
+    "session_token": "token of temporary credentials",
+    "allow_http": "whether connections without TLS are allowed; default: if the endpoint starts with http://",
     "virtual_hosted_style_request": "whether the bucket is part of the host name",
     "skip_signature": "whether the bucket is read without credentials",
-    "timeout_seconds": "longest time for one request, 120",
-    "retry_seconds": "longest time for a request and its repetitions, 60",
-    "retries": "how often a request is repeated, 8",
+    "timeout_seconds": "timeout of one request, default 120",
+    "retry_seconds": "timeout of a request with its retries, default 60",
+    "retries": "number of retries of a request, default 8",
 }
-"""Option names with what they mean."""
+"""Option names and their meanings."""
 
 _OTHER_NAMES: Final[Mapping[str, str]] = {
     "endpoint_url": "endpoint",
@@ -44,19 +44,19 @@ _FLAGS: Final = frozenset({"allow_http", "virtual_hosted_style_request", "skip_s
 
 
 def open_s3(bucket: str, prefix: str, options: Mapping[str, str]) -> S3Store:
-    """Return a client for a prefix in a bucket; equal arguments share one.
+    """Return a client for a prefix in a bucket; calls with equal arguments share one.
 
     Raises:
-        InvalidError: an option that does not exist, or a value that makes no sense.
+        InvalidError: an option does not exist, or its value is not valid.
     """
     return _open(bucket, prefix, tuple(sorted(normalised(options).items())), os.getpid())
 
 
 def normalised(options: Mapping[str, str]) -> dict[str, str]:
-    """Return options under their names here: without `aws_` or `fs.s3a.` in front, in lower case.
+    """Return options under the names of `OPTIONS`: lower case, without prefixes such as `aws_` or `fs.s3a.`.
 
     Raises:
-        InvalidError: an option that does not exist.
+        InvalidError: an option does not exist.
     """
     named: dict[str, str] = {}
     for key, value in options.items():
@@ -76,17 +76,17 @@ def normalised(options: Mapping[str, str]) -> dict[str, str]:
 
 @lru_cache(maxsize=32)
 def _open(bucket: str, prefix: str, options: tuple[tuple[str, str], ...], _process: int) -> S3Store:
-    """Open a client; one of another process, inherited by a fork, has no living threads."""
-    given = dict(options)
-    timeout = _seconds(given, "timeout_seconds", 120)
-    retry = _seconds(given, "retry_seconds", 60)
-    retries = int(_seconds(given, "retries", 8))
-    endpoint = given.get("endpoint")
-    allow_http = given.pop("allow_http", str((endpoint or "").startswith("http://")))
+    """Open a client, one per process: the threads of a client do not survive a fork."""
+    settings = dict(options)
+    timeout = _seconds(settings, "timeout_seconds", 120)
+    retry = _seconds(settings, "retry_seconds", 60)
+    retries = int(_seconds(settings, "retries", 8))
+    endpoint = settings.get("endpoint")
+    allow_http = settings.pop("allow_http", str((endpoint or "").startswith("http://")))
     if endpoint and "://" not in endpoint:
-        given["endpoint"] = ("http://" if _flag("allow_http", allow_http) else "https://") + endpoint
+        settings["endpoint"] = ("http://" if _flag("allow_http", allow_http) else "https://") + endpoint
     config: dict[str, Any] = {
-        key: _flag(key, value) if key in _FLAGS else value for key, value in given.items()
+        key: _flag(key, value) if key in _FLAGS else value for key, value in settings.items()
     }
     return S3Store(
         bucket,
@@ -116,18 +116,18 @@ def _seconds(options: dict[str, str], key: str, default: float) -> float:
     except ValueError:
         value = -1
     if value < 0:
-        raise InvalidError(f"storage option {key} is {text!r}: give a number that is not negative")
+        raise InvalidError(f"The storage option {key} is {text!r}. Give a number that is not negative.")
     return value
 
 
 def _flag(key: str, value: str) -> bool:
     lowered = str(value).strip().lower()
     if lowered not in ("true", "false"):
-        raise InvalidError(f"storage option {key} is {value!r}: give true or false")
+        raise InvalidError(f"The storage option {key} is {value!r}. Give true or false.")
     return lowered == "true"
 
 
 def _unknown(key: str, short: str) -> str:
     near = difflib.get_close_matches(short, [*OPTIONS, *_OTHER_NAMES], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(OPTIONS)}"
-    return f"unknown storage option {key!r}: {hint}"
+    hint = f"Did you mean {near[0]!r}?" if near else f"The options are {', '.join(OPTIONS)}."
+    return f"There is no storage option {key!r}. {hint}"

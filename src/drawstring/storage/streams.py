@@ -1,4 +1,4 @@
-"""Python file objects that storages wrap as Arrow files."""
+"""Python file objects that object and memory storages wrap as Arrow files."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ READ_AHEAD_BYTES: Final = 1 << 20
 
 
 class Upload(Protocol):
-    """What takes the bytes of an upload."""
+    """The receiver of the bytes of an upload."""
 
     def write(self, data: Any, /) -> int:
         """Append bytes."""
         ...
 
     def close(self) -> None:
-        """Make the file appear."""
+        """Complete the upload: the file appears."""
         ...
 
 
 class WholeFile(io.RawIOBase):
-    """Gathers what is written and hands it over when closed.
+    """Buffers all bytes written and hands them over when closed.
 
     Args:
-        done: receives all bytes.
+        done: called with all bytes on close.
     """
 
     def __init__(self, done: Callable[[bytes], None]) -> None:
@@ -50,11 +50,11 @@ class WholeFile(io.RawIOBase):
 
 
 class RangeFile(io.RawIOBase):
-    """Reads a remote file by ranges, each request at least `READ_AHEAD_BYTES` long.
+    """Reads a remote file in ranges of at least `READ_AHEAD_BYTES`.
 
     Args:
         fetch: returns the bytes from a start to an end (exclusive).
-        size_bytes: of the file.
+        size_bytes: size of the file.
     """
 
     def __init__(self, fetch: Callable[[int, int], bytes], size_bytes: int) -> None:
@@ -62,8 +62,8 @@ class RangeFile(io.RawIOBase):
         self._fetch = fetch
         self._size = size_bytes
         self._at = 0
-        self._held_from = 0
-        self._held = memoryview(b"")
+        self._buffer_start = 0
+        self._buffer = memoryview(b"")
 
     def readable(self) -> bool:
         return True
@@ -84,30 +84,30 @@ class RangeFile(io.RawIOBase):
         return self._at
 
     def read(self, size: int | None = -1) -> bytes:
-        left = max(0, self._size - self._at)
-        wanted = left if size is None or size < 0 else min(size, left)
-        if wanted == 0:
+        remaining = max(0, self._size - self._at)
+        length = remaining if size is None or size < 0 else min(size, remaining)
+        if length == 0:
             return b""
-        data = self._take(self._at, self._at + wanted)
+        data = self._range(self._at, self._at + length)
         self._at += len(data)
         return data
 
-    def _take(self, start: int, end: int) -> bytes:
-        held_end = self._held_from + len(self._held)
-        if not (self._held_from <= start and end <= held_end):
+    def _range(self, start: int, end: int) -> bytes:
+        buffer_end = self._buffer_start + len(self._buffer)
+        if not (self._buffer_start <= start and end <= buffer_end):
             if end - start >= READ_AHEAD_BYTES:
                 return self._fetch(start, end)
-            self._held_from = start
-            self._held = memoryview(self._fetch(start, min(self._size, start + READ_AHEAD_BYTES)))
-        return bytes(self._held[start - self._held_from : end - self._held_from])
+            self._buffer_start = start
+            self._buffer = memoryview(self._fetch(start, min(self._size, start + READ_AHEAD_BYTES)))
+        return bytes(self._buffer[start - self._buffer_start : end - self._buffer_start])
 
 
 class UploadFile(io.RawIOBase):
-    """Passes what is written to an upload, whose errors get translated.
+    """Forwards all bytes written to an upload and translates its errors.
 
     Args:
-        writer: has `write` and `close`.
-        translated: makes the context in which the writer is called.
+        writer: the upload.
+        translated: returns the context manager that translates errors of the writer.
     """
 
     def __init__(self, writer: Upload, translated: Callable[[], AbstractContextManager[None]]) -> None:
@@ -123,7 +123,7 @@ class UploadFile(io.RawIOBase):
         return self._written
 
     def write(self, data: Any) -> int:
-        # The upload holds on to what it is given, and Arrow uses its buffers again.
+        # The upload keeps a reference to its argument, and Arrow reuses its buffers.
         octets = bytes(data)
         with self._translated():
             self._writer.write(octets)

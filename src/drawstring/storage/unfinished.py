@@ -1,8 +1,8 @@
-"""Hidden files that a local storage makes on the way to others, and that a killed process leaves behind.
+"""Hidden temporary files of a local storage, which a killed process leaves behind.
 
-.<name>.<uuid>.tmp    what is about to become <name>; locked (`flock`) until it did
-.<name>.lock.tmp      held while <name> is compared and replaced
-.folder.tmp           there for a moment, so that a folder is made
+.<name>.<uuid>.tmp    the contents of <name> before the rename; locked (`flock`) until then
+.<name>.lock.tmp      lock file, held while <name> is compared and replaced
+.folder.tmp           created and deleted at once, to create a folder
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _UNFINISHED: Final = re.compile(rf"\..+\.(?:{_UUID}|lock)\.tmp|\.folder\.tmp", r
 
 
 def is_unfinished(name: str) -> bool:
-    """Tell whether a name is one of those."""
+    """Return whether a name is that of a temporary file."""
     return _UNFINISHED.fullmatch(name) is not None
 
 
 def hold(file: IO[bytes]) -> None:
-    """Show others that the process of a file lives; where there are no locks only its age does."""
+    """Lock a file to show others that its writer lives; without lock support only the file's age shows it."""
     with suppress(OSError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def drop_unless_held(full: str) -> None:
-    """Delete a file unless a live process holds it.
+    """Delete a file unless a live process has it locked.
 
     Args:
         full: absolute path.
@@ -50,16 +50,16 @@ def drop_unless_held(full: str) -> None:
 
 @contextmanager
 def exclusive_file(full: str) -> Iterator[None]:
-    """Hold a lock file, which is gone afterwards.
+    """Hold a lock file, which is deleted afterwards.
 
     Args:
-        full: absolute path, in a folder that is there.
+        full: absolute path, in an existing folder.
     """
     while True:
         with open(full, "wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not _is_at(lock.fileno(), full):
-                continue  # whoever held it deleted it: others lock a new one
+                continue  # the previous holder deleted the file, and others lock a new one
             try:
                 yield
             finally:

@@ -61,7 +61,7 @@ NO_TABLES = (
     ),
     Refusal(
         "dropped on parquet, avro",
-        "COPY_ON_WRITE tables only",
+        "only supported for COPY_ON_WRITE tables",
         lambda kind: kind.files == "dropped" and kind.is_mor,
     ),
     Refusal(

@@ -1,1 +1,1 @@
-"""Options by subject: keys, types, defaults and texts."""
+"""Option definitions by subject: keys, types, defaults and descriptions."""

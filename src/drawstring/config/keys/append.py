@@ -1,4 +1,4 @@
-"""Options about what append does for small files, which it writes without looking at any other."""
+"""Options of the append operation: merging of the small files that it writes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from drawstring.config.options.option import Kind, Option
 
 @dataclass(frozen=True, slots=True)
 class AppendMerging:
-    """When appends merge small files.
+    """Settings of the merging of small files after appends.
 
     Attributes:
-        merges_appended: whether they do.
-        merged_files_min: small files of a partition that have to come together for that.
+        merges_appended: whether appends merge small files.
+        merged_files_min: number of small files of a partition at which they are merged.
     """
 
     merges_appended: bool
@@ -24,18 +24,19 @@ class AppendMerging:
 APPEND_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "drawstring.append.merge",
-        "Whether an append has small files of the partitions that it wrote to merged once enough of them came"
-        " together; false for the highest rate of writes. Writes to these files meanwhile go through, and the"
-        " merge is taken back. Clustering that is asked for takes its place.",
+        "Whether an append merges the small files of the partitions that it wrote to once there are enough of"
+        " them; false for the highest write rate. A concurrent write to these files succeeds, and the merge"
+        " is rolled back. Clustering, if enabled, replaces the merge.",
         kind=Kind.FLAG,
         default=True,
         field="merges_appended",
     ),
     Option(
         "drawstring.append.merge.min.files",
-        "Small base files (hoodie.parquet.small.file.limit) of a partition that an append merges, or a few"
-        " more: about three times while they come together somebody looks. One larger than all smaller ones"
-        " together is left alone until they have caught up, one that a clustering sorted for good.",
+        "Number of small base files (hoodie.parquet.small.file.limit) of a partition at which an append"
+        " merges them; the actual number may be a little higher, since not every append checks. A file larger"
+        " than all smaller ones together waits until these have grown; a file that a clustering sorted is"
+        " never merged.",
         kind=Kind.NUMBER,
         default=10,
         minimum=2,

@@ -1,4 +1,4 @@
-"""Options about archiving: how many instants stay on the active timeline, and how old ones are kept."""
+"""Options of archiving: the length of the active timeline, and the files of the archived one."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from drawstring.config.options.option import Kind, Option
 
 @dataclass(frozen=True, slots=True)
 class Archiving:
-    """How long the active timeline gets.
+    """Settings of archiving.
 
     Attributes:
         automatic: whether every write archives.
-        commits_min: writes that stay when some are archived.
-        commits_max: writes that may be there before some are.
+        commits_min: writes that remain on the active timeline after archiving.
+        commits_max: writes on the active timeline before archiving starts.
         beyond_savepoint: whether writes after a savepoint are archived.
-        batch_files: files of one level of the history that become one of the next.
-        file_bytes_max: size that a file of the history aims at.
-        manifests_kept: older versions of the history that readers still find.
+        batch_files: files of one level of the archived timeline that are merged into one of the next level.
+        file_bytes_max: target size in bytes of a file of the archived timeline.
+        manifests_kept: older versions of the archived timeline that are retained for readers.
     """
 
     automatic: bool
@@ -34,8 +34,8 @@ class Archiving:
     def __post_init__(self) -> None:
         if self.commits_min >= self.commits_max:
             raise InvalidError(
-                f"hoodie.keep.max.commits is {self.commits_max} and hoodie.keep.min.commits"
-                f" {self.commits_min}: the first has to be the greater one"
+                f"hoodie.keep.max.commits is {self.commits_max}, which is not greater than"
+                f" hoodie.keep.min.commits ({self.commits_min}). Change one of them."
             )
 
 
@@ -49,29 +49,30 @@ ARCHIVE_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.keep.min.commits",
-        "Newest writes that stay on the active timeline when older ones are archived; as many as a clean"
-        " retains and two more, if that is more.",
+        "Newest writes that remain on the active timeline after archiving; at least two more than a clean"
+        " retains.",
         kind=Kind.NUMBER,
         default=20,
         field="commits_min",
     ),
     Option(
         "hoodie.keep.max.commits",
-        "Writes on the active timeline before some are archived.",
+        "Writes on the active timeline before archiving starts.",
         kind=Kind.NUMBER,
         default=30,
         field="commits_max",
     ),
     Option(
         "hoodie.archive.beyond.savepoint",
-        "Whether writes after the first savepoint are archived, those that are saved left out.",
+        "Whether writes after the first savepoint are archived, except the savepoints themselves.",
         kind=Kind.FLAG,
         default=False,
         field="beyond_savepoint",
     ),
     Option(
         "hoodie.timeline.compaction.batch.size",
-        "Files of one level of the archived timeline (versions 8 and 9) that become one of the next level.",
+        "Files of one level of the archived timeline (versions 8 and 9) that are merged into one of the"
+        " next.",
         kind=Kind.NUMBER,
         default=10,
         minimum=2,
@@ -79,14 +80,14 @@ ARCHIVE_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.timeline.compaction.target.file.max.bytes",
-        "Size that a file of the archived timeline aims at, bytes.",
+        "Target size of a file of the archived timeline, bytes.",
         kind=Kind.NUMBER,
         default=1000 * 1024 * 1024,
         field="file_bytes_max",
     ),
     Option(
         "hoodie.timeline.manifest.retained.versions",
-        "Versions of the archived timeline that stay for readers that began with them.",
+        "Versions of the archived timeline that are retained for running readers.",
         kind=Kind.NUMBER,
         default=3,
         field="manifests_kept",

@@ -1,4 +1,4 @@
-"""Options about making a table of a folder of Parquet files."""
+"""Options of the bootstrap operation, which turns a folder of Parquet files into a table."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _PROVIDER: Final = "org.apache.hudi.bootstrap.SparkParquetBootstrapDataProvider"
 
 
 class BootstrapMode(StrEnum):
-    """What becomes of the rows of a folder."""
+    """How a folder of the source is bootstrapped."""
 
     METADATA_ONLY = "METADATA_ONLY"
     FULL_RECORD = "FULL_RECORD"
 
     @property
     def other(self) -> BootstrapMode:
-        """The other one of the two."""
+        """The other mode."""
         is_full = self is BootstrapMode.FULL_RECORD
         return BootstrapMode.METADATA_ONLY if is_full else BootstrapMode.FULL_RECORD
 
@@ -44,14 +44,15 @@ _REGEX_KEY: Final = "hoodie.bootstrap.mode.selector.regex"
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """What a bootstrap was told.
+    """Settings of a bootstrap.
 
     Attributes:
-        source: address of the folder.
-        selector: class of Hudi's that says what becomes of rows.
-        regex, regex_mode: with the class that goes by a pattern, the pattern and what becomes of the folders
-            that match it; of the others becomes the other thing.
-        translator: class of Hudi's that makes partition paths of folders; None for what the table calls for.
+        source: address of the source folder.
+        selector: Hudi's mode selector class.
+        regex, regex_mode: for BootstrapRegexModeSelector, the pattern and the mode of the folders that match
+            it; the others get the other mode.
+        translator: Hudi's class that translates folder names to partition paths; None for the class that
+            fits the table's URL-encoding.
     """
 
     source: str | None
@@ -61,21 +62,21 @@ class Bootstrap:
     translator: str | None
 
     def decodes(self, *, url_encode: bool) -> bool:
-        """Tell whether escaped characters in the names of folders are plain in partition paths.
+        """Return whether escaped characters in folder names are decoded in partition paths.
 
         Args:
-            url_encode: whether the table escapes them.
+            url_encode: whether the table URL-encodes partition paths.
         """
         return not url_encode if self.translator is None else self.translator.endswith(_DECODED)
 
     def mode_of(self, folder: str) -> BootstrapMode:
-        """Return what becomes of the rows of a folder.
+        """Return the bootstrap mode of a folder.
 
         Args:
-            folder: relative to the source's root.
+            folder: path relative to the source's root.
 
         Raises:
-            InvalidError: the pattern is none.
+            InvalidError: the pattern is not a regular expression.
         """
         fixed = _MODES[self.selector.rpartition(".")[2]]
         if fixed is not None:
@@ -83,7 +84,9 @@ class Bootstrap:
         try:
             matches = re.fullmatch(self.regex, folder)
         except re.error as error:
-            raise InvalidError(f"{_REGEX_KEY} is {self.regex!r}, which is no pattern: {error}") from error
+            raise InvalidError(
+                f"{_REGEX_KEY} is {self.regex!r}, which is not a regular expression ({error}). Correct it."
+            ) from error
         mode = BootstrapMode(self.regex_mode)
         return mode if matches else mode.other
 
@@ -93,43 +96,43 @@ def _classes(package: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 BOOTSTRAP_OPTIONS: Final[tuple[Option, ...]] = (
-    Option(BASE_PATH, "Folder of Parquet files that operation bootstrap makes a table of.", field="source"),
+    Option(BASE_PATH, "Folder of Parquet files that the bootstrap operation reads.", field="source"),
     Option(
         "hoodie.bootstrap.mode.selector",
-        "Hudi's class that says what operation bootstrap does with rows: leave them where they are, write"
-        " them to the table, or one or the other by the folder.",
+        "Hudi's class that selects the bootstrap mode: leave the rows in the source files, copy them into the"
+        " table, or decide by folder.",
         default=f"{_SELECTORS}MetadataOnlyBootstrapModeSelector",
         choices=_classes(_SELECTORS, _MODES),
         field="selector",
     ),
     Option(
         _REGEX_KEY,
-        "With BootstrapRegexModeSelector, a pattern of folders, which has to match all of the path below"
-        " the source.",
+        "With BootstrapRegexModeSelector, the regular expression that the whole path of a folder below the"
+        " source has to match.",
         default=".*",
         field="regex",
     ),
     Option(
         f"{_REGEX_KEY}.mode",
-        "What becomes of the folders that match; of the others becomes the other thing.",
+        "Bootstrap mode of the folders that match; the others get the other mode.",
         default=BootstrapMode.METADATA_ONLY.value,
         choices=tuple(BootstrapMode),
         field="regex_mode",
     ),
     Option(
         "hoodie.bootstrap.partitionpath.translator.class",
-        "Hudi's class that makes partition paths of folders: their names as they are, or without escapes;"
-        " what the table's URL-encoding calls for when not given.",
+        "Hudi's class that translates folder names to partition paths, unchanged or decoded; by default the"
+        " one that fits the table's URL-encoding.",
         choices=_classes(_TRANSLATORS, ("IdentityBootstrapPartitionPathTranslator", _DECODED)),
         field="translator",
     ),
 )
-"""Options that a bootstrap acts on."""
+"""Options of the bootstrap operation."""
 
 CHECKED_BOOTSTRAP_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.bootstrap.index.enable",
-        "Whether there is an index of the files that rows were left in.",
+        "Whether there is an index of the source files.",
         kind=Kind.FLAG,
         only=("TRUE",),
     ),
@@ -138,18 +141,18 @@ CHECKED_BOOTSTRAP_OPTIONS: Final[tuple[Option, ...]] = (
         "Hudi's class of that index.",
         only=(_INDEX_CLASS.upper(), _OLD_INDEX_CLASS.upper()),
     ),
-    Option("hoodie.bootstrap.index.type", "The same by its name.", only=("HFILE",)),
+    Option("hoodie.bootstrap.index.type", "Type of that index.", only=("HFILE",)),
     Option(
         "hoodie.bootstrap.full.input.provider",
-        "Hudi's class that reads rows which are written to the table.",
+        "Hudi's class that reads the rows to copy into the table.",
         only=(_PROVIDER.upper(),),
     ),
 )
-"""Options that only one value goes with."""
+"""Options that are accepted with one value only."""
 
 
 def bootstrap_properties(source: str, version: int) -> dict[str, str]:
-    """Return what a bootstrapped table stores about it.
+    """Return the table properties of a bootstrapped table.
 
     Args:
         source: address of the source's root.

@@ -1,4 +1,4 @@
-"""Options about the order of rows in a bulk insert."""
+"""Options of bulk_insert: the sort order of its rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from drawstring.config.options.option import Kind, Option
 
 
 class SortMode(StrEnum):
-    """How a bulk insert brings rows together before it writes them."""
+    """How a bulk insert shuffles and sorts rows before it writes them."""
 
     NONE = "NONE"
     GLOBAL_SORT = "GLOBAL_SORT"
@@ -21,13 +21,13 @@ class SortMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BulkInsert:
-    """What a bulk insert was told.
+    """Settings of a bulk insert.
 
     Attributes:
-        sort_mode: how rows come together.
-        sort_columns: columns to sort all rows by, after the partition path; they go before the mode.
-        sort_by_key_last: whether the record key follows them.
-        partitioner: class of Hudi's that sorts by columns, None when not given.
+        sort_mode: one of `SortMode`.
+        sort_columns: columns to sort all rows by, after the partition path; override the sort mode.
+        sort_by_key_last: whether the record key follows the sort columns.
+        partitioner: Hudi's partitioner class that sorts by columns, None when not given.
     """
 
     sort_mode: str
@@ -46,29 +46,29 @@ _PARTITIONERS: Final = tuple(
 BULK_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.bulkinsert.sort.mode",
-        "How bulk_insert orders rows by partition path and record key: not at all, all of them, those of"
-        " each task, or one task a partition.",
+        "How bulk_insert sorts rows by partition path and record key: not at all, globally, within each task,"
+        " or with one task for each partition.",
         default=SortMode.NONE.value,
         choices=tuple(SortMode),
         field="sort_mode",
     ),
     Option(
         "hoodie.bulkinsert.user.defined.partitioner.sort.columns",
-        "Columns that bulk_insert sorts all rows by, after the partition path; goes before the sort mode.",
+        "Columns that bulk_insert sorts all rows by, after the partition path; overrides the sort mode.",
         kind=Kind.LIST,
         default=(),
         field="sort_columns",
     ),
     Option(
         "hoodie.bulkinsert.sort.suffix.record_key",
-        "Whether the record key follows the sort columns.",
+        "Whether bulk_insert also sorts by the record key, after the sort columns.",
         kind=Kind.FLAG,
         default=False,
         field="sort_by_key_last",
     ),
     Option(
         _PARTITIONER_KEY,
-        "Hudi's classes that sort by the sort columns, which do the same without them.",
+        "Hudi's partitioner classes that sort by the sort columns; the sort columns suffice without them.",
         only=tuple(name.upper() for name in _PARTITIONERS),
         field="partitioner",
     ),

@@ -1,4 +1,4 @@
-"""Options about cleaning: which old versions of files stay."""
+"""Options of cleaning: which old file slices are retained."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _POLICIES: Final = tuple(each.value for each in CleanPolicy)
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """What a clean keeps, and when it is due.
+    """Settings of cleaning.
 
     Attributes:
         automatic: whether every write cleans.
         policy: `KEEP_LATEST_COMMITS`, `KEEP_LATEST_FILE_VERSIONS` or `KEEP_LATEST_BY_HOURS`.
-        commits_retained: newest commits whose files stay.
-        versions_retained: newest slices of a file group that stay.
-        hours_retained: hours for which files stay.
-        incremental: whether only partitions are looked at that changed since the last clean.
+        commits_retained: newest commits whose files are retained.
+        versions_retained: newest file slices of a file group that are retained.
+        hours_retained: hours for which files are retained.
+        incremental: whether a clean scans only the partitions that changed since the last clean.
         due_after_commits: commits after the last clean before the next one.
-        window_minutes: how long a query may take whose files stay whatever the policy; 0 for no promise.
+        window_minutes: duration of queries whose files are retained regardless of the policy; 0 for none.
     """
 
     automatic: bool
@@ -39,15 +39,15 @@ class Cleaning:
 CLEAN_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.clean.automatic",
-        "Whether a write deletes old versions of files after its commit.",
+        "Whether a write cleans the table, that is deletes old file slices, after its commit.",
         kind=Kind.FLAG,
         default=True,
         field="automatic",
     ),
     Option(
         "hoodie.clean.policy",
-        "What a clean keeps: the files of the newest commits, the newest versions of each file group, or the"
-        " files of the last hours.",
+        "What a clean retains: the files of the newest commits, the newest file slices of each file group, or"
+        " the files of the last hours.",
         default=_POLICIES[0],
         choices=_POLICIES,
         alternatives=("hoodie.cleaner.policy",),
@@ -55,7 +55,7 @@ CLEAN_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.clean.commits.retained",
-        "Newest commits whose files a clean keeps.",
+        "Newest commits whose files a clean retains.",
         kind=Kind.NUMBER,
         default=10,
         alternatives=("hoodie.cleaner.commits.retained",),
@@ -63,7 +63,7 @@ CLEAN_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.clean.fileversions.retained",
-        "Newest versions of each file group that a clean keeps.",
+        "Newest file slices of each file group that a clean retains.",
         kind=Kind.NUMBER,
         default=3,
         alternatives=("hoodie.cleaner.fileversions.retained",),
@@ -71,7 +71,7 @@ CLEAN_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.clean.hours.retained",
-        "Hours for which a clean keeps files.",
+        "Hours for which a clean retains files.",
         kind=Kind.NUMBER,
         default=24,
         alternatives=("hoodie.cleaner.hours.retained",),
@@ -79,7 +79,7 @@ CLEAN_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.clean.incremental.enabled",
-        "Whether a clean looks only at partitions that changed since the last one.",
+        "Whether a clean scans only the partitions that changed since the last clean.",
         kind=Kind.FLAG,
         default=True,
         alternatives=("hoodie.cleaner.incremental.mode",),
@@ -87,7 +87,7 @@ CLEAN_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.clean.trigger.max.commits",
-        "Commits after a clean before a write cleans again.",
+        "Commits after the last clean before a write cleans again.",
         kind=Kind.NUMBER,
         default=1,
         alternatives=("hoodie.clean.max.commits",),
@@ -95,8 +95,8 @@ CLEAN_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "drawstring.clean.window.minutes",
-        "Minutes that a query may take: files that one needs which began so long ago stay, however many"
-        " commits there were since; 0 for no such promise.",
+        "Longest duration of a query, in minutes: a clean retains the files that a query needs which began"
+        " that long ago, however many commits there were since; 0 for no such guarantee.",
         kind=Kind.NUMBER,
         default=0,
         minimum=0,

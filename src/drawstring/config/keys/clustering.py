@@ -1,4 +1,4 @@
-"""Options about clustering: which file groups come together, in which order their rows, and when."""
+"""Options of clustering: when it is due, which file groups it rewrites, and how it sorts their rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UPDATE_STRATEGIES: Final = (REJECT, ALLOW, DUAL_WRITE)
 
 
 class PartitionFilter(StrEnum):
-    """Which partitions a plan looks at."""
+    """Which partitions a clustering plan considers."""
 
     NONE = "NONE"
     RECENT_DAYS = "RECENT_DAYS"
@@ -36,7 +36,7 @@ class PartitionFilter(StrEnum):
 
 
 class Layout(StrEnum):
-    """How the sort columns order rows."""
+    """How rows are sorted by the sort columns."""
 
     LINEAR = "LINEAR"
     ZORDER = "ZORDER"
@@ -45,33 +45,34 @@ class Layout(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """What clustering was told.
+    """Settings of clustering.
 
     Attributes:
-        inline, inline_commits: whether and when a write clusters the table after itself.
-        background, background_commits: whether and when it has a thread of its process do so.
-        schedule_inline: whether it leaves a plan, which somebody else runs.
-        plan_strategy: class of Hudi's that says what comes together; None for what suits the table.
-        partition_filter: which partitions are looked at.
-        partitions: only these; empty for all.
+        inline, inline_commits: whether a write clusters the table when due, and after how many commits it is.
+        background, background_commits: the same for clustering by a thread of the writer's process.
+        schedule_inline: whether a write only plans a clustering, for another process to run.
+        plan_strategy: Hudi's plan strategy class; None for the one that fits the table.
+        partition_filter: one of `PartitionFilter`.
+        partitions: the only partitions to cluster; empty for all.
         partition_pattern: regular expression that partition paths have to match.
-        begin_partition, end_partition: of SELECTED_PARTITIONS, both inclusive.
-        lookback_partitions, skipped_partitions: of RECENT_DAYS: how many, after leaving how many out.
-        clusters_below_bytes: file groups with smaller base files are clustered.
-        target_file_bytes: size that a new base file aims at.
-        group_bytes_max: bytes that come together in one group.
-        groups_max: groups of one plan.
-        single_groups: whether a file group is clustered by itself.
-        cluster_by: columns that the rows of a group are sorted by.
-        layout: how these order rows.
-        curve_method: `DIRECT` takes a curve through values, `SAMPLE` through their ranks.
-        split_threshold, merge_threshold: sizes, as shares of the size that base files aim at, above which a
-            bucket of a ring is split, and below which buckets are merged.
-        buckets_max, buckets_min: how many buckets a partition may have; None for as many as it began with.
-        split_policy: `MIDDLE` of the stretch of hashes, or `EVEN` by the hashes that are there.
-        updates_strategy: what becomes of writes to file groups in a pending clustering; None for what suits
-            the index.
-        rolls_back_on_conflict: whether such a write takes the pending clustering off the timeline.
+        begin_partition, end_partition: range of SELECTED_PARTITIONS, both inclusive.
+        lookback_partitions, skipped_partitions: of RECENT_DAYS, the number of partitions to cluster, and the
+            number of newest partitions to skip before them.
+        clusters_below_bytes: size below which the base file of a file group is clustered.
+        target_file_bytes: target size of a new base file.
+        group_bytes_max: largest size of a clustering group.
+        groups_max: largest number of clustering groups of a plan.
+        single_groups: whether a group of a single file group is clustered.
+        cluster_by: sort columns.
+        layout: one of `Layout`.
+        curve_method: `DIRECT` for a curve through values, `SAMPLE` for one through their ranks.
+        split_threshold, merge_threshold: of consistent hashing, the sizes above which a bucket is split and
+            below which buckets are merged, as fractions of the target size of base files.
+        buckets_max, buckets_min: bounds on the number of buckets of a partition; None for its initial number.
+        split_policy: `MIDDLE` splits the bucket's hash range in half, `EVEN` its records.
+        updates_strategy: Hudi's class that decides on writes to file groups in a pending clustering; None for
+            the one that fits the index.
+        rolls_back_on_conflict: whether such a write rolls back the pending clustering.
     """
 
     inline: bool
@@ -105,7 +106,7 @@ class Clustering:
 
     @classmethod
     def take(cls, fields: dict[str, Any]) -> Self:
-        """Return the settings among the fields of parsed options, which are taken out of them."""
+        """Remove the settings from the fields of parsed options, and return them."""
         names = [option.field for option in CLUSTERING_OPTIONS]
         return cls(**{name.removeprefix(_PREFIX): fields.pop(name) for name in names})
 
@@ -116,7 +117,7 @@ class Clustering:
 
     @property
     def rejects_updates(self) -> bool:
-        """Whether a write asks to be refused, where its index would let it go on."""
+        """Whether such writes are explicitly rejected, even if the index would allow them."""
         return bare(self.updates_strategy) == REJECT
 
 
@@ -135,7 +136,7 @@ _ONE: Final = "hoodie.clustering.plan.strategy."
 CLUSTERING_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.clustering.inline",
-        "Whether a write clusters the table when due.",
+        "Whether a write clusters the table when a clustering is due.",
         kind=Kind.FLAG,
         default=False,
         alternatives=("hoodie.datasource.clustering.inline.enable",),
@@ -143,14 +144,14 @@ CLUSTERING_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.clustering.inline.max.commits",
-        "Commits after which clustering is due.",
+        "Commits after which an inline clustering is due.",
         kind=Kind.NUMBER,
         default=4,
         field="clustering_inline_commits",
     ),
     Option(
         "hoodie.clustering.async.enabled",
-        "Whether a write has the table clustered, when due, by a thread of its process; see"
+        "Whether a write, when a clustering is due, runs it in a thread of its process; see"
         " `hoodie.datasource.compaction.async.enable`.",
         kind=Kind.FLAG,
         default=False,
@@ -159,42 +160,43 @@ CLUSTERING_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.clustering.async.max.commits",
-        "Commits after which clustering in a thread is due.",
+        "Commits after which a clustering in a thread is due.",
         kind=Kind.NUMBER,
         default=4,
         field="clustering_background_commits",
     ),
     Option(
         "hoodie.clustering.schedule.inline",
-        "Whether a write leaves the plan of a clustering when due, which somebody else runs.",
+        "Whether a write, when a clustering is due, only plans it; another process runs the plan.",
         kind=Kind.FLAG,
         default=False,
         field="clustering_schedule_inline",
     ),
     Option(
         f"{_ONE}class",
-        "Which file groups come together: small ones of a partition; each by itself; small base files, copied"
-        " (StreamCopy); or the buckets of a ring. By default what suits the table.",
+        "Which file groups a clustering rewrites: small ones of a partition together; each one separately;"
+        " small base files by copying (StreamCopy); or the buckets of a consistent hashing index. By default"
+        " the strategy that fits the table.",
         choices=_classes(_PLANS, _STRATEGIES),
         field="clustering_plan_strategy",
     ),
     Option(
         "hoodie.clustering.plan.partition.filter.mode",
-        "Which partitions are clustered: all, the latest, those from one to another, or a 24th each hour.",
+        "Which partitions are clustered: all, the latest, a range, or a different 24th every hour.",
         default=PartitionFilter.NONE.value,
         choices=tuple(PartitionFilter),
         field="clustering_partition_filter",
     ),
     Option(
         f"{_ONE}partition.selected",
-        "Partition paths to cluster, all when not given.",
+        "Partition paths to cluster; all when not given.",
         kind=Kind.LIST,
         default=(),
         field="clustering_partitions",
     ),
     Option(
         f"{_ONE}partition.regex.pattern",
-        "Regular expression that the paths of partitions to cluster match.",
+        "Regular expression that the paths of the partitions to cluster have to match.",
         field="clustering_partition_pattern",
     ),
     Option(
@@ -209,14 +211,14 @@ CLUSTERING_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         f"{_ONE}daybased.lookback.partitions",
-        "How many of the latest partitions RECENT_DAYS takes.",
+        "Number of latest partitions that RECENT_DAYS clusters.",
         kind=Kind.NUMBER,
         default=2,
         field="clustering_lookback_partitions",
     ),
     Option(
         f"{_ONE}daybased.skipfromlatest.partitions",
-        "How many of the very latest partitions RECENT_DAYS leaves out.",
+        "Number of newest partitions that RECENT_DAYS skips.",
         kind=Kind.NUMBER,
         default=0,
         minimum=0,
@@ -232,96 +234,97 @@ CLUSTERING_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         f"{_ONE}target.file.max.bytes",
-        "Size that a base file made by clustering aims at, bytes.",
+        "Target size of a base file that clustering writes, bytes.",
         kind=Kind.NUMBER,
         default=1024 * MIB,
         field="clustering_target_file_bytes",
     ),
     Option(
         f"{_ONE}max.bytes.per.group",
-        "Bytes of base files that come together in one group.",
+        "Largest size of a clustering group, bytes of base files.",
         kind=Kind.NUMBER,
         default=2048 * MIB,
         field="clustering_group_bytes_max",
     ),
     Option(
         f"{_ONE}max.num.groups",
-        "Groups of one plan.",
+        "Largest number of clustering groups in a plan.",
         kind=Kind.NUMBER,
         default=30,
         field="clustering_groups_max",
     ),
     Option(
         f"{_ONE}single.group.clustering.enabled",
-        "Whether a file group that nothing goes together with is clustered by itself.",
+        "Whether a clustering group of a single file group is clustered.",
         kind=Kind.FLAG,
         default=True,
         field="clustering_single_groups",
     ),
     Option(
         f"{_ONE}sort.columns",
-        "Columns that clustering sorts rows by.",
+        "Columns by which clustering sorts rows.",
         kind=Kind.LIST,
         default=(),
         field="clustering_cluster_by",
     ),
     Option(
         "hoodie.layout.optimize.strategy",
-        "How the sort columns order rows: one after the other, or along a curve through all of them.",
+        "How rows are sorted by the sort columns: column by column, or along a space-filling curve.",
         default=Layout.LINEAR.value,
         choices=tuple(Layout),
         field="clustering_layout",
     ),
     Option(
         "hoodie.layout.optimize.curve.build.method",
-        "Whether a curve goes through the values of columns, or through their ranks as a sample tells them.",
+        "Whether the curve uses the values of the columns, or their ranks in a sample.",
         default="DIRECT",
         choices=("DIRECT", "SAMPLE"),
         field="clustering_curve_method",
     ),
     Option(
         "hoodie.bucket.index.split.threshold",
-        "Share of hoodie.parquet.max.file.size above which clustering splits a bucket of a ring.",
+        "Fraction of hoodie.parquet.max.file.size above which clustering splits a consistent hashing bucket.",
         kind=Kind.FRACTION,
         default=2.0,
         field="clustering_split_threshold",
     ),
     Option(
         "hoodie.bucket.index.merge.threshold",
-        "Share of hoodie.parquet.max.file.size below which clustering merges buckets of a ring.",
+        "Fraction of hoodie.parquet.max.file.size below which clustering merges consistent hashing buckets.",
         kind=Kind.FRACTION,
         default=0.2,
         field="clustering_merge_threshold",
     ),
     Option(
         "hoodie.bucket.index.max.num.buckets",
-        "Most buckets that a partition may be split into; those that it began with when not given.",
+        "Largest number of buckets of a partition after splits; its initial number when not given.",
         kind=Kind.NUMBER,
         field="clustering_buckets_max",
     ),
     Option(
         "hoodie.bucket.index.min.num.buckets",
-        "Fewest buckets that a partition may be merged into; those that it began with when not given.",
+        "Smallest number of buckets of a partition after merges; its initial number when not given.",
         kind=Kind.NUMBER,
         field="clustering_buckets_min",
     ),
     Option(
         "drawstring.bucket.split.policy",
-        "Where a bucket is split: in the middle of its hashes, or so that as many records go to either side.",
+        "Where a bucket is split: in the middle of its hash range, or so that both halves have equally many"
+        " records.",
         default="MIDDLE",
         choices=("MIDDLE", "EVEN"),
         field="clustering_split_policy",
     ),
     Option(
         "hoodie.clustering.updates.strategy",
-        "What becomes of writes to file groups in a pending clustering: refused, or let through. With a"
-        " consistent hashing index records go to the old and the new file group where nothing else is said.",
+        "Whether writes to file groups in a pending clustering are rejected or allowed. With a consistent"
+        " hashing index they are by default allowed and go to both the old and the new file group.",
         choices=_classes(_UPDATES, _UPDATE_STRATEGIES),
         field="clustering_updates_strategy",
     ),
     Option(
         "hoodie.clustering.rollback.pending.replacecommit.on.conflict",
-        "Whether a write that is let through takes the pending clustering off the timeline.",
+        "Whether an allowed write to a file group in a pending clustering rolls that clustering back.",
         kind=Kind.FLAG,
         default=False,
         field="clustering_rolls_back_on_conflict",

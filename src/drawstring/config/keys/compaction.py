@@ -1,4 +1,4 @@
-"""Options about compaction: which file groups it takes, when it is due, and who runs it."""
+"""Options of compaction: when it is due, which file groups it compacts, and which process runs it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SUFFIX: Final = "CompactionStrategy"
 
 
 class Strategy(StrEnum):
-    """Which file groups a compaction takes and in which order; Hudi's class names without the ending."""
+    """Which file groups a compaction compacts, and in which order; Hudi's class names without the suffix."""
 
     LOG_FILE_SIZE = "LogFileSizeBased"
     LOG_FILE_NUMBER = "LogFileNumBased"
@@ -30,7 +30,7 @@ class Strategy(StrEnum):
 
 
 class Trigger(StrEnum):
-    """What makes a compaction due."""
+    """The condition under which a compaction is due."""
 
     COMMITS = "NUM_COMMITS"
     COMMITS_SINCE_REQUEST = "NUM_COMMITS_AFTER_LAST_REQUEST"
@@ -41,28 +41,28 @@ class Trigger(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CompactionSettings:
-    """How and when a table is compacted.
+    """Settings of compaction and log compaction.
 
     Attributes:
-        inline: whether a write compacts when due.
-        by_default: whether it does so because nobody said who compacts.
-        schedule_inline: whether a write makes the plan when due, for another process to run.
-        background: whether a write has it run by a thread of its own process when due.
-        trigger: what makes it due.
+        inline: whether a write compacts the table when a compaction is due.
+        by_default: whether `inline` is true only because no option says which process compacts.
+        schedule_inline: whether a write only plans a due compaction, for another process to run.
+        background: whether a write runs a due compaction in a thread of its own process.
+        trigger: the condition under which a compaction is due.
         commits: delta commits after which it is due.
         seconds: seconds after which it is due.
-        strategies: which file groups it takes, one strategy after the other.
-        target_io_mib: reading and writing of one plan, MiB.
-        log_bytes_min: bytes of log files below which a file group is left alone.
-        log_files_min: number of log files below which it is.
-        partitions: how many days a day-based strategy looks back, or takes.
-        partition_regex: which partitions it takes.
-        log_inline: whether a write compacts logs among themselves when due.
-        log_blocks: log blocks of a file group at which its logs are compacted among themselves.
-        hybrid: whether a compaction decides by file group between a base file and a log file.
-        full_log_ratio: of hybrid compaction: bytes of logs, as a share of those of the base file, at which a
-            file group gets a base file.
-        full_log_files: of hybrid compaction: number of log files at which it does.
+        strategies: strategies that choose the file groups, applied one after the other.
+        target_io_mib: largest I/O of a plan, MiB.
+        log_bytes_min: bytes of log files below which a file group is skipped.
+        log_files_min: number of log files below which a file group is skipped.
+        partitions: number of partitions of the day-based strategy, or days of the partition-aware ones.
+        partition_regex: regular expression of the partitions to compact.
+        log_inline: whether a write runs a log compaction when due.
+        log_blocks: log blocks of a file group at which a log compaction is due.
+        hybrid: whether a compaction chooses between compaction and log compaction for each file group.
+        full_log_ratio: of hybrid compaction, the size of the log files relative to the base file at which a
+            file group gets a new base file.
+        full_log_files: of hybrid compaction, the number of log files at which it gets one.
     """
 
     inline: bool
@@ -86,102 +86,104 @@ class CompactionSettings:
 
     @classmethod
     def take(cls, fields: dict[str, Any]) -> Self:
-        """Return the settings among the fields of parsed options, which are taken out of them.
+        """Remove the settings from the fields of parsed options, and return them.
 
         Raises:
-            InvalidError: a regular expression that is none.
-            UnsupportedError: a strategy of the user's own.
+            InvalidError: a regular expression is not valid.
+            UnsupportedError: a strategy is not one of `Strategy`.
         """
-        taken = {option.field: fields.pop(option.field) for option in COMPACTION_OPTIONS}
-        unsaid = taken["inline"] is None
-        taken["by_default"] = unsaid and not (taken["background"] or taken["schedule_inline"])
-        taken["inline"] = taken["by_default"] if unsaid else taken["inline"]
-        taken["trigger"] = Trigger(taken["trigger"])
-        taken["strategies"] = tuple(_strategy(name) for name in taken["strategies"])
+        settings = {option.field: fields.pop(option.field) for option in COMPACTION_OPTIONS}
+        is_unset = settings["inline"] is None
+        settings["by_default"] = is_unset and not (settings["background"] or settings["schedule_inline"])
+        settings["inline"] = settings["by_default"] if is_unset else settings["inline"]
+        settings["trigger"] = Trigger(settings["trigger"])
+        settings["strategies"] = tuple(_strategy(name) for name in settings["strategies"])
         try:
-            re.compile(taken["partition_regex"])
+            re.compile(settings["partition_regex"])
         except re.error as error:
             raise InvalidError(
-                f"{_REGEX_KEY} is {taken['partition_regex']!r}, which is no regular expression: {error}"
+                f"{_REGEX_KEY} is {settings['partition_regex']!r}, which is not a regular expression"
+                f" ({error}). Correct it."
             ) from None
-        return cls(**taken)
+        return cls(**settings)
 
 
 def _strategy(name: str) -> Strategy:
-    asked = name.rpartition(".")[2].removesuffix(_SUFFIX)
+    short_name = name.rpartition(".")[2].removesuffix(_SUFFIX)
     for strategy in Strategy:
-        if strategy.lower() == asked.lower():
+        if strategy.lower() == short_name.lower():
             return strategy
     raise UnsupportedError(
-        f"{_STRATEGY_KEY}={name} is no strategy that drawstring has: use one of "
-        + ", ".join(f"{each}{_SUFFIX}" for each in Strategy)
+        f"{_STRATEGY_KEY}={name} is not supported. Use one of "
+        + ", ".join(f"{strategy}{_SUFFIX}" for strategy in Strategy)
+        + "."
     )
 
 
 COMPACTION_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.compact.inline",
-        "Whether a write to a MERGE_ON_READ table compacts it when due, and runs what others planned. Not"
-        " given: it compacts when due, unless a thread or another process is to, and what others planned can"
-        " wait till then.",
+        "Whether a write to a MERGE_ON_READ table compacts it when due, and runs pending plans of others."
+        " When not given, it compacts when due unless a thread or another process is configured to do so, and"
+        " runs pending plans of others only then.",
         kind=Kind.FLAG,
         field="inline",
     ),
     Option(
         "hoodie.compact.schedule.inline",
-        "Whether a write to a MERGE_ON_READ table plans its compaction when due; another process runs it.",
+        "Whether a write to a MERGE_ON_READ table only plans a due compaction; another process runs it.",
         kind=Kind.FLAG,
         default=False,
         field="schedule_inline",
     ),
     Option(
         "hoodie.datasource.compaction.async.enable",
-        "Whether a write plans a compaction when due, and a thread of its process runs it meanwhile. Call"
-        " `table.wait_for_services()` before the process ends, else it stays planned.",
+        "Whether a write plans a due compaction, and a thread of its process runs it in the background. Call"
+        " `table.wait_for_services()` before the process ends, otherwise the compaction may remain pending.",
         kind=Kind.FLAG,
         default=False,
         field="background",
     ),
     Option(
         "hoodie.compact.inline.trigger.strategy",
-        "What makes compaction due: delta commits since the last one completed, or was requested; time; both;"
-        " or either.",
+        "When a compaction is due: after a number of delta commits since the last one completed, or since it"
+        " was requested; after a time; after both; or after either.",
         default=str(Trigger.COMMITS),
         choices=tuple(Trigger),
         field="trigger",
     ),
     Option(
         "hoodie.compact.inline.max.delta.commits",
-        "Delta commits after which compaction is due.",
+        "Delta commits after which a compaction is due.",
         kind=Kind.NUMBER,
         default=5,
         field="commits",
     ),
     Option(
         "hoodie.compact.inline.max.delta.seconds",
-        "Seconds since the last compaction, or the first delta commit, after which compaction is due.",
+        "Seconds since the last compaction, or the first delta commit, after which a compaction is due.",
         kind=Kind.NUMBER,
         default=3600,
         field="seconds",
     ),
     Option(
         _STRATEGY_KEY,
-        "Which file groups a compaction takes, and which of them first: a class of Hudi's, in full or without"
-        " package and ending; several in a row narrow each other's choice.",
+        "Which file groups a compaction compacts, and in which order: a class of Hudi's, in full or without"
+        " package and suffix; of several, each one narrows the choice of the one before.",
         kind=Kind.LIST,
         default=(f"{_PACKAGE}{Strategy.LOG_FILE_SIZE}{_SUFFIX}",),
         field="strategies",
     ),
     Option(
         "hoodie.compaction.target.io",
-        "What the bounded strategies read and write in one compaction, MiB.",
+        "Largest I/O (reads and writes) of one compaction with a bounded strategy, MiB.",
         kind=Kind.NUMBER,
         default=500 * 1024,
         field="target_io_mib",
     ),
     Option(
         "hoodie.compaction.logfile.size.threshold",
-        "Bytes of log files below which LogFileSizeBasedCompactionStrategy leaves a file group alone.",
+        "Bytes of log files below which LogFileSizeBasedCompactionStrategy skips a file group.",
         kind=Kind.NUMBER,
         default=0,
         minimum=0,
@@ -189,7 +191,7 @@ COMPACTION_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.compaction.logfile.num.threshold",
-        "Log files below which LogFileNumBasedCompactionStrategy leaves a file group alone.",
+        "Log files below which LogFileNumBasedCompactionStrategy skips a file group.",
         kind=Kind.NUMBER,
         default=0,
         minimum=0,
@@ -197,28 +199,30 @@ COMPACTION_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.compaction.daybased.target.partitions",
-        "How many partitions the day-based strategy takes, and how many days the partition-aware ones look"
-        " back.",
+        "Number of partitions that the day-based strategy compacts, and number of days that the"
+        " partition-aware strategies look back.",
         kind=Kind.NUMBER,
         default=10,
         field="partitions",
     ),
     Option(
         _REGEX_KEY,
-        "Which partitions PartitionRegexBasedCompactionStrategy takes: those whose path matches somewhere.",
+        "Regular expression of the partitions that PartitionRegexBasedCompactionStrategy compacts; it may"
+        " match any part of the path.",
         default=".*",
         field="partition_regex",
     ),
     Option(
         "hoodie.log.compaction.inline",
-        "Whether a write to a MERGE_ON_READ table makes one log file of many in a file group.",
+        "Whether a write to a MERGE_ON_READ table runs a log compaction when due, which merges the log files"
+        " of a file group into one.",
         kind=Kind.FLAG,
         default=False,
         field="log_inline",
     ),
     Option(
         "hoodie.log.compaction.blocks.threshold",
-        "Log blocks of a file group at which its log files become one.",
+        "Log blocks of a file group at which a log compaction is due.",
         kind=Kind.NUMBER,
         default=5,
         minimum=2,
@@ -226,23 +230,25 @@ COMPACTION_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "drawstring.compaction.hybrid",
-        "Whether a compaction decides for each file group whether it gets a new base file, or one log file in"
-        " place of many (at `hoodie.log.compaction.blocks.threshold`), or is left alone. Versions 8 and 9.",
+        "Whether a compaction decides for each file group whether to compact it into a new base file, merge"
+        " its log files into one (at `hoodie.log.compaction.blocks.threshold`), or skip it. Versions 8 and"
+        " 9.",
         kind=Kind.FLAG,
         default=False,
         field="hybrid",
     ),
     Option(
         "drawstring.compaction.hybrid.log.ratio",
-        "Hybrid compaction: bytes of log files, as a share of the base file's, at which there is a new base"
-        " file; a file group without one gets it always.",
+        "Hybrid compaction: size of the log files relative to the base file at which a file group gets a new"
+        " base file; a file group without a base file always gets one.",
         kind=Kind.FRACTION,
         default=0.3,
         field="full_log_ratio",
     ),
     Option(
         "drawstring.compaction.hybrid.log.files",
-        "Hybrid compaction: number of log files at which there is a new base file, whatever their size.",
+        "Hybrid compaction: number of log files at which a file group gets a new base file, regardless of"
+        " their size.",
         kind=Kind.NUMBER,
         default=100,
         field="full_log_files",

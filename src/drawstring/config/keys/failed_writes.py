@@ -1,4 +1,4 @@
-"""Options about writes whose writer died: who takes back what they left, and how death is told."""
+"""Options of failed writes: which process rolls them back, and the heartbeats of writers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from drawstring.config.options.option import Kind, Option
 
 
 class FailedWritesPolicy(StrEnum):
-    """Who takes back what dead writers left."""
+    """Which process rolls back failed writes."""
 
     EAGER = "EAGER"
     LAZY = "LAZY"
@@ -19,12 +19,12 @@ class FailedWritesPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FailedWrites:
-    """What becomes of writes whose writer died.
+    """Settings of the rollback of failed writes.
 
     Attributes:
-        policy: who takes them back.
-        interval_ms: milliseconds from one sign of life of a writer to the next.
-        misses: intervals without one after which the writer counts as dead.
+        policy: one of `FailedWritesPolicy`.
+        interval_ms: milliseconds between two heartbeats of a writer.
+        misses: intervals without a heartbeat after which a writer counts as dead.
     """
 
     policy: str
@@ -33,15 +33,16 @@ class FailedWrites:
 
     @property
     def alive_ms(self) -> int:
-        """Milliseconds for which a sign of life is good."""
+        """Milliseconds after which a heartbeat expires."""
         return self.interval_ms * self.misses
 
 
 FAILED_WRITES_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.clean.failed.writes.policy",
-        "Who takes back what dead writers left: the next write or service, a clean once their heartbeat is"
-        " too old (writers have one then), or nobody: then cleaning and archiving stop before it.",
+        "Which process rolls back failed writes: EAGER: the next write or table service; LAZY: a clean, once"
+        " the heartbeat of the writer has expired; NEVER: none, so that cleaning and archiving stop before a"
+        " failed write.",
         default=FailedWritesPolicy.EAGER.value,
         choices=tuple(FailedWritesPolicy),
         alternatives=("hoodie.cleaner.policy.failed.writes",),
@@ -49,7 +50,7 @@ FAILED_WRITES_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.client.heartbeat.interval_in_ms",
-        "Time from one heartbeat of a writer to the next, milliseconds.",
+        "Interval between two heartbeats of a writer, milliseconds.",
         kind=Kind.NUMBER,
         default=60_000,
         minimum=1000,
@@ -65,4 +66,4 @@ FAILED_WRITES_OPTIONS: Final[tuple[Option, ...]] = (
 )
 
 EAGERLY: Final = FailedWrites(FailedWritesPolicy.EAGER, 60_000, 2)
-"""What Hudi does by default."""
+"""Hudi's default."""

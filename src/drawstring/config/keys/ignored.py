@@ -1,8 +1,8 @@
-"""Hudi's options that do not change results: accepted, and left aside with a note in the log.
+"""Hudi's options that do not change results, which are accepted and ignored with a log message.
 
-A key here tunes the Java engine, or asks for a service that a table goes without safely. Families of
-keys go by their prefix, since plugins add keys of their own; `known_keys.txt` holds those that Hudi 1.2.0
-itself knows of them, so that a slip in one of these is noticed.
+These keys tune the Java engine, or enable a service that a table can safely do without. Families of keys
+are matched by prefix, since plugins add keys of their own; `known_keys.txt` lists the keys of Hudi 1.2.0 in
+these families, so that a misspelled one is detected.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from importlib import resources
 from typing import Final
 
 _SLIP_RATIO: Final = 0.94
-"""How like a known key an unknown one is that was meant to be it: a letter or two differ."""
+"""Similarity from which an unknown key counts as a misspelled known one: a letter or two differ."""
 
 _TUNING: Final = "it tunes the Java engine"
-_SERVICES: Final = "it tunes a service of the Java engine, or is about one that is not there"
-_CLEANING: Final = "a clean looks at all partitions that changed, and runs within the write"
-_ARCHIVING: Final = "archiving runs within the write, and makes few files"
-_METADATA: Final = "drawstring does not keep a metadata table yet; readers list files instead"
-_LOCKS: Final = "drawstring brings its own lock"
-_MONITORING: Final = "what writes did is told to listeners (drawstring.add_listener)"
-_SYNC: Final = "catalogs are not synchronised"
-_STREAMER: Final = "it is about Hudi's ingestion application"
+_SERVICES: Final = "it configures a service of the Java engine, or one that drawstring does not have"
+_CLEANING: Final = "a clean scans all changed partitions, and runs within the write"
+_ARCHIVING: Final = "archiving runs within the write, and creates few files"
+_METADATA: Final = "drawstring does not maintain a metadata table yet; readers list files instead"
+_LOCKS: Final = "drawstring has a lock of its own"
+_MONITORING: Final = "listeners receive the metrics of writes (drawstring.add_listener)"
+_SYNC: Final = "drawstring does not synchronise catalogs"
+_STREAMER: Final = "it configures Hudi's ingestion application"
 
 IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.archive.": _ARCHIVING,
@@ -66,7 +66,7 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.keep.": _ARCHIVING,
     "hoodie.lance.": _TUNING,
     "hoodie.layout.": _TUNING,
-    "hoodie.log.compaction.": "log compaction runs when asked for, and there is no metadata table",
+    "hoodie.log.compaction.": "log compaction runs only when enabled, and there is no metadata table",
     "hoodie.logfile.": _TUNING,
     "hoodie.markers.": _TUNING,
     "hoodie.memory.": _TUNING,
@@ -80,14 +80,14 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.optimistic.": _TUNING,
     "hoodie.orc.": _TUNING,
     "hoodie.parquet.": _TUNING,
-    "hoodie.partition.ttl.": "it is about other strategies",
+    "hoodie.partition.ttl.": "it configures other strategies",
     "hoodie.precommit.validators.": "validators are refused",
     "hoodie.record.index.": _METADATA,
     "hoodie.record.size.": _TUNING,
     "hoodie.rollback.": _TUNING,
     "hoodie.simple.index.": _TUNING,
-    "hoodie.spark.sql.": "it is about statements that the Hudi bundle parses",
-    "hoodie.sql.": "it is about statements that the Hudi bundle parses",
+    "hoodie.spark.sql.": "it configures SQL statements of the Hudi bundle",
+    "hoodie.sql.": "it configures SQL statements of the Hudi bundle",
     "hoodie.storage.": _TUNING,
     "hoodie.streamer.": _STREAMER,
     "hoodie.table.metadata.": _METADATA,
@@ -103,14 +103,14 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.write.rolling.": _TUNING,
     "hoodie.write.status.": _TUNING,
 }
-"""Prefixes of keys, with the reason why they may be left aside."""
+"""Prefixes of ignored keys, with the reason."""
 
 IGNORED_KEYS: Final[Mapping[str, str]] = {
     "hoodie.auto.adjust.lock.configs": _LOCKS,
     "hoodie.avro.schema.validate": "schemas are always checked",
     "hoodie.base.path": "the path is an argument",
     "hoodie.block.writes.on.speculative.execution": _TUNING,
-    "hoodie.combine.before.delete": "a delete of one key twice is one delete",
+    "hoodie.combine.before.delete": "deleting a key twice in one batch is a single delete",
     "hoodie.datasource.partition_extractor_class": _SYNC,
     "hoodie.datasource.write.row.writer.enable": _TUNING,
     "hoodie.delete.shuffle.parallelism": _TUNING,
@@ -145,11 +145,11 @@ IGNORED_KEYS: Final[Mapping[str, str]] = {
     "hoodie.write.track.event.time.watermark": _TUNING,
     "hoodie.writestatus.class": _TUNING,
 }
-"""Single keys, with the reason why they may be left aside."""
+"""Single ignored keys, with the reason."""
 
 
 def reason_to_ignore(key: str) -> str | None:
-    """Return why a key may be left aside, or None when it may not (or is not known)."""
+    """Return why a key may be ignored, or None if it may not or is unknown."""
     if key in IGNORED_KEYS:
         return IGNORED_KEYS[key]
     family = _family(key)
@@ -157,11 +157,11 @@ def reason_to_ignore(key: str) -> str | None:
 
 
 def meant_key(key: str, options: Collection[str]) -> str | None:
-    """Return the key of the same family that a key in lower case is a slip of, None when it is none.
+    """Return the key of the same family of which a key is a misspelling, None if it is none.
 
     Args:
-        key: in lower case.
-        options: keys of options, which lie in families too.
+        key: key in lower case.
+        options: keys of supported options, which may belong to the same families.
     """
     family = _family(key)
     if family is None or key in _known_keys():
@@ -171,7 +171,7 @@ def meant_key(key: str, options: Collection[str]) -> str | None:
 
 
 def _family(key: str) -> str | None:
-    """Return the longest prefix of a key that is a family."""
+    """Return the longest prefix of a key that is an ignored family."""
     parts = key.split(".")
     prefixes = (".".join(parts[:count]) + "." for count in range(len(parts) - 1, 1, -1))
     return next((prefix for prefix in prefixes if prefix in IGNORED_FAMILIES), None)

@@ -1,4 +1,4 @@
-"""Options of indexes."""
+"""Options of the index."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ SUPPORTED_INDEXES: Final = _INDEXES[:5]
 INDEX_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.index.type",
-        "How records find their file group: a join on the key (SIMPLE), bloom filters before it (BLOOM), "
-        "both also over all partitions (GLOBAL_...), or a hash (BUCKET); SIMPLE when nobody says.",
+        "How the file group of a record is found: by a join on the key (SIMPLE), with bloom filters before "
+        "it (BLOOM), by either over all partitions (GLOBAL_...), or by a hash (BUCKET); SIMPLE when not"
+        " given.",
         choices=_INDEXES,
         only=SUPPORTED_INDEXES,
         field="index_type",
@@ -25,22 +26,23 @@ INDEX_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.bucket.index.num.buckets",
-        "Buckets of a partition, with consistent hashing of a new one; 256 when not given. All writers of a "
-        "table must agree.",
+        "Number of buckets of a partition; with consistent hashing of a new partition; 256 when not given. "
+        "All writers of a table have to use the same number.",
         kind=Kind.NUMBER,
         field="bucket_count",
         stored_as="hoodie.bucket.index.num.buckets",
     ),
     Option(
         EXPRESSIONS,
-        "Buckets by partition, as pattern,count;pattern,count: the first regular expression that is found in "
-        "the partition path counts, hoodie.bucket.index.num.buckets where none is. A new table keeps them.",
+        "Number of buckets by partition, as pattern,count;pattern,count: the first regular expression that "
+        "matches anywhere in the partition path decides, else hoodie.bucket.index.num.buckets. A new table "
+        "stores the rules.",
         field="bucket_expressions",
         stored_as=EXPRESSIONS,
     ),
     Option(
         "hoodie.bucket.index.partition.rule.type",
-        "What the patterns are.",
+        "Kind of the patterns.",
         default="regex",
         choices=("regex",),
     ),
@@ -54,16 +56,16 @@ INDEX_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.index.bucket.engine",
-        "Whether the number of buckets is fixed (SIMPLE), or a partition's buckets may be split and merged "
-        "(CONSISTENT_HASHING, MERGE_ON_READ only).",
+        "Whether the number of buckets is fixed (SIMPLE), or clustering may split and merge a partition's "
+        "buckets (CONSISTENT_HASHING, MERGE_ON_READ only).",
         choices=("SIMPLE", "CONSISTENT_HASHING"),
         field="bucket_engine",
         stored_as="hoodie.index.bucket.engine",
     ),
     Option(
         "hoodie.simple.index.update.partition.path",
-        "With GLOBAL_SIMPLE: whether a record that arrives with another partition value moves to that "
-        "partition; else it stays where it is.",
+        "With GLOBAL_SIMPLE: whether an incoming record with another partition value moves the stored record "
+        "to that partition; otherwise it stays in its partition.",
         kind=Kind.FLAG,
         default=True,
         field="simple_index_moves",
@@ -77,8 +79,8 @@ INDEX_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.bloom.index.prune.by.ranges",
-        "Whether the bloom indexes leave out files by their smallest and largest key; for random keys that "
-        "saves nothing.",
+        "Whether the bloom indexes skip files by their smallest and largest key; with random keys this saves "
+        "nothing.",
         kind=Kind.FLAG,
         default=True,
         field="bloom_prunes_by_ranges",

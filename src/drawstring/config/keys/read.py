@@ -1,4 +1,4 @@
-"""Options of reads that drawstring carries out."""
+"""Options of reads that drawstring supports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from drawstring.config.options.option import Kind, Option, Scope
 READ_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.datasource.query.type",
-        "What to read: all records as of now, base files only, or what changed.",
+        "What to read: the latest records, only the base files, or the changes of a range of commits.",
         Scope.READ,
         default="snapshot",
         choices=("snapshot", "read_optimized", "incremental"),
@@ -17,15 +17,15 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "as.of.instant",
-        "Read the table as it was at an instant, a date or a date and time.",
+        "Time travel: read the table as of an instant, a date, or a date and time.",
         Scope.READ,
         alternatives=("drawstring.as_of",),
         field="as_of",
     ),
     Option(
         "hoodie.datasource.read.begin.instanttime",
-        "Start of an incremental query, exclusive: an instant, or earliest. With an end alone, the newest"
-        " commit up to it.",
+        "Start of an incremental query, exclusive: an instant, or earliest. If only the end is given, the"
+        " query returns the newest commit up to it.",
         Scope.READ,
         alternatives=("hoodie.datasource.read.begin.time", "drawstring.begin"),
         field="begin",
@@ -39,7 +39,7 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "drawstring.include_start",
-        "Whether commits of the very start of an incremental query are in it.",
+        "Whether the start of an incremental query is inclusive.",
         Scope.READ,
         Kind.FLAG,
         default=False,
@@ -47,8 +47,8 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.datasource.query.incremental.format",
-        "What an incremental query returns: rows as the range left them, or every change with the record"
-        " before and after it as JSON (columns op, ts_ms, before, after).",
+        "What an incremental query returns: the changed rows as of the end of the range, or every change with"
+        " the record before and after it as JSON (columns op, ts_ms, before, after).",
         Scope.READ,
         default="latest_state",
         choices=("latest_state", "cdc"),
@@ -56,8 +56,8 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.read.timeline.holes.resolution.policy",
-        "In table version 6, what an incremental query does about a pending write before completed ones: an"
-        " error, stop before it, or take the range in modification times.",
+        "In table version 6, what an incremental query does if a pending write precedes completed ones: fail,"
+        " stop before it, or use modification times for the range.",
         Scope.READ,
         default="FAIL",
         choices=("FAIL", "BLOCK", "USE_TRANSITION_TIME"),
@@ -65,8 +65,8 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.datasource.read.incr.fallback.fulltablescan.enable",
-        "Whether an incremental query reads the whole table by commit times when commits of its range were"
-        " archived or their files cleaned away.",
+        "Whether an incremental query scans the whole table, filtering by commit time, if commits of its"
+        " range are archived or their files were cleaned.",
         Scope.READ,
         Kind.FLAG,
         default=True,
@@ -74,30 +74,30 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.datasource.streaming.startoffset",
-        "Where a new stream starts: earliest (all that the table holds, then what is new), latest, or an"
-        " instant, exclusive. A restarted one goes on from its checkpoint.",
+        "Where a new stream starts: earliest (the whole table, then new commits), latest, or an instant,"
+        " exclusive. A restarted stream continues from its checkpoint.",
         Scope.READ,
         default="earliest",
         field="start_offset",
     ),
     Option(
         "drawstring.streaming.max_commits",
-        "Most commits in a micro-batch.",
+        "Largest number of commits in a micro-batch.",
         Scope.READ,
         Kind.NUMBER,
         field="max_commits",
     ),
     Option(
         "drawstring.streaming.max_bytes",
-        "Most bytes that the commits of a micro-batch wrote; one commit is in it in any case.",
+        "Largest number of bytes written by the commits of a micro-batch, which has at least one commit.",
         Scope.READ,
         Kind.NUMBER,
         field="max_bytes",
     ),
     Option(
         "drawstring.streaming.on_cleaned",
-        "What a stream does when commits after its checkpoint were archived or cleaned away: end in an error,"
-        " go on with the whole table, or with the earliest commit that can be read.",
+        "What a stream does if commits after its checkpoint are archived or their files were cleaned: fail,"
+        " continue with the whole table, or with the earliest commit that can be read.",
         Scope.READ,
         default="fail",
         choices=("fail", "snapshot", "earliest"),
@@ -105,14 +105,14 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "drawstring.streaming.hold",
-        "Name of a hold that moves on with the stream: drawstring's cleaning and archiving leave what it has"
-        " not seen alone.",
+        "Name of a hold that advances with the stream: drawstring's cleaning and archiving retain what the"
+        " stream has not read yet.",
         Scope.READ,
         field="hold",
     ),
     Option(
         "drawstring.streaming.hold_hours",
-        "Hours after which the hold of a stream ends that does not come back.",
+        "Hours after which the hold of an inactive stream expires.",
         Scope.READ,
         Kind.NUMBER,
         default=24,
@@ -127,7 +127,7 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "drawstring.where",
-        "SQL predicate of the rows to read.",
+        "SQL predicate that selects the rows to read.",
         Scope.READ,
         field="where",
     ),

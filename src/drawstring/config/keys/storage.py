@@ -1,4 +1,4 @@
-"""Options of the storage that a table is opened with; they hold for all that is done with it."""
+"""Options of the storage, given when a table is opened; they apply to all operations on the table."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ SYNC: Final = "drawstring.storage.sync"
 STORAGE_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         SYNC,
-        "Whether files and folders on local disks are flushed before a change is acknowledged, so that a"
-        " power cut takes nothing back. Without it writes are faster, and a power cut or a crash of the"
-        " machine may damage the table beyond repair; the end of a process never does.",
+        "Whether files and folders on local disks are flushed before a change is acknowledged, so that"
+        " acknowledged changes survive a power cut. Without it writes are faster, but a power cut or a crash"
+        " of the machine may damage the table beyond repair; the crash of a process never does.",
         scope=Scope.STORAGE,
         kind=Kind.FLAG,
         default=True,
@@ -24,18 +24,18 @@ _OPTIONS: Final = {key: option for option in STORAGE_OPTIONS for key in option.k
 
 
 def is_storage_key(key: str) -> bool:
-    """Tell whether an option is one of these, whatever the storage."""
+    """Return whether a key is one of these options, which are not passed to object stores."""
     return key.lower() in _OPTIONS
 
 
 def is_synced(options: Mapping[str, object]) -> bool:
-    """Tell whether local files are to be flushed.
+    """Return whether local files have to be flushed.
 
     Args:
-        options: of the storage, under whatever names.
+        options: storage options; other keys are ignored.
 
     Raises:
-        InvalidError: a value that is neither true nor false.
+        InvalidError: a value is neither true nor false.
     """
     for key, value in options.items():
         text = text_of(value) if key.lower() == SYNC else None

@@ -1,4 +1,4 @@
-"""Options about the time that partitions live."""
+"""Options of the partition TTL, which drops partitions by age."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from drawstring.config.options.option import Kind, Option
 
 @dataclass(frozen=True, slots=True)
 class PartitionTtl:
-    """Which partitions have had their time.
+    """Settings of the partition TTL.
 
     Attributes:
-        inline: whether every write drops those.
-        strategy: `KEEP_BY_TIME` counts from the last write to a partition, `KEEP_BY_CREATION_TIME` from the
-            first.
-        days: how long a partition lives; -1 for ever.
-        selected: partition paths that this is about; empty for all.
-        partitions_max: partitions that are dropped at once.
+        inline: whether every write drops expired partitions.
+        strategy: `KEEP_BY_TIME` counts the age from the last write to a partition, `KEEP_BY_CREATION_TIME`
+            from the first.
+        days: age at which a partition expires; -1 for never.
+        selected: partition paths that may expire; empty for all.
+        partitions_max: largest number of partitions dropped at once.
     """
 
     inline: bool
@@ -31,23 +31,22 @@ class PartitionTtl:
     def __post_init__(self) -> None:
         if self.inline and self.days < 0:
             raise InvalidError(
-                "hoodie.partition.ttl.inline drops partitions by their age: set"
-                " hoodie.partition.ttl.strategy.days.retain"
+                "hoodie.partition.ttl.inline drops partitions by age, but no age is set. Set"
+                " hoodie.partition.ttl.strategy.days.retain."
             )
 
 
 TTL_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.partition.ttl.inline",
-        "Whether a write drops partitions whose time is over after its commit, and `run_services` where it is"
-        " asked.",
+        "Whether a write drops expired partitions after its commit, and `run_services` does so, too.",
         kind=Kind.FLAG,
         default=False,
         field="inline",
     ),
     Option(
         "hoodie.partition.ttl.management.strategy.type",
-        "What the age of a partition is counted from: the last write to it, or the first.",
+        "Whether the age of a partition counts from the last write to it, or from the first.",
         default="KEEP_BY_TIME",
         choices=("KEEP_BY_TIME", "KEEP_BY_CREATION_TIME", "CUSTOM"),
         only=("KEEP_BY_TIME", "KEEP_BY_CREATION_TIME"),
@@ -55,7 +54,7 @@ TTL_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.partition.ttl.strategy.days.retain",
-        "Days that a partition lives; -1 for ever.",
+        "Days after which a partition expires; -1 for never.",
         kind=Kind.NUMBER,
         default=-1,
         minimum=-1,
@@ -63,14 +62,14 @@ TTL_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.partition.ttl.strategy.partition.selected",
-        "Partitions that may be dropped by their age; all when not given.",
+        "Partitions that may expire; all when not given.",
         kind=Kind.LIST,
         default=(),
         field="selected",
     ),
     Option(
         "hoodie.partition.ttl.strategy.max.delete.partitions",
-        "Partitions that are dropped at once, the first by path.",
+        "Largest number of partitions dropped at once, in the order of their paths.",
         kind=Kind.NUMBER,
         default=1000,
         field="partitions_max",

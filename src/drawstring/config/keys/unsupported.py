@@ -1,7 +1,7 @@
-"""Hudi's options that change what a table holds or what a query returns, and that drawstring lacks.
+"""Hudi's options that change stored data or query results and that drawstring does not support.
 
-They are accepted with the value that stands for what drawstring does, and refused with any other one:
-to leave them aside would give another result than the user asked for.
+Each is accepted with the value that describes drawstring's behaviour, and refused with any other value:
+ignoring it would give a different result than the user expects.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _only(
         "FALSE",
         _WRITE + "keygenerator.consistent.logical.timestamp.enabled",
-        "Whether timestamps in keys are written as dates and times.",
+        "Whether timestamps in keys are formatted as dates and times.",
     ),
     _only(
         "ORG.APACHE.HUDI.KEYGEN.PARSER.HOODIEDATETIMEPARSER",
         "hoodie.keygen.datetime.parser.class",
-        "What reads date patterns.",
+        "Class that parses dates.",
     ),
     _only("FALSE", _WRITE + "schema.allow.auto.evolution.column.drop", "Whether absent columns are dropped."),
     _only("FALSE", "hoodie.schema.on.read.enable", "Whether columns may be renamed and dropped."),
-    _only("FALSE", "hoodie.allow.operation.metadata.field", "Whether records keep their operation."),
-    _only("SINGLE_WRITER", "hoodie.write.concurrency.mode", "How several writers at once get along."),
-    _never("hoodie.partition.ttl.strategy.class", "Class that says which partitions are old."),
+    _only("FALSE", "hoodie.allow.operation.metadata.field", "Whether records store their operation."),
+    _only("SINGLE_WRITER", "hoodie.write.concurrency.mode", "Concurrency control among several writers."),
+    _never("hoodie.partition.ttl.strategy.class", "Class that selects expired partitions."),
     _only("FALSE", "hoodie.datasource.hive_sync.enable", "Whether a write registers the table in Hive."),
     _only("FALSE", "hoodie.datasource.meta.sync.enable", "Whether a write registers the table in catalogs."),
     _only("FALSE", "hoodie.errortable.enable", "Whether bad records go to another table."),
-    _only("FALSE", "hoodie.metaserver.enabled", "Whether a server keeps the timeline."),
+    _only("FALSE", "hoodie.metaserver.enabled", "Whether a server stores the timeline."),
     _only("FALSE", "hoodie.write.commit.callback.on", "Whether a commit calls a web address."),
     _only("PARQUET", "hoodie.table.base.file.format", "Format of base files.", "hoodie.base.file.format"),
     _only("DYNAMIC", "hoodie.datasource.overwrite.mode", "Whether an overwrite replaces the whole table."),
@@ -59,7 +59,7 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _never(_WRITE + "commitmeta.key.prefix", "Options with this prefix become commit metadata."),
     _never(_WRITE + "secondarykey.column", "Columns of a secondary index."),
     _never("hoodie.write.partial.update.schema", "Schema of partial updates."),
-    _never("hoodie.table.partial.update.mode", "How partial updates are patched."),
+    _never("hoodie.table.partial.update.mode", "How partial updates are merged."),
     _never("hoodie.write.schema", "Schema of the incoming rows."),
     _never("hoodie.avro.schema", "Schema of the incoming rows."),
     _never("hoodie.precommit.validators", "Classes that check a commit."),
@@ -83,7 +83,7 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
         scope=Scope.READ,
     ),
     _only("FALSE", "hoodie.query.as.ro.table", "Whether only base files are read.", scope=Scope.READ),
-    _never("hoodie.datasource.view.type", "What to read; query.type is the name now.", scope=Scope.READ),
+    _never("hoodie.datasource.view.type", "Old name of the query type.", scope=Scope.READ),
     _never(_READ + "paths", "Paths to read.", scope=Scope.READ),
     _never(_READ + "incr.filters", "Filters of an incremental query.", scope=Scope.READ),
     _never(_READ + "incr.path.glob", "Paths of an incremental query.", scope=Scope.READ),
@@ -91,4 +91,4 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
 
 LOCK_PROVIDER: Final = "hoodie.write.lock.provider"
 KNOWN_LOCK_PROVIDERS: Final = frozenset({"StorageBasedLockProvider", "InProcessLockProvider"})
-"""Lock providers (simple class names) that drawstring's own lock stands in for."""
+"""Lock providers (simple class names) that drawstring's own lock replaces."""

@@ -1,4 +1,4 @@
-"""Options of writes that drawstring carries out."""
+"""Options of writes that drawstring supports."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.datasource.write.table.type",
-        "Type of a new table: whether updates rewrite base files or append to log files.",
+        "Type of a new table: whether updates rewrite base files or write log files.",
         alternatives=("hoodie.table.type", "hoodie.datasource.write.storage.type"),
         choices=("COPY_ON_WRITE", "MERGE_ON_READ"),
         field="table_type",
@@ -72,8 +72,8 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.datasource.write.partitionpath.field",
-        "Columns of the partition path, for a CUSTOM key generator as `column:SIMPLE` or `column:TIMESTAMP`;"
-        " none for a table without partitions.",
+        "Columns of the partition path, with a CUSTOM key generator as `column:SIMPLE` or `column:TIMESTAMP`;"
+        " empty for a table without partitions.",
         kind=Kind.LIST,
         default=(),
         alternatives=("hoodie.table.partition.fields",),
@@ -81,7 +81,7 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.table.ordering.fields",
-        "Columns that say which version of a record is newer (event time).",
+        "Ordering fields: columns that determine which version of a record is newer (event time).",
         kind=Kind.LIST,
         default=(),
         alternatives=(
@@ -107,20 +107,21 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.datasource.write.keygenerator.type",
-        "How columns become keys; by the number of columns, and whether they have types, when not given.",
+        "Kind of key generator; when not given, it follows from the number of columns and their types.",
         choices=_GENERATORS,
         alternatives=("hoodie.table.keygenerator.type",),
         stored_as="hoodie.table.keygenerator.type",
     ),
     Option(
         "hoodie.datasource.write.keygenerator.class",
-        "The same as the name of a class of Hudi's, or the name of a registered function.",
+        "Key generator as a class name of Hudi's, or the name of a registered function.",
         alternatives=("hoodie.table.keygenerator.class",),
         stored_as="hoodie.table.keygenerator.class",
     ),
     Option(
         "hoodie.record.merge.mode",
-        "Which version of a record wins; by event time when there are ordering columns, else by commit time.",
+        "Which version of a record wins; when not given, by event time if there are ordering fields, else by"
+        " commit time.",
         alternatives=("hoodie.write.record.merge.mode",),
         choices=_MERGE_MODES,
         only=_MERGE_MODES[:2],
@@ -128,28 +129,28 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.datasource.write.payload.class",
-        "The merge mode as the name of a payload class of Hudi's.",
+        "Merge mode as the name of a payload class of Hudi's.",
         alternatives=("hoodie.compaction.payload.class",),
         field="payload_class",
         stored_as="hoodie.compaction.payload.class",
     ),
     Option(
         "hoodie.table.timeline.timezone",
-        "Zone of instant times of a new table; UTC when not given.",
+        "Time zone of the instant times of a new table; UTC when not given.",
         choices=("UTC", "LOCAL"),
         stored_as="hoodie.table.timeline.timezone",
     ),
     Option(
         "hoodie.table.cdc.enabled",
-        "Whether writes to a new table log changes for CDC queries.",
+        "Whether writes to a new table write CDC log files for CDC queries.",
         kind=Kind.FLAG,
         field="cdc_enabled",
         stored_as="hoodie.table.cdc.enabled",
     ),
     Option(
         "hoodie.table.cdc.supplemental.logging.mode",
-        "What is logged of a change: operation and key, with the record before it, or with both records;"
-        " both when not given.",
+        "What CDC log files contain: operation and key only, also the record before the change, or also the"
+        " records before and after it; the last when not given.",
         choices=("OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER"),
         field="cdc_mode",
         stored_as="hoodie.table.cdc.supplemental.logging.mode",
@@ -162,7 +163,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     *IDENTITY_OPTIONS,
     Option(
         "hoodie.datasource.write.operation",
-        "What to do with the rows.",
+        "The write operation.",
         default="upsert",
         choices=_OPERATIONS,
         only=tuple(name.upper() for name in SUPPORTED_OPERATIONS),
@@ -170,7 +171,8 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.datasource.write.partitions.to.delete",
-        "Partition paths that delete_partition drops, * for any text; those of the rows when not given.",
+        "Partition paths that delete_partition drops, with * for any text; the partitions of the rows when"
+        " not given.",
         kind=Kind.LIST,
         default=(),
         field="partitions_to_delete",
@@ -195,7 +197,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.parquet.bloom.filter.enabled",
-        "Whether base files carry a bloom filter of their keys.",
+        "Whether base files contain a bloom filter of their keys.",
         kind=Kind.FLAG,
         default=True,
         field="bloom_enabled",
@@ -207,15 +209,15 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     *BOOTSTRAP_OPTIONS,
     Option(
         "drawstring.write.partial_update",
-        "Whether upsert sets only the columns that the rows have, and leaves the others as they are.",
+        "Whether upsert sets only the columns that the rows have, and keeps the stored values of the others.",
         kind=Kind.FLAG,
         default=False,
         field="partial_update",
     ),
     Option(
         "hoodie.write.set.null.for.missing.columns",
-        "Whether rows may lack columns of the table, which are null in them then; such rows are refused"
-        " otherwise, as an upsert would write the nulls over values.",
+        "Whether rows may lack columns of the table, which are then set to null; otherwise such rows are"
+        " refused, since an upsert would overwrite stored values with null.",
         kind=Kind.FLAG,
         default=False,
         alternatives=("hoodie.datasource.write.reconcile.schema",),
@@ -223,44 +225,45 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.spark.sql.merge.into.partial.updates",
-        "Whether updates and merges write log blocks with the columns that they set alone, in MERGE_ON_READ"
-        " tables of version 8 and later that go by event time. Off by default, unlike in Hudi, for over a"
-        " late row that lies in a log file such a block would bring the other values of that row back.",
+        "Whether updates and merges write log blocks with only the columns that they set, in MERGE_ON_READ"
+        " tables of version 8 and later with event-time ordering. Off by default, unlike in Hudi: if a log"
+        " file contains a late row of the same key, such a block would restore the other values of that row.",
         kind=Kind.FLAG,
         default=False,
         field="partial_merges",
     ),
     Option(
         "hoodie.combine.before.insert",
-        "Whether insert and bulk_insert keep one record of a key.",
+        "Whether insert and bulk_insert merge incoming records with the same key into one.",
         kind=Kind.FLAG,
         default=False,
         field="combine_before_insert",
     ),
     Option(
         "hoodie.datasource.insert.dup.policy",
-        "What insert does with rows whose key the table has: keep both, drop the new one, or fail.",
+        "What insert does with rows whose key is in the table already: keep both, drop the new one, or fail.",
         default="none",
         choices=("none", "drop", "fail"),
         field="insert_duplicates",
     ),
     Option(
         "hoodie.datasource.write.insert.drop.duplicates",
-        "Whether insert drops rows whose key the table has, and keeps one of a key that comes twice.",
+        "Whether insert drops rows whose key is in the table already, and merges incoming records with the"
+        " same key into one.",
         kind=Kind.FLAG,
         default=False,
         field="drop_duplicates",
     ),
     Option(
         "hoodie.allow.empty.commit",
-        "Whether a write that changes nothing is a commit all the same, which says so and carries metadata.",
+        "Whether a write that changes nothing still creates a commit, with metadata but without files.",
         kind=Kind.FLAG,
         default=True,
         field="allow_empty_commit",
     ),
     Option(
         "hoodie.combine.before.upsert",
-        "Whether upsert keeps one record of a key in the batch; it has to.",
+        "Whether upsert merges incoming records with the same key into one; false is not supported.",
         kind=Kind.FLAG,
         default=True,
         field="combine_before_upsert",
@@ -272,7 +275,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     *TTL_OPTIONS,
     Option(
         "hoodie.write.lock.wait_time_ms",
-        "How long a write waits for another one to end, milliseconds.",
+        "How long a write waits for the table lock, milliseconds.",
         kind=Kind.NUMBER,
         default=60_000,
         minimum=0,

@@ -1,1 +1,1 @@
-"""The registry of all options, and the options of one write or read as typed fields."""
+"""The option type, the registry of all options, and the parsed options of a write or read."""

@@ -1,4 +1,4 @@
-"""One option: its key, what values it takes, and how a text becomes a value."""
+"""The definition of an option: key, allowed values, and parsing of its text."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table.kinds import split_list
 
 Value: TypeAlias = str | bool | int | float | tuple[str, ...] | None
-"""What an option's text becomes; None when it was not given and has no default."""
+"""The parsed value of an option; None if it was not given and has no default."""
 
 Given: TypeAlias = Mapping[str, object]
-"""Options as a user gives them: texts, or Python values that stand for them."""
+"""Options as a user gives them: texts, or equivalent Python values."""
 
 
 class Scope(StrEnum):
-    """What an option is about."""
+    """What an option applies to."""
 
     WRITE = "write"
     READ = "read"
@@ -27,7 +27,7 @@ class Scope(StrEnum):
 
 
 class Kind(StrEnum):
-    """How the text of an option reads."""
+    """The type of an option's value."""
 
     TEXT = "text"
     FLAG = "true or false"
@@ -38,19 +38,19 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A key that drawstring acts on, or whose value it checks.
+    """A key that drawstring supports, or whose value it checks.
 
     Attributes:
         key: the key in lower case.
-        doc: what it does, one line.
-        scope: whether it is about writes, reads, or the storage that both go to.
-        kind: how its text reads.
+        doc: its description for the reference page.
+        scope: whether it applies to writes, reads or the storage.
+        kind: type of its value.
         default: the value when it is not given.
-        alternatives: other keys for the same thing, of older releases or of the table's properties.
-        choices: allowed values, compared without case; empty for any.
-        only: values that this release carries out, when there are further choices in the format.
-        field: the attribute in `WriteOptions` or `ReadOptions`, empty when the value is just checked.
-        stored_as: the key under which a new table stores the value, empty when it does not.
+        alternatives: alternative keys, from older releases or the table's properties.
+        choices: allowed values, compared case-insensitively; empty for any.
+        only: values that this release supports, in upper case, if it does not support all.
+        field: the attribute in `WriteOptions` or `ReadOptions`, empty if the value is only checked.
+        stored_as: the key under which a new table stores the value, empty if it does not.
         minimum: smallest number.
     """
 
@@ -72,27 +72,31 @@ class Option:
         return (self.key, *self.alternatives)
 
     def parse(self, key: str, text: str) -> Value:
-        """Return the value of a text that was given under `key`.
+        """Return the value of a text.
+
+        Args:
+            key: the key under which the text was given.
+            text: the text.
 
         Raises:
-            InvalidError: the text is no value of the option.
-            UnsupportedError: it is one, but this release does not carry it out.
+            InvalidError: the text is not a value of the option.
+            UnsupportedError: the value is not supported by this release.
         """
         value = _PARSERS[self.kind](self, key, text.strip())
         if self.only and text.strip() and _spelled(value).upper() not in self.only:
             raise UnsupportedError(
-                f"{key}={text} is not supported by this release: "
-                + (f"use {' or '.join(self.only)}" if self.only != (NOTHING,) else "leave it out")
+                f"{key}={text} is not supported by this release. "
+                + (f"Use {' or '.join(self.only)}." if self.only != (NOTHING,) else "Drop the option.")
             )
         return value
 
 
 NOTHING: Final = "\0"
-"""In `Option.only`: no value is carried out."""
+"""In `Option.only`: no value is supported."""
 
 
 def text_of(value: object) -> str | None:
-    """Return the text that a given Python value stands for, None for None."""
+    """Return the text that is equivalent to a Python value, None for None."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -113,12 +117,12 @@ def _text(option: Option, key: str, text: str) -> str:
         if choice.upper() == text.upper():
             return choice
     possible = [choice for choice in option.choices if choice.upper() in option.only] or option.choices
-    raise InvalidError(f"{key} is {text!r}: choose {', '.join(possible)}")
+    raise InvalidError(f"{key} is {text!r}. Choose one of {', '.join(possible)}.")
 
 
 def _flag(option: Option, key: str, text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise InvalidError(f"{key} is {text!r}: give true or false")
+        raise InvalidError(f"{key} is {text!r}. Give true or false.")
     return text.lower() == "true"
 
 
@@ -126,11 +130,11 @@ def _number(option: Option, key: str, text: str) -> int:
     try:
         number = int(text)
     except ValueError:
-        raise InvalidError(f"{key} is {text!r}: give a whole number") from None
+        raise InvalidError(f"{key} is {text!r}. Give a whole number.") from None
     if number < option.minimum:
-        raise InvalidError(f"{key} is {number}: give a number of at least {option.minimum}")
+        raise InvalidError(f"{key} is {number}. Give a number of at least {option.minimum}.")
     if option.choices and text not in option.choices:
-        raise InvalidError(f"{key} is {number}: choose {', '.join(option.choices)}")
+        raise InvalidError(f"{key} is {number}. Choose one of {', '.join(option.choices)}.")
     return number
 
 
@@ -138,16 +142,16 @@ def _fraction(option: Option, key: str, text: str) -> float:
     try:
         number = float(text)
     except ValueError:
-        raise InvalidError(f"{key} is {text!r}: give a number") from None
+        raise InvalidError(f"{key} is {text!r}. Give a number.") from None
     if not 0 <= number < math.inf:
-        raise InvalidError(f"{key} is {text}: give a number of at least 0")
+        raise InvalidError(f"{key} is {text}. Give a number of at least 0.")
     return number
 
 
 def _list(option: Option, key: str, text: str) -> tuple[str, ...]:
     parts = split_list(text)
     if len(set(parts)) != len(parts):
-        raise InvalidError(f"{key} is {text!r}: it names a column twice")
+        raise InvalidError(f"{key} is {text!r}, which has a name twice. Give each name once.")
     return parts
 
 

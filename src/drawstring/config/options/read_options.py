@@ -1,4 +1,4 @@
-"""Options of one read as typed fields, parsed once at the edge."""
+"""The options of a read as typed fields."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from drawstring.config.options.registry import fields_of, parse_options
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a read was told.
+    """The parsed options of a read.
 
     Attributes:
         query_type: `snapshot`, `read_optimized` or `incremental`.
-        as_of: instant, date or date-time of a time travel, None for now.
-        begin, end: of an incremental query, exclusive and inclusive.
+        as_of: instant, date or date and time of a time travel query, None for the latest records.
+        begin, end: range of an incremental query, exclusive and inclusive.
         include_start: whether `begin` is inclusive.
         incremental_format: `latest_state` or `cdc`.
         holes: `FAIL`, `BLOCK` or `USE_TRANSITION_TIME`.
-        full_scan: whether an incremental query may read the whole table.
+        full_scan: whether an incremental query may fall back to a full table scan.
         start_offset: where a new stream starts.
-        max_commits, max_bytes: of a micro-batch, None for no bound.
+        max_commits, max_bytes: bounds of a micro-batch, None for no bound.
         on_cleaned: `fail`, `snapshot` or `earliest`.
-        hold, hold_hours: name of a stream's hold, None for none, and how long it lasts.
+        hold, hold_hours: name of a stream's hold, None for none, and hours until it expires.
         columns: columns to read, None for all.
         where: SQL predicate, None for all rows.
     """
@@ -50,16 +50,19 @@ class ReadOptions:
 
     @property
     def is_cdc(self) -> bool:
-        """Whether changes are asked for, rather than rows."""
+        """Whether the read returns changes (CDC), rather than rows."""
         return self.incremental_format == "cdc"
 
     @classmethod
     def parse(cls, given: Given) -> Self:
-        """Return the options that texts (or Python values) under Hudi's keys say.
+        """Parse options under Hudi's keys.
+
+        Args:
+            given: texts or Python values by key.
 
         Raises:
-            InvalidError: an unknown key, a value that makes no sense, or a contradiction.
-            UnsupportedError: something that this release does not carry out.
+            InvalidError: a key is unknown, a value is not valid, or options contradict each other.
+            UnsupportedError: a value is not supported by this release.
         """
         options = cls(**fields_of(READ_OPTIONS, parse_options(given, Scope.READ)))
         _check_read(options)
@@ -69,14 +72,16 @@ class ReadOptions:
 def _check_read(options: ReadOptions) -> None:
     incremental = options.query_type == "incremental"
     if incremental and options.as_of:
-        raise InvalidError("as.of.instant does not go with an incremental query: set its end instead")
+        raise InvalidError(
+            "as.of.instant cannot be used with an incremental query. Set the end of the query instead."
+        )
     if not incremental and (options.begin or options.end):
         raise InvalidError(
-            f"begin and end times do not go with a {options.query_type} query: set "
-            "hoodie.datasource.query.type=incremental, or leave them out"
+            f"Begin and end times cannot be used with a {options.query_type} query. Set "
+            "hoodie.datasource.query.type=incremental, or drop them."
         )
 
     if incremental and options.is_cdc and (options.columns or options.where):
         raise InvalidError(
-            "a change query has columns of its own: leave out drawstring.columns and drawstring.where"
+            "A change query (CDC) has columns of its own. Drop drawstring.columns and drawstring.where."
         )

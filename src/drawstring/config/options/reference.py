@@ -1,4 +1,4 @@
-"""The reference page of all options, generated: `python -m drawstring.config.options.reference`."""
+"""Generator of the options reference page: `python -m drawstring.config.options.reference`."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from drawstring.config.options.option import NOTHING, Kind, Option, text_of
 
 _HEAD = """# Options
 
-Keys are Hudi's own, so that scripts written for the Hudi bundle keep theirs. An unknown `hoodie.` key is
-an error that suggests the nearest one. Options of reads may be given to writes, and the other way
-round, so that a script can keep them in one place: they are passed over there, as in Hudi, with a note in
-the log (level DEBUG). This page is generated: `python -m drawstring.config.options.reference`.
+Keys are Hudi's own, so that scripts written for the Hudi bundle need not change them. An unknown `hoodie.`
+key is an error that suggests the nearest known one. A script can pass one set of options to reads and
+writes: as in Hudi, writes ignore the options of reads and the other way round, with a log message (level
+DEBUG). This page is generated: `python -m drawstring.config.options.reference`.
 """
 
 
 def reference_page() -> str:
-    """Return the page, in Markdown."""
+    """Return the page as Markdown."""
     writes = [option for option in WRITE_OPTIONS if option not in IDENTITY_OPTIONS]
     return "\n".join(
         [
             _HEAD,
-            "## What a new table is\n",
-            "An existing table keeps what it is; an option that says otherwise is an error.\n",
+            "## Properties of a new table\n",
+            "An existing table keeps its properties; an option that contradicts them is an error.\n",
             *_table(IDENTITY_OPTIONS),
             "\n## Writes\n",
             *_table(writes),
             "\n## Reads\n",
             *_table(READ_OPTIONS),
             "\n## Storage\n",
-            "For all that is done with a table: among `storage_options` in Python, as `--storage-option` on"
-            " the command line, and as an option of reads and writes in Spark.\n",
+            "These apply to all operations on a table. Give them in `storage_options` in Python, as"
+            " `--storage-option` on the command line, and as options of reads and writes in Spark.\n",
             *_table(STORAGE_OPTIONS),
             "\n## Accepted with one value only\n",
-            "Any other value would change the result in a way that this release does not carry out.\n",
-            "| key | accepted | about |",
+            "Any other value would change the result in a way that this release does not support.\n",
+            "| key | accepted value | meaning |",
             "|---|---|---|",
             *(_checked_row(option) for option in CHECKED_OPTIONS),
-            "\n## Accepted and left aside\n",
-            "These do not change results; the log says which were given.\n",
-            "| keys | why |",
+            "\n## Accepted and ignored\n",
+            "These options do not change results; a log message lists those that were given.\n",
+            "| keys | reason |",
             "|---|---|",
             *(f"| `{prefix}*` | {why} |" for prefix, why in IGNORED_FAMILIES.items()),
             *(f"| `{key}` | {why} |" for key, why in IGNORED_KEYS.items()),
@@ -55,7 +55,7 @@ def reference_page() -> str:
 
 
 def _table(options: Iterable[Option]) -> list[str]:
-    head = ["| key | value | default | what it does |", "|---|---|---|---|"]
+    head = ["| key | value | default | meaning |", "|---|---|---|---|"]
     return [*head, *(_row(option) for option in options)]
 
 

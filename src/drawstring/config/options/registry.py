@@ -1,4 +1,4 @@
-"""All options in one place: what is known, which key means what, and what a typo was meant to be."""
+"""The registry of all options: lookup by key, and suggestions for misspelled keys."""
 
 from __future__ import annotations
 
@@ -25,19 +25,26 @@ _BARE: Final = tuple(key for key in OPTION_OF_KEY if not key.startswith(_OURS))
 
 
 def parse_options(given: Given, scope: Scope) -> dict[Option, tuple[str, Value]]:
-    """Return the options of a scope that were given, each with the key that it was given under.
+    """Parse the given options of a scope.
 
-    Keys are compared without case. Keys of the other scope are passed over, values and all, as in Hudi:
-    scripts pass one set of options to everything. Keys that are neither Hudi's nor drawstring's are the
-    caller's business.
+    Keys are compared case-insensitively. As in Hudi, options of other scopes are ignored with their values,
+    since scripts pass one set of options to reads and writes. Keys that are neither Hudi's nor drawstring's
+    are ignored, too.
+
+    Args:
+        given: texts or Python values by key.
+        scope: the scope to parse.
+
+    Returns:
+        The key under which each option was given, and its value.
 
     Raises:
-        InvalidError: an unknown key, a value that makes no sense, or two that contradict each other.
-        UnsupportedError: a value that this release does not carry out.
+        InvalidError: a key is unknown, a value is not valid, or two values contradict each other.
+        UnsupportedError: a value is not supported by this release.
     """
-    found: dict[Option, tuple[str, Value]] = {}
-    left_aside: dict[str, str] = {}
-    elsewhere: list[str] = []
+    parsed: dict[Option, tuple[str, Value]] = {}
+    ignored: dict[str, str] = {}
+    other_scopes: list[str] = []
     for name, value in given.items():
         key, text = name.lower(), text_of(value)
         option = OPTION_OF_KEY.get(key)
@@ -46,33 +53,33 @@ def parse_options(given: Given, scope: Scope) -> dict[Option, tuple[str, Value]]
         if option is None:
             reason = _reason(key, text)
             if reason:
-                left_aside[key] = reason
+                ignored[key] = reason
         elif option.scope is scope:
-            _add(found, option, key, text)
+            _add(parsed, option, key, text)
         else:
-            elsewhere.append(key)
-    if elsewhere:
-        _LOG.debug("options passed over: %s (they say nothing to a %s)", ", ".join(elsewhere), scope)
-    if left_aside:
-        _LOG.info("options left aside: %s", "; ".join(f"{key} ({why})" for key, why in left_aside.items()))
-    return found
+            other_scopes.append(key)
+    if other_scopes:
+        _LOG.debug("Ignored options that do not apply to a %s: %s.", scope, ", ".join(other_scopes))
+    if ignored:
+        _LOG.info("Ignored options: %s.", "; ".join(f"{key} ({why})" for key, why in ignored.items()))
+    return parsed
 
 
-def fields_of(options: tuple[Option, ...], found: Mapping[Option, tuple[str, Value]]) -> dict[str, Any]:
-    """Return the values of options by field; what was given empty counts as not given."""
+def fields_of(options: tuple[Option, ...], parsed: Mapping[Option, tuple[str, Value]]) -> dict[str, Any]:
+    """Return the values of options by field; an empty value counts as not given."""
     fields: dict[str, Any] = {}
     for option in options:
         if option.field:
-            value = found[option][1] if option in found else option.default
+            value = parsed[option][1] if option in parsed else option.default
             fields[option.field] = option.default if value in ("", ()) else value
     return fields
 
 
 def check_names(given: Given) -> None:
-    """Refuse names that are nobody's, in calls that take Hudi's options and nothing else.
+    """Refuse names that are not option keys, in calls that take nothing but options.
 
     Raises:
-        InvalidError: a name that is no option, as `index_type`.
+        InvalidError: a name is not an option key, such as `index_type`.
     """
     for name in given:
         key = name.lower()
@@ -81,15 +88,15 @@ def check_names(given: Given) -> None:
 
 
 def unknown_key(key: str, near: str | None = None) -> InvalidError:
-    """Return the error for a key that does not exist, suggesting the nearest one.
+    """Return the error for an unknown key, with the nearest known key as a suggestion.
 
     Args:
-        key: as it was given.
-        near: the nearest one, where it is known.
+        key: the key as given.
+        near: the nearest known key, if the caller knows it.
     """
     near = near or _nearest(key.lower())
-    hint = f"did you mean {near!r}?" if near else "see docs/options.md for those that exist"
-    return InvalidError(f"unknown option {key!r}: {hint}")
+    hint = f"Did you mean {near!r}?" if near else "See docs/options.md for all options."
+    return InvalidError(f"There is no option {key!r}. {hint}")
 
 
 def _nearest(key: str) -> str | None:
@@ -98,31 +105,32 @@ def _nearest(key: str) -> str | None:
         if spelled in OPTION_OF_KEY:
             return spelled
     for spelled in (key, f"hoodie.{dotted}"):
-        if found := difflib.get_close_matches(spelled, _SUGGESTED, n=1, cutoff=0.75):
-            return found[0]
+        if matches := difflib.get_close_matches(spelled, _SUGGESTED, n=1, cutoff=0.75):
+            return matches[0]
     return None
 
 
-def _add(found: dict[Option, tuple[str, Value]], option: Option, key: str, text: str) -> None:
+def _add(parsed: dict[Option, tuple[str, Value]], option: Option, key: str, text: str) -> None:
     value = option.parse(key, text)
-    earlier = found.setdefault(option, (key, value))
+    earlier = parsed.setdefault(option, (key, value))
     if earlier[1] != value:
         raise InvalidError(
-            f"{earlier[0]} and {key} mean the same but differ ({text_of(earlier[1])!r} and {text!r}): "
-            "leave out one"
+            f"{earlier[0]} and {key} are the same option but differ ({text_of(earlier[1])!r} and {text!r}). "
+            "Drop one of them."
         )
 
 
 def _reason(key: str, text: str) -> str | None:
-    """Return why a key that is no option may be left aside; None when it is not ours."""
+    """Return why a key that is not a supported option may be ignored; None for keys of other programs."""
     if not key.startswith(_OURS):
         if difflib.get_close_matches(key, _BARE, n=1, cutoff=0.85):
             raise unknown_key(key)
         return None
     if key == LOCK_PROVIDER and text.rpartition(".")[2] not in KNOWN_LOCK_PROVIDERS:
         raise UnsupportedError(
-            f"{key}={text}: drawstring cannot take this lock, so writers of Hudi would not notice it; "
-            f"use one of {', '.join(sorted(KNOWN_LOCK_PROVIDERS))}, or write with drawstring alone"
+            f"{key}={text} is not supported: drawstring cannot take this lock, so writers of Hudi would not"
+            f" notice it. Use one of {', '.join(sorted(KNOWN_LOCK_PROVIDERS))}, or write only with"
+            " drawstring."
         )
     reason = reason_to_ignore(key)
     near = meant_key(key, OPTION_OF_KEY)

@@ -1,4 +1,4 @@
-"""Options of one write or one read as typed fields, parsed once at the edge."""
+"""The options of a write or table service as typed fields, and checks against the table."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
     "archiving": (Archiving, ARCHIVE_OPTIONS),
     "ttl": (PartitionTtl, TTL_OPTIONS),
 }
-"""Options that make one field of `WriteOptions` together, and what that is."""
+"""Groups of options that form one field of `WriteOptions`, with the type of the field."""
 
 _SINGLE: Final = tuple(
     option for option in WRITE_OPTIONS if not any(option in group for _, group in _GROUPS.values())
@@ -64,43 +64,44 @@ _SINGLE: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """What a write was told; None or empty where it was told nothing and the table knows.
+    """The parsed options of a write or table service; None or empty for those that the table decides.
 
     Attributes:
         operation: `upsert`, `insert`, `bulk_insert`, `append`, `delete`, `insert_overwrite`,
             `insert_overwrite_table`, `delete_partition` or `bootstrap`.
         partitions_to_delete: paths and patterns of delete_partition.
-        table_name, table_type, table_version: of a new table.
+        table_name, table_type, table_version: name, type and version of a new table.
         record_key, partition_path, ordering: columns of a new table.
-        hive_style, url_encode: of the partition paths of a new table.
+        hive_style, url_encode: style of the partition paths of a new table.
         key_generator: kind of key generator of a new table.
-        key_settings: what else it has to know, by the keys that tables store it under.
-        cdc_enabled, cdc_mode: whether and how a new table logs changes.
-        populate_meta_fields, drop_partition_columns: what files of a new table hold.
+        key_settings: settings of the key generator, by the keys under which tables store them.
+        cdc_enabled, cdc_mode: whether a new table writes CDC log files, and with what contents.
+        populate_meta_fields, drop_partition_columns: which columns the files of a new table have.
         merge_mode, payload_class: how versions of a record merge.
         index_type: `SIMPLE`, `BLOOM`, `GLOBAL_SIMPLE`, `GLOBAL_BLOOM` or `BUCKET`.
-        bucket_count, bucket_expressions, bucket_hash_fields, bucket_engine: of the bucket index.
+        bucket_count, bucket_expressions, bucket_hash_fields, bucket_engine: settings of the bucket index.
         simple_index_moves, bloom_index_moves: whether records change their partition with a global index.
-        bloom_prunes_by_ranges: whether bloom indexes look at key ranges.
-        log_index, log_index_clique_files: whether log files carry an index, and how many tell of it together.
+        bloom_prunes_by_ranges: whether bloom indexes skip files by key range.
+        log_index, log_index_clique_files: whether log files contain an index, and how many share a summary.
         log_block_format: `parquet` or `avro`.
         compression: codec of Parquet data.
-        bloom_enabled: whether base files carry a bloom filter.
-        sizing: how large base files are to be.
-        bulk, bootstrap: how a bulk insert orders rows, and what a bootstrap makes a table of.
-        clustering: what clustering brings together, and when.
-        appending: when appends merge small files.
-        cleaning: which old versions of files go.
-        failed_writes: who takes back what dead writers left.
-        archiving: how many instants stay on the active timeline.
-        ttl: how long partitions live.
-        partial_update, partial_merges: whether upsert, and updates and merges, write some columns alone.
-        allow_empty_commit: whether a write that changes no file is a commit all the same.
-        combine_before_insert, combine_before_upsert: whether one record of a key is kept.
-        insert_duplicates: `none`, `drop` or `fail`: what insert does with keys that are there.
-        drop_duplicates: whether insert drops them, and keeps one record of a key.
-        compaction: how and when a table is compacted.
-        lock_wait_ms: how long a write waits for another one.
+        bloom_enabled: whether base files contain a bloom filter.
+        sizing: settings of file sizing.
+        bulk, bootstrap: settings of bulk_insert and of the bootstrap operation.
+        clustering: settings of clustering.
+        appending: settings of the merging of small files after appends.
+        cleaning: settings of cleaning.
+        failed_writes: settings of the rollback of failed writes.
+        archiving: settings of archiving.
+        ttl: settings of the partition TTL.
+        partial_update, partial_merges: whether upsert, and updates and merges, write only some columns.
+        null_for_missing: whether incoming rows may lack columns, which become null.
+        allow_empty_commit: whether a write that changes no file still creates a commit.
+        combine_before_insert, combine_before_upsert: whether incoming records of one key are merged first.
+        insert_duplicates: `none`, `drop` or `fail`: what insert does with keys that are in the table.
+        drop_duplicates: whether insert drops these, and merges incoming records of one key.
+        compaction: settings of compaction.
+        lock_wait_ms: how long a write waits for the table lock.
     """
 
     operation: str
@@ -156,30 +157,33 @@ class WriteOptions:
 
     @property
     def known_keys(self) -> str:
-        """What insert does with rows whose key the table has: `none`, `drop` or `fail`."""
+        """What insert does with rows whose key is in the table: `none`, `drop` or `fail`."""
         return "drop" if self.drop_duplicates else self.insert_duplicates
 
     @classmethod
     def parse(cls, given: Given) -> Self:
-        """Return the options that texts (or Python values) under Hudi's keys say.
+        """Parse options under Hudi's keys.
+
+        Args:
+            given: texts or Python values by key.
 
         Raises:
-            InvalidError: an unknown key, a value that makes no sense, or a contradiction.
-            UnsupportedError: something that this release does not carry out.
+            InvalidError: a key is unknown, a value is not valid, or options contradict each other.
+            UnsupportedError: a value is not supported by this release.
         """
-        found = parse_options(given, Scope.WRITE)
-        fields = fields_of(_SINGLE, found)
-        fields |= {name: group(**fields_of(options, found)) for name, (group, options) in _GROUPS.items()}
+        parsed = parse_options(given, Scope.WRITE)
+        fields = fields_of(_SINGLE, parsed)
+        fields |= {name: group(**fields_of(options, parsed)) for name, (group, options) in _GROUPS.items()}
         table_type = fields["table_type"]
         fields |= {
             "compaction": CompactionSettings.take(fields),
             "clustering": Clustering.take(fields),
             "table_type": TableType(table_type) if table_type else None,
-            "key_generator": _key_generator(found),
+            "key_generator": _key_generator(parsed),
             "key_settings": {
-                option.stored_as: text_of(found[option][1]) for option in KEY_SETTINGS if option in found
+                option.stored_as: text_of(parsed[option][1]) for option in KEY_SETTINGS if option in parsed
             },
-            "merge_mode": asked_mode(_given_text(found, _MODE_KEY), _given_text(found, _PAYLOAD_KEY)),
+            "merge_mode": asked_mode(_given_text(parsed, _MODE_KEY), _given_text(parsed, _PAYLOAD_KEY)),
         }
         options = cls(**fields)
         _check_write(options)
@@ -187,32 +191,33 @@ class WriteOptions:
 
 
 def check_call(given: Given, operation: str | None = None) -> None:
-    """Refuse what makes no sense beside a verb of the Python interface.
+    """Check the options of a call of the Python interface.
 
     Args:
         given: options as the user gave them.
-        operation: what the verb does; None for a service.
+        operation: the write operation of the call; None for a table service.
 
     Raises:
-        InvalidError: a name that is no option, or another operation.
+        InvalidError: a name is not an option key, or the options name another operation.
     """
     check_names(given)
-    asked = _given_text(parse_options(given, Scope.WRITE), OPERATION_KEY)
-    if operation and asked and asked != operation:
+    requested = _given_text(parse_options(given, Scope.WRITE), OPERATION_KEY)
+    if operation and requested and requested != operation:
         raise InvalidError(
-            f"{OPERATION_KEY} is {asked} but the call is {operation}: leave the option out, or call {asked}"
+            f"{OPERATION_KEY} is {requested}, but the call is {operation}."
+            f" Drop the option, or call {requested}."
         )
 
 
 def table_scope(given: Given, *, strict: bool = False) -> dict[str, str]:
-    """Return the options that a new table stores, under the keys that it stores them by.
+    """Return the options that a new table stores, under the keys of its properties.
 
     Args:
         given: options or table properties as a user gave them.
-        strict: refuse options that a table does not store, rather than leave them to the write.
+        strict: whether to refuse options that a table does not store, rather than leave them to the write.
 
     Raises:
-        InvalidError: as `WriteOptions.parse`; in strict mode also an option of single writes or reads.
+        InvalidError: as `WriteOptions.parse`; in strict mode also for options of single writes or reads.
         UnsupportedError: as `WriteOptions.parse`.
     """
     if strict:
@@ -223,24 +228,27 @@ def table_scope(given: Given, *, strict: bool = False) -> dict[str, str]:
         if option.stored_as and text:
             stored[option.stored_as] = text
         elif strict and option in _NOT_OF_TABLES:
-            what = "an argument of its own" if option in IDENTITY_OPTIONS else "an option of a write"
-            raise InvalidError(f"{key} is not a property to set on a table: it is {what}")
+            if option in IDENTITY_OPTIONS:
+                raise InvalidError(f"{key} has an argument of its own. Give that instead of the property.")
+            raise InvalidError(f"{key} is an option of a write, not a table property. Give it to the write.")
     if strict:
         for name in given:
             option_of_read = OPTION_OF_KEY.get(name.lower())
             if option_of_read is not None and option_of_read.scope is Scope.READ:
-                raise InvalidError(f"{name} is not a property of a table: it is an option of a read")
+                raise InvalidError(
+                    f"{name} is an option of a read, not a table property. Give it to the read."
+                )
     return stored
 
 
 def check_against(options: WriteOptions, config: TableConfig) -> None:
-    """Make sure that what a write or a service says about its table is what the table says.
+    """Check that the options of a write or table service agree with the table's configuration.
 
     Raises:
         InvalidError: they differ.
     """
     columns, types = typed_columns(options.partition_path)
-    for what, asked, actual in (
+    for name, requested, actual in (
         ("table name", options.table_name, config.name),
         ("table type", options.table_type, config.table_type),
         ("table version", options.table_version, config.version),
@@ -265,67 +273,68 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
         ("bucket engine", config.index_type and options.bucket_engine, config.bucket_engine),
         ("number of buckets", config.bucket_count and options.bucket_count, config.bucket_count),
     ):
-        if asked not in (None, ()) and asked != actual:
+        if requested not in (None, ()) and requested != actual:
             raise InvalidError(
-                f"the options say {what} {_shown(asked)} but the table has {_shown(actual)}: "
-                "leave the option out, or name another table"
+                f"The options say {name} {_shown(requested)} but the table has {_shown(actual)}. "
+                "Drop the option, or use another table."
             )
     has_buckets = "BUCKET" in (options.index_type, config.index_type) or config.bucket_count is not None
     if options.bucket_count and not has_buckets:
         raise InvalidError(
-            "hoodie.bucket.index.num.buckets needs a bucket index, and the table names none: leave the option"
-            " out, or set hoodie.index.type=BUCKET if the table was written with that"
+            "hoodie.bucket.index.num.buckets needs a bucket index, but the table stores no index type. Drop"
+            " the option, or set hoodie.index.type=BUCKET if the table was written with a bucket index."
         )
 
 
 _NOT_OF_TABLES: Final = frozenset(option for option in WRITE_OPTIONS if not option.stored_as)
 
 
-def _given_text(found: Mapping[Option, tuple[str, Value]], key: str) -> str | None:
-    entry = found.get(OPTION_OF_KEY[key])
+def _given_text(parsed: Mapping[Option, tuple[str, Value]], key: str) -> str | None:
+    entry = parsed.get(OPTION_OF_KEY[key])
     return text_of(entry[1]) or None if entry else None
 
 
-def _key_generator(found: Mapping[Option, tuple[str, Value]]) -> KeyGeneratorType | None:
-    by_type, by_class = _given_text(found, _TYPE_KEY), _given_text(found, _CLASS_KEY)
+def _key_generator(parsed: Mapping[Option, tuple[str, Value]]) -> KeyGeneratorType | None:
+    by_type, by_class = _given_text(parsed, _TYPE_KEY), _given_text(parsed, _CLASS_KEY)
     kinds = {generator_of_type(by_type)} if by_type else set()
     if by_class:
         kinds.add(generator_of_class(by_class))
     if len(kinds) > 1:
-        raise InvalidError(f"{_TYPE_KEY}={by_type} and {_CLASS_KEY}={by_class} differ: leave out one")
+        raise InvalidError(f"{_TYPE_KEY}={by_type} and {_CLASS_KEY}={by_class} differ. Drop one of them.")
     return kinds.pop() if kinds else None
 
 
 def _check_write(options: WriteOptions) -> None:
     if options.operation == "upsert" and not options.combine_before_upsert:
         raise UnsupportedError(
-            "hoodie.combine.before.upsert=false would leave several records of a key: leave it out"
+            "hoodie.combine.before.upsert=false would leave several records with the same key. Drop the"
+            " option."
         )
     if options.drop_duplicates and options.insert_duplicates == "fail":
         raise InvalidError(
             "hoodie.datasource.insert.dup.policy=fail and hoodie.datasource.write.insert.drop.duplicates=true"
-            " contradict each other: leave one of them out"
+            " contradict each other. Drop one of them."
         )
     if options.partial_update and options.operation != "upsert":
         raise InvalidError(
-            f"drawstring.write.partial_update goes with operation upsert, and this is {options.operation}:"
-            " leave it out"
+            f"drawstring.write.partial_update needs the operation upsert, but this is {options.operation}."
+            " Drop the option."
         )
     if options.partitions_to_delete and options.operation != "delete_partition":
         raise InvalidError(
-            "hoodie.datasource.write.partitions.to.delete goes with operation delete_partition, and this is"
-            f" {options.operation}: leave one of them out"
+            "hoodie.datasource.write.partitions.to.delete needs the operation delete_partition, but this is"
+            f" {options.operation}. Drop one of the options."
         )
     if options.index_type not in (None, "BUCKET") and options.bucket_count:
         raise InvalidError(
-            "hoodie.bucket.index.num.buckets needs hoodie.index.type=BUCKET: set it, or leave out the buckets"
+            "hoodie.bucket.index.num.buckets needs hoodie.index.type=BUCKET. Set it, or drop the number."
         )
     if options.bucket_expressions and (options.index_type or "BUCKET") != "BUCKET":
-        raise InvalidError(f"{EXPRESSIONS} needs hoodie.index.type=BUCKET: set it, or leave out the buckets")
+        raise InvalidError(f"{EXPRESSIONS} needs hoodie.index.type=BUCKET. Set it, or drop the rules.")
     if stray := set(options.bucket_hash_fields) - set(options.record_key or options.bucket_hash_fields):
         raise InvalidError(
-            f"hoodie.bucket.index.hash.field has {', '.join(sorted(stray))}, which is no column of the "
-            f"record key ({', '.join(options.record_key)})"
+            f"hoodie.bucket.index.hash.field has {', '.join(sorted(stray))}, which is not a column of the "
+            f"record key ({', '.join(options.record_key)}). Use columns of the record key."
         )
 
 

@@ -1,1 +1,1 @@
-"""The configuration of a table: its properties file, typed, and the properties of a new table."""
+"""The configuration of a table: the properties file, its typed form, and the properties of a new table."""

@@ -1,7 +1,7 @@
-"""The table's own configuration, `hoodie.properties`, as typed fields.
+"""The table configuration: `hoodie.properties` as typed fields.
 
-`table_config` reads the properties of tables of versions 2 to 6, 8 and 9, written by any release that
-writes them; `new_table_properties` makes those of a new table.
+`table_config` reads the properties of tables of versions 2 to 6, 8 and 9, written by any release;
+`new_table_properties` returns those of a new table.
 """
 
 from __future__ import annotations
@@ -49,36 +49,37 @@ _BUCKETS: Final = "hoodie.bucket.index.num.buckets"
 
 @dataclass(frozen=True, slots=True)
 class TableConfig:
-    """The properties of a table; picklable.
+    """The typed properties of a table; picklable.
 
     Attributes:
-        name, database: of the table; database is empty when it has none.
+        name, database: names of the table and its database; the latter is empty if it has none.
         table_type: COPY_ON_WRITE or MERGE_ON_READ.
-        version: table version, 6, 8 or 9; 2 to 5 in tables that are only read.
+        version: table version, 6, 8 or 9; 2 to 5 in tables that can only be read.
         record_key_fields: columns of the record key, empty when keys are generated.
         partition_fields: columns of the partition path, without the types of CUSTOM generators.
-        partition_types: type by partition column (`SIMPLE`, `TIMESTAMP`) for CUSTOM, else empty.
-        ordering_fields: columns that say which version of a record is newer.
+        partition_types: type of each partition column (`SIMPLE`, `TIMESTAMP`) for CUSTOM, else empty.
+        ordering_fields: columns that determine which version of a record is newer.
         merge_mode, partial_update_mode, merge_properties: how versions of a record merge.
-        payload_class: the payload class as stored, None when there is none.
-        payload_rule: what its code does otherwise than the three above say, None where it does not run.
-        merger: the registered merger of merge mode CUSTOM, None when there is none.
+        payload_class: the payload class as stored, None if there is none.
+        payload_rule: how the code of the payload class differs from the three fields above, None if the table
+            does not run it.
+        merger: the registered merger of merge mode CUSTOM, None if there is none.
         key_generator: kind of key generator.
-        key_function: the registered function of a USER_PROVIDED one, None when there is none.
-        timestamps_as_text: whether partition folders of timestamps are named by date and time, as Hudi's SQL
-            writes do; a write finds it in the folders, for no property says it.
+        key_function: the registered function of a USER_PROVIDED key generator, None if there is none.
+        timestamps_as_text: whether partition paths have timestamps as date and time, as Hudi's SQL writes
+            format them; no property records this, so a write detects it from the folder names.
         hive_style: whether partition folders are named `column=value`.
         url_encode: whether partition values are URL-encoded in paths.
         drop_partition_columns: whether base files lack the partition columns.
-        populate_meta_fields: whether records carry the `_hoodie_` columns.
-        cdc_enabled, cdc_mode: whether writers log changes for CDC queries, and what of them.
+        populate_meta_fields: whether records have the meta columns.
+        cdc_enabled, cdc_mode: whether writers write CDC log files, and with what contents.
         timeline_path: folder of the active timeline below `.hoodie`, empty in layout 1.
-        history_path: folder of the archive, below `.hoodie` in layout 1, below the timeline in 2.
-        timezone: zone of instant times, `UTC` or `LOCAL`.
-        base_file_format, log_file_format: of the files, upper case.
+        history_path: folder of the archived timeline, below `.hoodie` in layout 1, below the timeline in 2.
+        timezone: time zone of instant times, `UTC` or `LOCAL`.
+        base_file_format, log_file_format: file formats, in upper case.
         metadata_partitions: partitions of the metadata table that are ready.
-        create_schema: Avro schema (JSON) that the table was made with.
-        index_type, bucket_count, bucket_hash_fields: of the index, where the table stores them.
+        create_schema: Avro schema (JSON) of the table at its creation.
+        index_type, bucket_count, bucket_hash_fields: settings of the index, if the table stores them.
         properties: all keys and values as stored.
     """
 
@@ -139,12 +140,12 @@ class TableConfig:
 
     @property
     def bucket_engine(self) -> str:
-        """Whether the bucket index has a fixed number of buckets (SIMPLE), or rings (CONSISTENT_HASHING)."""
+        """The engine of the bucket index: SIMPLE (fixed number of buckets) or CONSISTENT_HASHING."""
         return (self.properties.get("hoodie.index.bucket.engine") or "SIMPLE").upper()
 
     @property
     def merger_names(self) -> tuple[str, ...]:
-        """What a merger for the table may be registered by: strategy id, payload class in full and short."""
+        """The names under which a merger may be registered: strategy id, payload class in full and short."""
         strategy = self.properties.get("hoodie.record.merge.strategy.id") or self.properties.get(
             "hoodie.compaction.record.merger.strategy"
         )
@@ -154,14 +155,14 @@ class TableConfig:
 
     @property
     def path_generator(self) -> KeyGeneratorType:
-        """Kind of key generator that makes the partition paths; AUTO tables have one too."""
+        """The kind of key generator that makes the partition paths, also for AUTO record keys."""
         if self.key_generator is not KeyGeneratorType.AUTO:
             return self.key_generator
         return _stored_generator(self.properties, self.record_key_fields, self.partition_fields)
 
     @property
     def key_generator_class(self) -> str:
-        """Name of the key generator's class, empty where the table has none."""
+        """Name of the key generator's class, empty if the table stores none."""
         return self.properties.get("hoodie.table.keygenerator.class", "")
 
     @property
@@ -171,13 +172,13 @@ class TableConfig:
 
     @property
     def is_bootstrapped(self) -> bool:
-        """Whether base files may stand for files of another folder."""
+        """Whether base files may refer to bootstrap source files."""
         has_index = self.properties.get("hoodie.bootstrap.index.enable", "true").lower() == "true"
         return has_index and bool(self.properties.get("hoodie.bootstrap.base.path"))
 
     @property
     def shares_log_files(self) -> bool:
-        """Whether log files may bear the name of their slice and hold several writes, as in version 6."""
+        """Whether log files may be named after their slice and contain several writes, as in version 6."""
         initial = self.properties.get("hoodie.table.initial.version")
         return self.rules.names_logs_by_slice or initial in VERSIONS_WITH_SHARED_LOGS
 
@@ -188,14 +189,14 @@ class TableConfig:
 
 
 def table_config(properties: Mapping[str, str]) -> TableConfig:
-    """Return the configuration that the properties of a table say.
+    """Parse the properties of a table.
 
     Args:
         properties: keys and values of `hoodie.properties`.
 
     Raises:
         CorruptTableError: a mandatory key is missing, or values contradict each other.
-        UnsupportedError: a table version other than 2 to 6, 8 and 9.
+        UnsupportedError: the table version is not 2 to 6, 8 or 9.
     """
     rules = _rules(properties)
     layout = rules.layout
@@ -260,7 +261,7 @@ def _required(properties: Mapping[str, str], key: str) -> str:
     value = properties.get(key)
     if not value:
         raise CorruptTableError(
-            f"hoodie.properties has no {key}: restore the file from its backup, or add the key",
+            f"hoodie.properties has no {key}. Restore the file from its backup, or add the key.",
             path=".hoodie/hoodie.properties",
         )
     return value
@@ -279,7 +280,9 @@ def _whole_number(properties: Mapping[str, str], key: str) -> int | None:
 def _bucket_count(properties: Mapping[str, str]) -> int | None:
     count = _whole_number(properties, _BUCKETS)
     if count is not None and not 0 <= count <= BUCKETS_MAX:
-        raise UnsupportedError(f"{_BUCKETS} is {count}: tables with up to {BUCKETS_MAX} buckets can be read.")
+        raise UnsupportedError(
+            f"{_BUCKETS} is {count}, but tables can have at most {BUCKETS_MAX} buckets. Correct the property."
+        )
     return count
 
 
@@ -295,16 +298,16 @@ def _rules(properties: Mapping[str, str]) -> VersionRules:
     rules = VERSION_RULES.get(version)
     if rules is None:
         raise UnsupportedError(
-            f"the table has version {version}; this release reads versions 2 to 6, 8 and 9, and writes 6, 8"
-            " and 9: "
-            + ("upgrade the table with Apache Hudi" if version < NEWEST_VERSION else "upgrade drawstring")
+            f"The table has version {version}, but this release reads only versions 2 to 6, 8 and 9, and"
+            " writes 6, 8 and 9. "
+            + ("Upgrade the table with Apache Hudi." if version < NEWEST_VERSION else "Upgrade drawstring.")
         )
     layout = _whole_number(properties, "hoodie.timeline.layout.version")
     if layout is not None and layout != rules.layout.number:
         raise CorruptTableError(
-            f"timeline layout {layout} does not go with table version {version} "
-            f"(which has layout {rules.layout.number}): an upgrade was interrupted, "
-            "or hoodie.properties was edited; restore it",
+            f"The timeline layout {layout} does not fit table version {version}, "
+            f"which has layout {rules.layout.number}. An upgrade was interrupted, "
+            "or hoodie.properties was edited. Restore the file from its backup.",
             path=".hoodie/hoodie.properties",
         )
     return rules
@@ -319,7 +322,7 @@ def _table_type(properties: Mapping[str, str]) -> TableType:
 
 
 def _checked_database(properties: Mapping[str, str]) -> str:
-    """Return the database, having compared the checksum, where there is one."""
+    """Return the database, after verifying the table checksum if there is one."""
     name, database = _required(properties, "hoodie.table.name"), properties.get("hoodie.database.name") or ""
     stored = properties.get("hoodie.table.checksum")
     if stored and stored != str(table_checksum(name, database)):
@@ -351,6 +354,6 @@ def _stored_generator(
 
 def _wrong(key: str, value: str, expected: str) -> CorruptTableError:
     return CorruptTableError(
-        f"{key} is {value!r} but should be {expected}: restore hoodie.properties from its backup",
+        f"{key} is {value!r}, but should be {expected}. Restore hoodie.properties from its backup.",
         path=".hoodie/hoodie.properties",
     )

@@ -1,4 +1,4 @@
-"""The properties of a new table: every key that readers of versions 6, 8 and 9 ask for.
+"""The properties of a new table, with every key that readers of versions 6, 8 and 9 need.
 
 | | 6 | 8 | 9 |
 |---|---|---|---|
@@ -46,7 +46,7 @@ _CONSUMED: Final = frozenset(
         *_PAYLOAD_KEYS,
     }
 )
-"""Keys of `extra` that went into other keys, or that nobody may set."""
+"""Keys of `extra` that determine other keys, or that users cannot set."""
 
 
 def new_table_properties(
@@ -60,27 +60,27 @@ def new_table_properties(
     schema_json: str | None,
     extra: Mapping[str, str],
 ) -> dict[str, str]:
-    """Return the properties of a new table, checksum included.
+    """Return the properties of a new table, including the checksum.
 
     Args:
-        name: of the table.
+        name: name of the table.
         table_type: COPY_ON_WRITE or MERGE_ON_READ.
         version: table version, 6, 8 or 9.
-        record_key, partition_by, ordering: column names, partition columns with their types where the
-            key generator is CUSTOM.
+        record_key, partition_by, ordering: column names; partition columns have types with a CUSTOM key
+            generator.
         schema_json: Avro schema of the table without meta columns.
-        extra: further keys that a table stores (`options.table_scope` picks them out).
+        extra: further keys that a table stores, as returned by `options.table_scope`.
 
     Raises:
-        InvalidError: a name or a combination that cannot be a table.
-        UnsupportedError: a version or a merge mode that drawstring does not write.
+        InvalidError: the name is not valid, or the properties contradict each other.
+        UnsupportedError: drawstring cannot write the version or the merge mode.
     """
     _check_name(name)
     if not isinstance(version, int):
-        raise InvalidError(f"the version of a table is a number, not {version!r}: choose 6, 8 or 9")
+        raise InvalidError(f"The table version {version!r} is not a number. Choose 6, 8 or 9.")
     rules = writable_rules(version)
     if rules is None:
-        raise UnsupportedError(f"cannot create a table of version {version}: choose 6, 8 or 9")
+        raise UnsupportedError(f"A table of version {version} cannot be created. Choose 6, 8 or 9.")
     mode = _merge_mode(extra, bool(ordering))
     check_index(extra, record_key)
     keys = key_properties(tuple(record_key), tuple(partition_by), rules, extra)
@@ -99,15 +99,17 @@ def new_table_properties(
 
 def _check_name(name: str) -> None:
     if not name or name != name.strip() or "/" in name:
-        raise InvalidError(f"{name!r} cannot name a table: give a name without slashes and outer blanks")
+        raise InvalidError(
+            f"{name!r} is not a valid table name. Give a name without slashes and without outer blanks."
+        )
 
 
 def _merge_mode(extra: Mapping[str, str], has_ordering: bool) -> MergeMode:
-    """Return the mode asked for by name or by payload class, else what the ordering implies."""
+    """Return the merge mode by name or payload class, else the one that the ordering fields imply."""
     payloads = {extra[key] for key in _PAYLOAD_KEYS if extra.get(key)}
     mode = asked_mode(extra.get("hoodie.record.merge.mode"), payloads.pop() if payloads else None)
     if mode is MergeMode.EVENT_TIME_ORDERING and not has_ordering:
-        raise InvalidError("EVENT_TIME_ORDERING needs an ordering column: set hoodie.table.ordering.fields")
+        raise InvalidError("EVENT_TIME_ORDERING needs an ordering field. Set hoodie.table.ordering.fields.")
     return mode or (MergeMode.EVENT_TIME_ORDERING if has_ordering else MergeMode.COMMIT_TIME_ORDERING)
 
 
@@ -143,7 +145,7 @@ def _columns(record_key: tuple[str, ...], ordering: tuple[str, ...], rules: Vers
     if ordering:
         properties["hoodie.table.ordering.fields"] = ",".join(ordering)
         if rules.stores_precombine_field:
-            # Releases before 1.1 know the ordering column by this key only.
+            # Releases before 1.1 read only this key.
             properties["hoodie.table.precombine.field"] = ",".join(ordering)
     return properties
 
@@ -165,7 +167,7 @@ def _change_logs(extra: Mapping[str, str]) -> dict[str, str]:
     is_on = extra.get("hoodie.table.cdc.enabled", "").lower() == "true"
     mode = extra.get(CDC_MODE)
     if mode and not is_on:
-        raise InvalidError(f"{CDC_MODE} needs hoodie.table.cdc.enabled=true: set it, or leave out the mode")
+        raise InvalidError(f"{CDC_MODE} needs hoodie.table.cdc.enabled=true. Set it, or drop the mode.")
     return {CDC_MODE: mode or "DATA_BEFORE_AFTER"} if is_on else {}
 
 

@@ -1,7 +1,7 @@
-"""A user's own key generators, by the name that tables ask for them.
+"""The registry of a user's own key generators.
 
-Looked up by the process that opens a table; the table's configuration carries what was found to the
-tasks, so workers need no registration of their own.
+The process that opens a table looks up the function; the table's configuration carries it to the tasks, so
+workers need no registration of their own.
 """
 
 from __future__ import annotations
@@ -14,27 +14,26 @@ import pyarrow as pa
 from drawstring.base.errors import InvalidError
 
 KeyFunction: TypeAlias = Callable[[pa.RecordBatch], tuple[pa.Array, pa.Array]]
-"""Given the key and partition columns of some rows, returns their record keys and partition paths."""
+"""A function of the key and partition columns of rows that returns their record keys and partition paths."""
 
 _generators: dict[str, KeyFunction] = {}
 
 
 def register_key_generator(name: str, generator: KeyFunction) -> None:
-    """Let tables with a key generator of one's own be written, with a function that stands for it.
+    """Register a function as a key generator, so that tables with a custom key generator can be written.
 
-    Register before the table is opened. A second registration of a name takes the place of the first.
+    Register it before opening the table. Registering a name again replaces the function.
 
     Args:
-        name: what the table asks for: its key generator class
-            (`hoodie.datasource.write.keygenerator.class` when it is created), in full or without the
-            package.
-        generator: called with a record batch of the table's record key and partition columns, as the
-            table types them. Returns two text columns of the same length: the record keys, none of
-            them null or empty, and the partition paths, empty for none. The same row has to give the
-            same key and path every time. On Spark it is pickled to the workers.
+        name: the table's key generator class (`hoodie.datasource.write.keygenerator.class` when it is
+            created), in full or without the package.
+        generator: called with a record batch of the table's record key and partition columns, in the types
+            of the table. It returns two text columns of the same length: the record keys, none of them null
+            or empty, and the partition paths, empty for none. It has to return the same key and path for the
+            same row every time. On Spark it is pickled to the workers.
 
     Raises:
-        InvalidError: the name is empty, or the generator cannot be called.
+        InvalidError: the name is empty, or the generator is not callable.
 
     Example:
         >>> import pyarrow.compute as pc
@@ -51,14 +50,15 @@ def register_key_generator(name: str, generator: KeyFunction) -> None:
         ['l', 'o']
     """
     if not name.strip():
-        raise InvalidError("a key generator needs a name: the key generator class of the tables")
+        raise InvalidError("The name of the key generator is empty. Give the tables' key generator class.")
     if not callable(generator):
         raise InvalidError(
-            f"the key generator of {name!r} is a {type(generator).__name__}, which cannot be called"
+            f"The key generator {name!r} is a {type(generator).__name__}, which is not callable. Give a"
+            " function."
         )
     _generators[name.strip()] = generator
 
 
 def registered_key_generator(name: str) -> KeyFunction | None:
-    """Return the generator that is registered by a class name, in full or without the package."""
+    """Return the function registered under a class name, in full or without the package."""
     return _generators.get(name) or _generators.get(name.rpartition(".")[2])

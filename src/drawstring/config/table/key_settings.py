@@ -1,7 +1,7 @@
-"""What a key generator has to know beyond the columns: keys of Hudi's, typed.
+"""Settings of key generators beyond their columns.
 
-Tables store them with TIMESTAMP generators. Apache Hudi leaves them out with CUSTOM ones, and every write
-has to say them again; drawstring stores them there too.
+Tables with a TIMESTAMP generator store them. With a CUSTOM generator Apache Hudi does not store them, so that
+every write has to repeat them; drawstring stores them there, too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ZONE: Final = TIMEBASED + "timezone"
 
 
 class TimestampType(StrEnum):
-    """What the values of a partition column are."""
+    """The kind of values of a timestamp-based partition column."""
 
     UNIX_TIMESTAMP = "UNIX_TIMESTAMP"
     DATE_STRING = "DATE_STRING"
@@ -59,23 +59,24 @@ def _timebased(key: str, doc: str, choices: tuple[str, ...] = ()) -> Option:
 
 
 KEY_SETTINGS: Final[tuple[Option, ...]] = (
-    _timebased(_TYPE, "What the values of a timestamp-based partition column are.", tuple(TimestampType)),
+    _timebased(_TYPE, "Kind of values of a timestamp-based partition column.", tuple(TimestampType)),
     _timebased(_UNIT, "Unit of `SCALAR` numbers; seconds when not given.", _UNITS),
-    _timebased(_INPUT, "Java date patterns that texts are in, a list."),
-    _timebased(_DELIMITER, "Regular expression between the patterns of that list; a comma when not given."),
-    _timebased(_INPUT_ZONE, "Time zone of texts that name none."),
+    _timebased(_INPUT, "Java date patterns of input texts, a list."),
+    _timebased(_DELIMITER, "Regular expression that separates these patterns; a comma when not given."),
+    _timebased(_INPUT_ZONE, "Time zone of input texts without an offset."),
     _timebased(_OUTPUT, "Java date pattern of the partition path."),
     _timebased(_OUTPUT_ZONE, "Time zone of the partition path."),
     _timebased(_ZONE, "Time zone of both."),
     Option(
         SLASHED_DATES,
-        "Whether dates of the only partition column become yyyy/mm/dd folders.",
+        "Whether dates of a single partition column become yyyy/mm/dd folders.",
         kind=Kind.FLAG,
         stored_as=SLASHED_DATES,
     ),
     Option(
         BARE_SINGLE_KEY,
-        "Whether the key of one column under a COMPLEX generator is its bare value; below version 9.",
+        "Whether a COMPLEX generator with one key column uses the value without the column name; below"
+        " version 9.",
         kind=Kind.FLAG,
         stored_as=BARE_SINGLE_KEY,
     ),
@@ -84,12 +85,12 @@ KEY_SETTINGS: Final[tuple[Option, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class TimestampSettings:
-    """How a timestamp-based partition column becomes a path.
+    """Settings of a timestamp-based partition column.
 
     Attributes:
-        kind: what the values are.
-        unit: of numbers, empty for texts.
-        inputs: date patterns of texts, in the order of trying.
+        kind: the kind of values.
+        unit: unit of numbers, empty for texts.
+        inputs: date patterns of texts, tried in this order.
         output: date pattern of the path.
         input_zone, output_zone: names of time zones, empty for none.
     """
@@ -103,18 +104,20 @@ class TimestampSettings:
 
 
 def timestamp_settings(properties: Mapping[str, str]) -> TimestampSettings:
-    """Return the settings that properties say.
+    """Parse the settings in table properties.
 
     Raises:
-        InvalidError: one is missing, or makes no sense.
-        UnsupportedError: the delimiter needs what RE2 lacks.
+        InvalidError: a setting is missing or not valid.
+        UnsupportedError: the delimiter uses a feature that RE2 lacks.
     """
     kind = _kind(properties)
     output = properties.get(_OUTPUT, "")
     inputs = _patterns(properties) if kind.is_text else ()
     if not output or (kind.is_text and not inputs):
         missing = _INPUT if output else _OUTPUT
-        raise InvalidError(f"a timestamp-based partition column of type {kind} needs {missing}: set it")
+        raise InvalidError(
+            f"{missing} is missing, which a timestamp-based partition column of type {kind} needs. Set it."
+        )
     zone = properties.get(_ZONE)
     return TimestampSettings(
         kind=kind,
@@ -129,15 +132,15 @@ def timestamp_settings(properties: Mapping[str, str]) -> TimestampSettings:
 def _kind(properties: Mapping[str, str]) -> TimestampType:
     text = properties.get(_TYPE, "")
     if text not in tuple(TimestampType):
-        said = f"{_TYPE} is {text!r}" if text else f"a timestamp-based partition column needs {_TYPE}"
-        raise InvalidError(f"{said}: set it to one of {', '.join(TimestampType)}")
+        problem = f"{_TYPE} is {text!r}" if text else f"A timestamp-based partition column needs {_TYPE}"
+        raise InvalidError(f"{problem}. Set it to one of {', '.join(TimestampType)}.")
     return TimestampType(text)
 
 
 def _unit(properties: Mapping[str, str]) -> str:
     unit = properties.get(_UNIT, "SECONDS").upper()
     if unit not in _UNITS:
-        raise InvalidError(f"{_UNIT} is {unit!r}: choose {', '.join(_UNITS)}")
+        raise InvalidError(f"{_UNIT} is {unit!r}. Choose one of {', '.join(_UNITS)}.")
     return unit
 
 

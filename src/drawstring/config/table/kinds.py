@@ -1,4 +1,4 @@
-"""Kinds of tables and key generators."""
+"""Table types and kinds of key generators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TableType(StrEnum):
 
 
 class KeyGeneratorType(StrEnum):
-    """How columns become a record key and a partition path; AUTO keys are made by the writer."""
+    """How record keys and partition paths are made from columns; the writer generates AUTO keys."""
 
     SIMPLE = "SIMPLE"
     COMPLEX = "COMPLEX"
@@ -44,7 +44,7 @@ _BY_CLASS: Final[Mapping[str, KeyGeneratorType]] = {
 
 
 def split_list(text: str | None) -> tuple[str, ...]:
-    """Return the parts of a comma list, blanks around them gone, empty parts left out."""
+    """Return the non-empty parts of a comma-separated list, without outer blanks."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
@@ -63,7 +63,7 @@ def generator_of_class(name: str) -> KeyGeneratorType:
 
 
 def generator_of_type(name: str) -> KeyGeneratorType:
-    """Return the kind of a stored enum name; the Avro twins make the same keys."""
+    """Return the kind of a stored enum name; the `_AVRO` variants make the same keys."""
     try:
         return KeyGeneratorType(name.upper().removesuffix("_AVRO"))
     except ValueError:
@@ -77,17 +77,17 @@ def type_name_of_class(name: str) -> str:
 
 
 def class_of_type(name: str) -> str:
-    """Return the class that a stored enum name stands for, empty for one that stands for none."""
-    words = "Avro" if name.upper().endswith("_AVRO") else ""
+    """Return the class of a stored enum name, empty if it has none."""
+    is_avro = name.upper().endswith("_AVRO")
     generator = generator_of_type(name)
-    found = [
-        known for known, kind in _BY_CLASS.items() if kind is generator and ("Avro" in known) == bool(words)
+    classes = [
+        known for known, kind in _BY_CLASS.items() if kind is generator and ("Avro" in known) == is_avro
     ]
-    return f"org.apache.hudi.keygen.{found[0]}" if found else ""
+    return f"org.apache.hudi.keygen.{classes[0]}" if classes else ""
 
 
 def default_generator(record_key: tuple[str, ...], partition_by: tuple[str, ...]) -> KeyGeneratorType:
-    """Return the generator that Hudi picks for a number of key and partition columns."""
+    """Return the generator that Hudi chooses by the numbers of key and partition columns."""
     if not partition_by:
         return KeyGeneratorType.NON_PARTITION
     if len(partition_by) == 1 and len(record_key) <= 1:

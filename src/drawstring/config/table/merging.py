@@ -1,7 +1,7 @@
-"""How records of one key merge: what the table properties of versions 6, 8 and 9 say about it.
+"""Merge rules: how the table properties of versions 6, 8 and 9 define the merging of records.
 
-Version 9 stores a merge mode and, for a few well-known payload classes, properties beside it. Earlier
-versions store a payload class or a strategy id, from which the same facts follow (specification:
+Version 9 stores a merge mode and, for a few well-known payload classes, merge properties. Earlier
+versions store a payload class or a strategy id, from which the same rules follow (specification:
 Merge Modes).
 """
 
@@ -22,12 +22,12 @@ EVENT_TIME_PAYLOAD: Final = PAYLOAD_PACKAGE + "DefaultHoodieRecordPayload"
 COMMIT_TIME_STRATEGY: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
 EVENT_TIME_STRATEGY: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
 PAYLOAD_STRATEGY: Final = "00000000-0000-0000-0000-000000000000"
-"""The strategy id of all tables that merge by a payload class."""
+"""The strategy id of tables that merge by a payload class."""
 DELETE_FIELD: Final = "hoodie.payload.delete.field"
 DELETE_MARKER: Final = "hoodie.payload.delete.marker"
 UNAVAILABLE_VALUE: Final = "hoodie.write.partial.update.unavailable.value"
 MYSQL_SEQUENCE: Final = "_event_seq"
-"""`<binlog file>.<position>`: what the MySQL payload class of versions 6 and 8 orders by."""
+"""The ordering field of the MySQL payload class in versions 6 and 8: `<binlog file>.<position>`."""
 
 
 class MergeMode(StrEnum):
@@ -39,31 +39,31 @@ class MergeMode(StrEnum):
 
 
 class PayloadRule(StrEnum):
-    """What a payload class does otherwise than the merge mode of version 9 that follows from it.
+    """How the code of a payload class differs from the merge mode of version 9 that replaces it.
 
-    Tables of versions 6 and 8 that name such a class run its code. All of them let a delete block win
-    over everything before it.
+    Tables of versions 6 and 8 with such a class run its code. In all of them a delete block wins over
+    everything before it.
     """
 
     PLAIN = "PLAIN"
     LATE_STAMP = "LATE_STAMP"
-    """A late version that patches the winner stamps it with its own meta columns."""
+    """A late version that fills unset columns of the winner also replaces the winner's meta columns."""
     LATE_IDLE = "LATE_IDLE"
-    """A late version patches nothing."""
+    """A late version fills no columns."""
     FIRST_OF_TIES = "FIRST_OF_TIES"
-    """Of two versions with the same ordering value the earlier wins."""
+    """Of two versions with equal ordering values the earlier one wins."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeRule:
-    """A payload class in terms of version 9.
+    """How the records of a table merge, expressed with the properties of version 9.
 
     Attributes:
         mode: which version wins.
-        partial_update_mode: how the winner is patched from the loser, None for not at all.
+        partial_update_mode: how unset columns of the winner are filled from the loser, None for not at all.
         properties: merge properties without their prefix.
-        ordering_fields: columns that the payload class fixes, empty for none.
-        payload: how the class differs from that, where its code runs; None where it does not.
+        ordering_fields: ordering fields that the payload class prescribes, empty for none.
+        payload: how the code of the payload class differs, if the table runs it; None otherwise.
     """
 
     mode: MergeMode
@@ -96,7 +96,7 @@ PAYLOAD_RULES: Final[Mapping[str, MergeRule]] = {
         _EVENT_TIME, "FILL_UNAVAILABLE", _deletes_by(*_DEBEZIUM_DELETES, **_UNAVAILABLE), ("_event_lsn",)
     ),
 }
-"""In terms of version 9, by simple class name."""
+"""Merge rules of version 9, by the simple name of the payload class."""
 
 _PAYLOAD_CODE: Final[Mapping[str, MergeRule]] = {
     "PartialUpdateAvroPayload": replace(
@@ -116,7 +116,7 @@ _PAYLOAD_CODE: Final[Mapping[str, MergeRule]] = {
     ),
     "FirstValueAvroPayload": MergeRule(_EVENT_TIME, payload=PayloadRule.FIRST_OF_TIES),
 }
-"""What the code of a class does, where a table runs it: versions 6 and 8, or merge mode CUSTOM."""
+"""Merge rules of tables that run the code of a class: versions 6 and 8, or merge mode CUSTOM."""
 
 STRATEGY_MODES: Final[Mapping[str, MergeMode]] = {
     COMMIT_TIME_STRATEGY: _COMMIT_TIME,
@@ -125,7 +125,7 @@ STRATEGY_MODES: Final[Mapping[str, MergeMode]] = {
 
 
 def payload_rule(payload_class: str) -> MergeRule | None:
-    """Return the rule of a payload class, or None for one that is not known."""
+    """Return the rule of a payload class, or None for an unknown class."""
     return PAYLOAD_RULES.get(_simple_name(payload_class))
 
 
@@ -134,17 +134,18 @@ def _simple_name(class_name: str) -> str:
 
 
 def asked_mode(name: str | None, payload_class: str | None) -> MergeMode | None:
-    """Return the merge mode that a writer asks for by name or by payload class, None for neither.
+    """Return the merge mode that a writer requests by name or by payload class, None for neither.
 
     Raises:
-        InvalidError: a name that does not exist, or name and class contradict each other.
-        UnsupportedError: a mode that takes Java code, or a payload class with more to it than a mode.
+        InvalidError: the name does not exist, or name and class contradict each other.
+        UnsupportedError: the mode needs Java code, or the payload class is not equivalent to a mode.
     """
     by_name = _mode_of_name(name) if name else None
     by_payload = _mode_of_payload(payload_class) if payload_class else None
     if by_name and by_payload and by_name is not by_payload:
         raise InvalidError(
-            f"payload class {payload_class} means {by_payload} but the merge mode is {by_name}: leave out one"
+            f"The payload class {payload_class} means {by_payload}, but the merge mode is {by_name}."
+            " Drop one of them."
         )
     return by_name or by_payload
 
@@ -155,12 +156,12 @@ def merge_rule(
     """Return how the records of a table merge.
 
     Args:
-        properties: of the table.
-        rules: of the table's version.
-        ordering_fields: the table's ordering columns as stored.
+        properties: the table's properties.
+        rules: of the table version.
+        ordering_fields: the table's ordering fields as stored.
 
     Raises:
-        CorruptTableError: a merge mode that does not exist.
+        CorruptTableError: the stored merge mode does not exist.
     """
     mode = _stored_mode(properties)
     if mode is None or mode is MergeMode.CUSTOM:
@@ -180,10 +181,13 @@ def _mode_of_name(text: str) -> MergeMode:
         mode = MergeMode(text.upper())
     except ValueError:
         raise InvalidError(
-            f"hoodie.record.merge.mode is {text!r}: choose COMMIT_TIME_ORDERING or EVENT_TIME_ORDERING"
+            f"hoodie.record.merge.mode is {text!r}. Choose COMMIT_TIME_ORDERING or EVENT_TIME_ORDERING."
         ) from None
     if mode is MergeMode.CUSTOM:
-        raise UnsupportedError("merge mode CUSTOM runs code of the Java engine: choose an ordering mode")
+        raise UnsupportedError(
+            "The merge mode CUSTOM runs code of the Java engine, which is not supported for new tables."
+            " Choose COMMIT_TIME_ORDERING or EVENT_TIME_ORDERING."
+        )
     return mode
 
 
@@ -191,8 +195,8 @@ def _mode_of_payload(payload_class: str) -> MergeMode:
     rule = payload_rule(payload_class)
     if rule is None or rule.partial_update_mode or rule.properties:
         raise UnsupportedError(
-            f"payload class {payload_class} cannot be written by this release: "
-            "use OverwriteWithLatestAvroPayload or DefaultHoodieRecordPayload"
+            f"This release cannot write tables with the payload class {payload_class}. "
+            "Use OverwriteWithLatestAvroPayload or DefaultHoodieRecordPayload."
         )
     return rule.mode
 
@@ -205,8 +209,8 @@ def _stored_mode(properties: Mapping[str, str]) -> MergeMode | None:
         return MergeMode(text.upper())
     except ValueError:
         raise CorruptTableError(
-            f"hoodie.record.merge.mode is {text!r}, which is not a merge mode: "
-            "restore hoodie.properties from its backup"
+            f"hoodie.record.merge.mode is {text!r}, which is not a merge mode. "
+            "Restore hoodie.properties from its backup."
         ) from None
 
 
@@ -223,7 +227,7 @@ def _inferred(
     ordering_fields: tuple[str, ...],
     rules: VersionRules,
 ) -> MergeRule:
-    """Return the rule by payload class or strategy id; version 6 trusts the former, 8 the latter."""
+    """Return the rule by payload class or strategy id; version 6 prefers the former, version 8 the latter."""
     strategy = properties.get("hoodie.record.merge.strategy.id") or properties.get(
         "hoodie.compaction.record.merger.strategy"
     )
@@ -246,7 +250,7 @@ def _merge_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _without_idle_ordering(rule: MergeRule, ordering_fields: tuple[str, ...]) -> MergeRule:
-    """Order by commit time where event time is asked for but no column tells it."""
+    """Replace event-time ordering by commit-time ordering if the table has no ordering fields."""
     if rule.mode is _EVENT_TIME and not (ordering_fields or rule.ordering_fields):
         return replace(rule, mode=_COMMIT_TIME)
     return rule

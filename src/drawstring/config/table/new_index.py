@@ -1,4 +1,4 @@
-"""What a new table says about its index; contradictions refused."""
+"""Checks of the index properties of a new table."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _OF_BUCKETS: Final = (
 
 
 def check_index(extra: Mapping[str, str], record_key: Collection[str]) -> None:
-    """Check that settings of buckets have buckets to set.
+    """Check that bucket settings belong to a bucket index and use columns of the record key.
 
     Args:
-        extra: what was said about the table.
-        record_key: key columns.
+        extra: further properties of the new table.
+        record_key: columns of the record key.
 
     Raises:
-        InvalidError: there is no bucket index, or it hashes what is no key column.
+        InvalidError: there is no bucket index, or a hash field is not a column of the record key.
     """
-    named = extra.get(_TYPE, "")
+    index_type = extra.get(_TYPE, "")
     stray = next((key for key in _OF_BUCKETS if extra.get(key)), None)
-    if stray and named.upper() != "BUCKET":
-        has = f"the table has {_TYPE}={named}" if named else "no index is named"
-        raise InvalidError(f"{stray} needs a bucket index, and {has}: set {_TYPE}=BUCKET, or leave it out")
+    if stray and index_type.upper() != "BUCKET":
+        problem = f"the table has {_TYPE}={index_type}" if index_type else "no index type is given"
+        raise InvalidError(f"{stray} needs a bucket index, but {problem}. Set {_TYPE}=BUCKET, or drop it.")
     strays = [name for name in split_list(extra.get(_HASHED)) if name not in record_key]
     if strays:
         raise InvalidError(
-            f"{_HASHED} has {', '.join(strays)}, which is no column of the record key"
-            f" ({', '.join(record_key)}): name columns of it, or leave the option out"
+            f"{_HASHED} has {', '.join(strays)}, which is not a column of the record key"
+            f" ({', '.join(record_key)}). Use columns of the record key, or drop the option."
         )

@@ -1,4 +1,4 @@
-"""What a new table says about its keys: generator, partition columns, settings; contradictions refused."""
+"""Key generator properties of a new table, and checks of their consistency."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from drawstring.model.table_version import VersionRules
 TYPE_KEY: Final = "hoodie.table.keygenerator.type"
 CLASS_KEY: Final = "hoodie.table.keygenerator.class"
 KEY_PROPERTIES: Final = frozenset({TYPE_KEY, CLASS_KEY, *(option.stored_as for option in KEY_SETTINGS)})
-"""Keys that `key_properties` answers for."""
+"""Keys that `key_properties` returns or replaces."""
 
 _PATHLESS: Final = (KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE)
 _ONE_KEY_ONE_COLUMN: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.TIMESTAMP)
@@ -35,17 +35,17 @@ _ONE_KEY_ONE_COLUMN: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.TIMESTAM
 def key_properties(
     record_key: tuple[str, ...], partition_by: tuple[str, ...], rules: VersionRules, extra: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the properties of a new table that are about its key generator.
+    """Return the key generator properties of a new table.
 
     Args:
-        record_key: key columns.
-        partition_by: partition columns, each with its type where a CUSTOM generator is meant.
-        rules: of the table's version.
-        extra: what else was said about the table.
+        record_key: columns of the record key.
+        partition_by: partition columns, with their types for a CUSTOM generator.
+        rules: of the table version.
+        extra: further properties of the new table.
 
     Raises:
-        InvalidError: things that do not go together.
-        UnsupportedError: a generator that nobody registered.
+        InvalidError: the properties contradict each other.
+        UnsupportedError: the generator is not registered.
     """
     columns, types = typed_columns(partition_by)
     generator = _generator(extra, record_key, columns, types)
@@ -71,22 +71,22 @@ def _generator(
 ) -> KeyGeneratorType:
     implied = KeyGeneratorType.CUSTOM if types else default_generator(record_key, columns)
     if name := extra.get(TYPE_KEY):
-        asked = generator_of_type(name)
+        requested = generator_of_type(name)
     elif name := extra.get(CLASS_KEY):
-        asked = generator_of_class(name)
+        requested = generator_of_class(name)
     else:
         return implied
-    if types and asked is not KeyGeneratorType.CUSTOM:
+    if types and requested is not KeyGeneratorType.CUSTOM:
         raise InvalidError(
-            f"key generator {name} takes partition columns without types: give {', '.join(columns)},"
-            " or use CUSTOM"
+            f"The key generator {name} takes partition columns without types. Give {', '.join(columns)},"
+            " or use CUSTOM."
         )
-    if asked is KeyGeneratorType.CUSTOM and columns and not types:
+    if requested is KeyGeneratorType.CUSTOM and columns and not types:
         raise InvalidError(
-            f"key generator {name} needs the type of each partition column: give"
-            f" {', '.join(f'{column}:SIMPLE' for column in columns)}, or TIMESTAMP for those that are dates"
+            f"The key generator {name} needs the type of each partition column. Give"
+            f" {', '.join(f'{column}:SIMPLE' for column in columns)}, with TIMESTAMP for date columns."
         )
-    return asked
+    return requested
 
 
 def _check_numbers(
@@ -97,8 +97,8 @@ def _check_numbers(
     too_few = generator is KeyGeneratorType.TIMESTAMP and not columns
     if too_many or too_few or (generator in _PATHLESS and columns):
         raise InvalidError(
-            f"key generator {generator} does not fit {len(record_key)} key and {len(columns)} partition "
-            f"columns: use {implied}, or leave it out"
+            f"The key generator {generator} does not support {len(record_key)} key and {len(columns)} "
+            f"partition columns. Use {implied}, or drop the option."
         )
 
 
@@ -108,13 +108,13 @@ def _check_slashes(generator: KeyGeneratorType, columns: tuple[str, ...], extra:
     is_hive = _is_true(extra, "hoodie.datasource.write.hive_style_partitioning")
     if is_hive or len(columns) != 1 or generator not in (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX):
         raise InvalidError(
-            f"{SLASHED_DATES} needs one partition column, a SIMPLE or COMPLEX key generator and paths that"
-            " are not hive-style: leave it out, or change those"
+            f"{SLASHED_DATES} needs one partition column, a SIMPLE or COMPLEX key generator, and paths that"
+            " are not hive-style. Drop the option, or change these."
         )
 
 
 def _spellings(generator: KeyGeneratorType, rules: VersionRules, extra: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that change how values are spelled."""
+    """Return the settings that change the texts of values."""
     stored = {SLASHED_DATES: "true"} if _is_true(extra, SLASHED_DATES) else {}
     has_choice = generator is KeyGeneratorType.COMPLEX and not rules.prefixes_single_keys
     if has_choice and _is_true(extra, BARE_SINGLE_KEY):
@@ -124,11 +124,11 @@ def _spellings(generator: KeyGeneratorType, rules: VersionRules, extra: Mapping[
 
 def _registered(name: str) -> str:
     if not name:
-        raise InvalidError(f"key generator USER_PROVIDED needs the name of one: set {CLASS_KEY}")
+        raise InvalidError(f"The key generator USER_PROVIDED needs a class name. Set {CLASS_KEY}.")
     if registered_key_generator(name) is None:
         raise UnsupportedError(
-            f"there is no key generator {name!r}: use one of Hudi's, or register a function of that name"
-            " with drawstring.register_key_generator"
+            f"There is no key generator {name!r}. Use one of Hudi's, or register a function under that name"
+            " with drawstring.register_key_generator."
         )
     return name
 

@@ -5,7 +5,7 @@ r"""The Java properties format of `hoodie.properties` and `.hoodie_partition_met
     hoodie.table.create.schema={"type"\:"record"}      \: \= \# \! \\ \t \n \r \f escape
     hoodie.table.name=caf\u00e9                        UTF-16 code units outside of 0x20..0x7e
 
-The bytes are ISO-8859-1; a line that ends in an odd number of backslashes goes on in the next one
+The encoding is ISO-8859-1; a line that ends in an odd number of backslashes continues on the next line
 (specification: Table properties).
 """
 
@@ -32,7 +32,7 @@ _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep",
 
 
 def decode_properties(data: bytes) -> dict[str, str]:
-    """Return the entries of a properties file; of a repeated key the last one counts."""
+    """Return the entries of a properties file; the last of repeated keys counts."""
     entries: dict[str, str] = {}
     for line in _logical_lines(data.decode("latin-1")):
         key_end = _SEPARATOR.match(line).end()  # type: ignore[union-attr]
@@ -42,11 +42,11 @@ def decode_properties(data: bytes) -> dict[str, str]:
 
 
 def encode_properties(entries: Mapping[str, str], now_ms: int) -> bytes:
-    """Return a properties file with the entries in their order.
+    """Return the bytes of a properties file with the entries in the given order.
 
     Args:
         entries: keys and values.
-        now_ms: the time for the two comment lines, milliseconds since the epoch.
+        now_ms: the time in the two comment lines, milliseconds since the epoch.
     """
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
     head = (
@@ -57,12 +57,12 @@ def encode_properties(entries: Mapping[str, str], now_ms: int) -> bytes:
 
 
 def table_checksum(name: str, database: str) -> int:
-    """Return the value of `hoodie.table.checksum`; the dot stays when there is no database."""
+    """Return the value of `hoodie.table.checksum`; the dot remains if there is no database."""
     return zlib.crc32(f"{database}.{name}".encode())
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Yield lines without comments and blank ones, continuations joined."""
+    """Yield the lines that are neither comments nor blank, with continuation lines joined."""
     pending: list[str] = []
     for natural in _NEW_LINE.split(text):
         line = natural.lstrip(_BLANKS)
@@ -110,6 +110,6 @@ def _escape_one(character: str) -> str:
 
 
 def _java_date(now: datetime) -> str:
-    """Return `java.util.Date.toString()`, whatever the locale is."""
+    """Return `java.util.Date.toString()`, regardless of the locale."""
     day, month = _DAYS[now.weekday()], _MONTHS[now.month - 1]
     return f"{day} {month} {now.day:02d} {now:%H:%M:%S} UTC {now.year}"

@@ -1,15 +1,15 @@
-"""The properties of a table once it is of another version. Pure.
+"""Changes of the table properties when a table is upgraded or downgraded; pure functions.
 
-    6 <-> 8 <-> 9, step by step, as the handlers of Hudi 1.2.0 change them:
+    6 <-> 8 <-> 9, step by step, like the upgrade and downgrade handlers of Hudi 1.2.0:
 
-    6 -> 8   timeline folder, initial version, merge mode and strategy id by payload class, the names of
-             key generator and bootstrap index by class and by type
-    8 -> 9   a well-known payload class becomes merge mode, partial update mode and merge properties;
-             it stays on as the legacy payload class
-    9 -> 8   the other way round
-    8 -> 6   merge mode and strategy id go: a payload class says how records merge
+    6 -> 8   adds timeline folder, initial version, merge mode and strategy id (by payload class), and both
+             class and type of key generator and bootstrap index
+    8 -> 9   replaces a well-known payload class by merge mode, partial update mode and merge properties,
+             and stores it as the legacy payload class
+    9 -> 8   reverses this
+    8 -> 6   removes merge mode and strategy id: a payload class defines how records merge
 
-What a lower version has no words for is refused, see `obstacles`.
+Properties that a lower version cannot express prevent the change, see `obstacles`.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ _Properties = dict[str, str]
 
 
 def properties_of_version(properties: Mapping[str, str], version: int) -> dict[str, str]:
-    """Return the properties that a table has once it is of another version.
+    """Return the properties of a table after a change of its version.
 
     Args:
-        properties: as they are.
-        version: 6, 8 or 9.
+        properties: the current properties.
+        version: the new version, 6, 8 or 9.
     """
     changed = dict(properties)
     for step in _steps(int(properties[_VERSION]), version):
@@ -75,25 +75,23 @@ def properties_of_version(properties: Mapping[str, str], version: int) -> dict[s
 
 
 def obstacles(properties: Mapping[str, str], version: int) -> list[str]:
-    """Say what of a table another version cannot hold, empty when it can hold all.
+    """Return descriptions of the properties that another version cannot express, empty if there are none.
 
     Args:
-        properties: of the table.
-        version: that it is to have.
+        properties: the current properties.
+        version: the new version.
     """
     steps = _steps(int(properties[_VERSION]), version)
-    found: list[str] = []
+    reasons: list[str] = []
     if (9, 8) in steps:
-        found += _without_legacy_payload(properties)
+        reasons += _without_legacy_payload(properties)
     if (8, 6) in steps and not _payload_of(properties) and properties.get(_MODE) == MergeMode.CUSTOM:
-        found.append(
-            f"a merger of its own without a payload class ({_MODE}=CUSTOM), which version 6 asks for"
-        )
+        reasons.append(f"a custom merger without a payload class ({_MODE}=CUSTOM), which version 6 needs")
     if (8, 9) in steps and properties.get(BARE_SINGLE_KEY, "").lower() == "true":
-        found.append(
-            f"keys without the name of their column ({BARE_SINGLE_KEY}), which version 9 writes with it"
+        reasons.append(
+            f"keys without column names ({BARE_SINGLE_KEY}), which version 9 writes with column names"
         )
-    return found
+    return reasons
 
 
 def leads_elsewhere(current: int, version: int, *, lower: bool) -> bool:
@@ -122,11 +120,11 @@ def version_with_another_layout(layout: TimelineLayout) -> int:
 
 
 def _steps(old: int, new: int) -> list[tuple[int, int]]:
-    """Return the neighbouring versions on the way from one to another."""
-    way = [version for version in WRITABLE_VERSIONS if min(old, new) <= version <= max(old, new)]
+    """Return the pairs of adjacent versions from one version to another."""
+    path = [version for version in WRITABLE_VERSIONS if min(old, new) <= version <= max(old, new)]
     if new < old:
-        way.reverse()
-    return list(pairwise(way))
+        path.reverse()
+    return list(pairwise(path))
 
 
 def _payload_of(properties: Mapping[str, str]) -> str:
@@ -134,12 +132,12 @@ def _payload_of(properties: Mapping[str, str]) -> str:
 
 
 def _known(payload: str) -> MergeRule | None:
-    """Return the rule of a payload class that version 9 does without."""
+    """Return the rule of a payload class that version 9 replaces, None for other classes."""
     return payload_rule(payload) if payload.startswith(PAYLOAD_PACKAGE) else None
 
 
 def _without_legacy_payload(properties: Mapping[str, str]) -> Iterator[str]:
-    """Yield how records merge in version 9 that no payload class says in version 8."""
+    """Yield the merge properties of version 9 that no payload class expresses in version 8."""
     rule = _known(properties.get(_LEGACY_PAYLOAD) or "")
     implied = (
         {} if rule is None else {MERGE_PROPERTY_PREFIX + key: value for key, value in rule.properties.items()}
@@ -150,16 +148,16 @@ def _without_legacy_payload(properties: Mapping[str, str]) -> Iterator[str]:
         and partial.upper() != "NONE"
         and (rule is None or rule.partial_update_mode != partial.upper())
     ):
-        yield f"partial updates ({_PARTIAL_MODE}={partial}), for which version 8 takes a payload class"
+        yield f"partial updates ({_PARTIAL_MODE}={partial}), for which version 8 needs a payload class"
     more = [key for key in properties if key.startswith(MERGE_PROPERTY_PREFIX) and key not in implied]
     if more:
-        yield f"merge properties ({', '.join(sorted(more))}), for which version 8 takes a payload class"
+        yield f"merge properties ({', '.join(sorted(more))}), for which version 8 needs a payload class"
 
 
 def _six_to_eight(properties: _Properties) -> None:
     properties[_INITIAL] = "6"
     properties["hoodie.timeline.path"] = "timeline"
-    _say_merging_by_mode(properties)
+    _set_merge_mode(properties)
     name = properties.get(CLASS_KEY) or class_of_type(properties.get(TYPE_KEY, ""))
     if name:
         properties[CLASS_KEY] = name
@@ -169,18 +167,18 @@ def _six_to_eight(properties: _Properties) -> None:
         properties[_INDEX_TYPE] = "NO_OP" if index == _NO_INDEX else "HFILE"
 
 
-def _say_merging_by_mode(properties: _Properties) -> None:
+def _set_merge_mode(properties: _Properties) -> None:
     payload = properties.get(_PAYLOAD) or EVENT_TIME_PAYLOAD
     is_merge_on_read = properties.get("hoodie.table.type", "").upper() == TableType.MERGE_ON_READ
     ordering = properties.get(_ORDERING) or properties.get(_PRECOMBINE)
     if payload not in _PLAIN_PAYLOADS:
-        said = (payload, MergeMode.CUSTOM, PAYLOAD_STRATEGY)
+        merging = (payload, MergeMode.CUSTOM, PAYLOAD_STRATEGY)
     elif payload == EVENT_TIME_PAYLOAD or (is_merge_on_read and ordering):
-        # Records of log files merge by the ordering columns in version 6, whatever the class is.
-        said = (EVENT_TIME_PAYLOAD, MergeMode.EVENT_TIME_ORDERING, EVENT_TIME_STRATEGY)
+        # In version 6 log records merge by the ordering fields, regardless of the class.
+        merging = (EVENT_TIME_PAYLOAD, MergeMode.EVENT_TIME_ORDERING, EVENT_TIME_STRATEGY)
     else:
-        said = (OVERWRITE_PAYLOAD, MergeMode.COMMIT_TIME_ORDERING, COMMIT_TIME_STRATEGY)
-    properties |= dict(zip((_PAYLOAD, _MODE, _STRATEGY), said, strict=True))
+        merging = (OVERWRITE_PAYLOAD, MergeMode.COMMIT_TIME_ORDERING, COMMIT_TIME_STRATEGY)
+    properties |= dict(zip((_PAYLOAD, _MODE, _STRATEGY), merging, strict=True))
 
 
 def _eight_to_nine(properties: _Properties) -> None:
@@ -189,7 +187,7 @@ def _eight_to_nine(properties: _Properties) -> None:
     if properties.get(_MODE) != MergeMode.CUSTOM:
         properties.pop(_STRATEGY, None)
     if rule is not None:
-        _say_merging_without_payload(properties, rule, payload)
+        _replace_payload_class(properties, rule, payload)
     ordering = properties.get(_ORDERING) or properties.get(_PRECOMBINE)
     if rule is not None and rule.ordering_fields:
         ordering = ",".join(rule.ordering_fields)
@@ -198,7 +196,7 @@ def _eight_to_nine(properties: _Properties) -> None:
         properties[_ORDERING] = ordering
 
 
-def _say_merging_without_payload(properties: _Properties, rule: MergeRule, payload: str) -> None:
+def _replace_payload_class(properties: _Properties, rule: MergeRule, payload: str) -> None:
     if payload not in (OVERWRITE_PAYLOAD, EVENT_TIME_PAYLOAD):
         properties |= {_MODE: rule.mode, _STRATEGY: _STRATEGY_OF_MODE[rule.mode]}
     if rule.partial_update_mode:
@@ -241,7 +239,7 @@ def _eight_to_six(properties: _Properties) -> None:
 
 
 def _bootstrap_index(properties: Mapping[str, str]) -> str | None:
-    """Return the class of the bootstrap index, None for a table that names none."""
+    """Return the class of the bootstrap index, None for a table without one."""
     if not (properties.get(_INDEX_CLASS) or properties.get(_INDEX_TYPE)):
         return None
     if properties.get("hoodie.bootstrap.index.enable", "true").lower() != "true":

@@ -1,4 +1,4 @@
-"""Tables whose files hold less: without meta columns, without partition columns; what goes with that."""
+"""Tables with virtual keys (no meta columns) or without partition columns in their files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DROPPED: Final = "hoodie.datasource.write.drop.partition.columns"
 LEANER_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         META_FIELDS,
-        "Whether records of a new table carry the meta columns; true when not given.",
+        "Whether records of a new table have the meta columns; true when not given.",
         kind=Kind.FLAG,
         field="populate_meta_fields",
         stored_as=META_FIELDS,
@@ -30,7 +30,7 @@ LEANER_OPTIONS: Final[tuple[Option, ...]] = (
 )
 
 _PLAIN: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.NON_PARTITION)
-_TELLING: Final = _PLAIN[:2]
+_PARSEABLE: Final = _PLAIN[:2]
 
 
 def check_leaner_files(
@@ -39,37 +39,40 @@ def check_leaner_files(
     partition_by: Collection[str],
     ordering: Collection[str],
 ) -> None:
-    """Refuse new tables that nobody could read or write.
+    """Check that the other properties of a new table allow files without these columns.
 
     Args:
-        properties: of the new table.
+        properties: properties of the new table.
         record_key, partition_by, ordering: its columns.
 
     Raises:
-        InvalidError: things that do not go together.
-        UnsupportedError: what this release does not write.
+        InvalidError: the properties contradict each other.
+        UnsupportedError: this release cannot write such a table.
     """
     generator = properties["hoodie.table.keygenerator.type"]
     if properties[META_FIELDS].lower() == "false":
         if not record_key or generator not in _PLAIN:
             raise InvalidError(
-                f"{META_FIELDS}=false needs key columns and a SIMPLE, COMPLEX or NON_PARTITION key generator:"
-                " keys are made anew from the columns whenever they are needed"
+                f"{META_FIELDS}=false needs key columns and a SIMPLE, COMPLEX or NON_PARTITION key generator,"
+                " since record keys are computed from the columns on each read. Change these, or drop the"
+                " option."
             )
         if properties["hoodie.table.cdc.enabled"].lower() == "true":
-            raise InvalidError(f"{META_FIELDS}=false leaves change queries nothing to go by: log no changes")
+            raise InvalidError(
+                f"{META_FIELDS}=false does not support change queries. Drop hoodie.table.cdc.enabled."
+            )
     if properties[DROPPED].lower() != "true":
         return
     if properties["hoodie.table.type"] == TableType.MERGE_ON_READ:
-        raise UnsupportedError(f"{DROPPED} is written for COPY_ON_WRITE tables only: leave it out")
+        raise UnsupportedError(f"{DROPPED} is only supported for COPY_ON_WRITE tables. Drop the option.")
     slashed = properties.get("hoodie.datasource.write.slash.separated.date.partitioning")
-    if not partition_by or generator not in _TELLING or slashed:
+    if not partition_by or generator not in _PARSEABLE or slashed:
         raise InvalidError(
-            f"{DROPPED} needs partition columns, and paths that tell their values: use a SIMPLE or COMPLEX"
-            " key generator without slash-separated dates"
+            f"{DROPPED} needs partition columns whose values follow from the path. Use a SIMPLE or COMPLEX"
+            " key generator without slash-separated dates."
         )
     if lost := {*record_key, *ordering} & {*partition_by}:
         raise InvalidError(
-            f"{DROPPED} would drop {', '.join(sorted(lost))}, which records are known or ordered by:"
-            " leave it out"
+            f"{DROPPED} would drop {', '.join(sorted(lost))}, which the record key or ordering needs."
+            " Drop the option."
         )

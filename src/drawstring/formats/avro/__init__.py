@@ -1,1 +1,1 @@
-"""Avro: container files, and the datums of log blocks, column by column."""
+"""Avro: container files, and the column-wise encoding and decoding of datums in log blocks."""

@@ -1,6 +1,6 @@
-"""Avro bytes and Arrow records: container files of metadata, and the content of Avro log blocks.
+"""Content of Avro log blocks, and metadata files in Avro containers.
 
-Content of an AVRO_DATA block (specification: Log Format), numbers big-endian:
+Layout of the content of an AVRO_DATA block (specification: Log Format), numbers big-endian:
 
      4  content version  3
      4  count            of records
@@ -47,31 +47,34 @@ def iter_datums(
     Args:
         data: content of the block.
         schema_json: Avro schema of the block's header.
-        count: how many records there must be; None takes the content's word.
-        columns: names of the columns to read, others are passed over; None for all.
+        count: the expected number of records; None to trust the content.
+        columns: names of the columns to read; None for all.
 
     Raises:
         CorruptTableError: the bytes are damaged.
-        UnsupportedError: an older content version, or a type that is not supported.
+        UnsupportedError: the content version or a type is not supported.
     """
     schema = avro_to_arrow(schema_json)
     try:
         spans = _split(data)
-        found = len(spans.starts)
-        if count is not None and count != found:
-            raise ValueError(f"it holds {found} records instead of {count}")
+        actual = len(spans.starts)
+        if count is not None and count != actual:
+            raise ValueError(f"it has {actual} records instead of {count}")
         yield from decode_rows(spans, json.loads(schema_json), schema, columns)
     except DAMAGE as error:
         raise CorruptTableError(
-            f"An Avro log block is damaged ({error}); to repair the file, {REPAIR}."
+            f"An Avro log block is damaged ({error}). To repair the table, {REPAIR}."
         ) from error
 
 
 def _split(data: bytes) -> Spans:
-    """Return where the datums are; their lengths stand before them, so one leads to the next."""
+    """Return the positions of the datums, each of which is preceded by its length."""
     version, count = _HEAD.unpack_from(data)
     if version not in _CONTENT_VERSIONS:
-        raise UnsupportedError(f"Avro log blocks of content version {version} are not supported.")
+        raise UnsupportedError(
+            f"Avro log blocks of content version {version} are not supported. Compact the table with the"
+            " engine that wrote it."
+        )
     if not 0 <= count <= len(data) // _LENGTH.size:
         raise ValueError(f"it claims {count} records in {len(data)} bytes")
     at = _HEAD.size
@@ -80,8 +83,8 @@ def _split(data: bytes) -> Spans:
     for _ in range(count):
         at += _LENGTH.size + length_at(data, at)[0]
         bounds.append(at)
-    places = np.array(bounds, np.int64)
-    starts, ends = places[:-1] + _LENGTH.size, places[1:]
+    positions = np.array(bounds, np.int64)
+    starts, ends = positions[:-1] + _LENGTH.size, positions[1:]
     if (starts >= ends).any():
         raise ValueError("a record has no bytes")
     if at != len(data):
@@ -94,7 +97,7 @@ def encode_datums(batch: pa.RecordBatch, schema_json: str) -> bytes:
 
     Args:
         batch: records; columns are matched to the schema by name.
-        schema_json: Avro schema that goes into the block's header.
+        schema_json: Avro schema of the block's header.
 
     Raises:
         InvalidError: a column does not fit the schema, or is null where it must not be.
@@ -104,8 +107,8 @@ def encode_datums(batch: pa.RecordBatch, schema_json: str) -> bytes:
     datums = encode_rows(rows.to_struct_array(), avro)
     if datums.null_count:
         raise InvalidError(
-            f"{datums.null_count} records are null in a column that must not be null; "
-            "fill the values or make the column nullable."
+            f"{datums.null_count} records are null in a column that must not be null. "
+            "Fill in the values, or make the column nullable."
         )
     lengths = np.diff(binary_parts(datums)[0])
     prefix = pa.FixedSizeBinaryArray.from_buffers(
@@ -115,6 +118,6 @@ def encode_datums(batch: pa.RecordBatch, schema_json: str) -> bytes:
 
 
 def joined(values: pa.BinaryArray) -> bytes:
-    """Return all values of a binary array one after the other."""
+    """Return the concatenated values of a binary array."""
     offsets, data = binary_parts(values)
     return data[offsets[0] : offsets[-1]].tobytes()

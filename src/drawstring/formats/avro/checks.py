@@ -1,4 +1,4 @@
-"""Checks that make decoding of damaged Avro bytes end: a count may never outgrow the bytes."""
+"""Checks of Avro schemas that bound the decoding of damaged bytes: values cannot outgrow their bytes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _LEAST_BYTES = {"null": 0, "float": 4, "double": 8}
 
 
 def check_bounded(schema: Any) -> None:
-    """Refuse a schema whose values could outgrow the bytes that they are read from.
+    """Refuse a schema whose values could outgrow the bytes that they are decoded from.
 
-    That is one whose arrays could hold endless items in no bytes, one that refers to itself, one that
-    unfolds to very many types, or one with very many fields that take no bytes.
+    Such a schema has arrays whose items take no bytes, is recursive, expands to very many types, or has very
+    many fields that take no bytes.
 
     Args:
         schema: an Avro schema as parsed from JSON.
 
     Raises:
-        ValueError: it is one of those.
+        ValueError: the schema is refused.
     """
     if not _Bounds().of(schema, "").least_bytes:
         raise ValueError("its records take no bytes")
@@ -30,12 +30,12 @@ def check_bounded(schema: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """What is known of a type.
+    """Bounds of a type.
 
     Attributes:
-        least_bytes: a lower bound of the bytes that a value takes.
-        types: how many types it unfolds to.
-        empty: how many fields that take no bytes a value may have.
+        least_bytes: a lower bound of the encoded size of a value.
+        types: number of types that it expands to.
+        empty: largest number of fields of a value that take no bytes.
     """
 
     least_bytes: int
@@ -45,7 +45,7 @@ class _Bound:
 
 @dataclass(slots=True)
 class _Bounds:
-    """Works out bounds of types; remembers the named ones."""
+    """Computes bounds of types, and stores those of named types."""
 
     named: dict[str, _Bound] = field(default_factory=dict)
 
@@ -54,7 +54,7 @@ class _Bounds:
             return self.of_name(avro, space)
         if isinstance(avro, list):
             branches = [self.of(branch, space) for branch in avro]
-            return _bound(1 + min(each.least_bytes for each in branches), branches)
+            return _bound(1 + min(branch.least_bytes for branch in branches), branches)
         kind = avro["type"]
         if kind in ("array", "map"):
             item = self.of(avro["items" if kind == "array" else "values"], space)
@@ -77,23 +77,23 @@ class _Bounds:
         full = full_name(avro, space)
         inner = full.rpartition(".")[0]
         if avro["type"] == "fixed":
-            found = _Bound(max(0, int(avro["size"])), 1)
+            bound = _Bound(max(0, int(avro["size"])), 1)
         elif avro["type"] == "enum":
-            found = _Bound(1, 1)
+            bound = _Bound(1, 1)
         else:
             fields = [self.of(each["type"], inner) for each in avro["fields"]]
-            found = _bound(sum(each.least_bytes for each in fields), fields)
-            found = replace(found, empty=found.empty + sum(not each.least_bytes for each in fields))
-            if found.empty > _EMPTY_MAX:
+            bound = _bound(sum(each.least_bytes for each in fields), fields)
+            bound = replace(bound, empty=bound.empty + sum(not each.least_bytes for each in fields))
+            if bound.empty > _EMPTY_MAX:
                 raise ValueError(f"a record has more than {_EMPTY_MAX} fields that take no bytes")
-        self.named[full] = found
-        return found
+        self.named[full] = bound
+        return bound
 
 
 def _bound(least_bytes: int, inner: list[_Bound]) -> _Bound:
     types = 1 + sum(each.types for each in inner)
     if types > AVRO_TYPES_MAX:
-        raise ValueError(f"it unfolds to more than {AVRO_TYPES_MAX} types")
+        raise ValueError(f"it expands to more than {AVRO_TYPES_MAX} types")
     return _Bound(least_bytes, types, sum(each.empty for each in inner))
 
 

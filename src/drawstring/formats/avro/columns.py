@@ -1,8 +1,8 @@
-"""Columns of Avro datums: how the values of one field are read from, or passed over in, all records.
+"""Column readers of Avro datums: each reads or skips one field of all records at a time.
 
-A schema is a tree of columns, made once a block (`avro_decode`). Each moves the cursors over its
-field; what a union leaves out, it reads with the cursors of the other records only. An array goes on
-item by item, with the cursors of the records that have one more.
+A schema becomes a tree of column readers, built once per block (`avro.decode`). Each moves the cursors of
+all records over its field. A union reads its value with the cursors of the records that have one; an array
+reads item by item, with the cursors of the records that have another item.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from drawstring.formats.avro.decimals import decimals_of_bytes, decimals_of_rows
 from drawstring.formats.avro.single import arrow_of
 
 _ITEMS_MAX = 10_000
-"""Items of an array that cannot go on one by one."""
+"""Largest number of items of an array that fastavro cannot read record by record."""
 _PATIENCE = 32
 _FEW = 32
-"""After so many items, fewer records than this go on one by one: numpy pays for many only."""
+"""After `_PATIENCE` items, fewer records than this are read one by one: numpy is slow for few rows."""
 
 
 class Column(Protocol):
     """A field of Avro datums."""
 
     def read(self, datums: Datums, at: Numbers) -> pa.Array:
-        """Return the values at the cursors, and move the cursors behind them."""
+        """Return the values at the cursors, and move the cursors past them."""
         ...
 
     def skip(self, datums: Datums, at: Numbers) -> None:
-        """Move the cursors behind the values."""
+        """Move the cursors past the values."""
         ...
 
 
 class NullColumn:
-    """Nothing."""
+    """Nulls, which take no bytes."""
 
     def read(self, datums: Datums, at: Numbers) -> pa.Array:
         return pa.nulls(len(at))
@@ -65,7 +65,7 @@ class BooleanColumn:
 
 @dataclass(frozen=True, slots=True)
 class NumberColumn:
-    """Ints and longs, and what they stand for by a logical type."""
+    """Ints and longs, also with a logical type."""
 
     kind: pa.DataType
 
@@ -114,7 +114,7 @@ class TextColumn:
 
 @dataclass(frozen=True, slots=True)
 class FixedColumn:
-    """Fixed bytes, and decimals in them."""
+    """Fixed bytes, also decimals."""
 
     kind: pa.DataType
     size: int
@@ -133,7 +133,7 @@ class FixedColumn:
 
 @dataclass(frozen=True, slots=True)
 class EnumColumn:
-    """The text of a symbol, stored as its number."""
+    """Enums, which store the index of their symbol."""
 
     symbols: pa.Array
 
@@ -149,7 +149,7 @@ class EnumColumn:
 
 @dataclass(frozen=True, slots=True)
 class RecordColumn:
-    """Fields one after the other."""
+    """Records, as a sequence of fields."""
 
     kind: pa.StructType
     fields: tuple[Column, ...]
@@ -167,13 +167,13 @@ class RecordColumn:
 
 @dataclass(frozen=True, slots=True)
 class UnionColumn:
-    """A value, or null.
+    """A union of one type with or without null.
 
     Attributes:
         value: the branch that is not null.
         kind: its type.
-        value_branch: its number.
-        branches: how many there are, one or two.
+        value_branch: its index.
+        branches: number of branches, one or two.
     """
 
     value: Column
@@ -195,19 +195,19 @@ class UnionColumn:
             _skip_some(self.value, datums, at, ~is_null)
 
     def _nulls(self, datums: Datums, at: Numbers) -> Array | None:
-        """Tell which values are null; None when none is."""
+        """Return which values are null; None if none is."""
         is_null: Array = _branches(datums, at, self.branches) != self.value_branch
         return is_null if is_null.any() else None
 
 
 @dataclass(frozen=True, slots=True)
 class SeveralColumn:
-    """A union of several types: a struct with a member for each.
+    """A union of several types, read as a struct with a member for each.
 
     Attributes:
-        kind: the struct.
+        kind: the struct type.
         members: the branches that are not null.
-        null_branch: the number of the null branch, if there is one.
+        null_branch: index of the null branch, None if there is none.
     """
 
     kind: pa.StructType
@@ -229,7 +229,7 @@ class SeveralColumn:
             _skip_some(column, datums, at, member == place)
 
     def _members(self, datums: Datums, at: Numbers) -> Array:
-        """Return which member each value is, -1 for null."""
+        """Return the member index of each value, -1 for null."""
         count = len(self.members) + (self.null_branch is not None)
         branch = _branches(datums, at, count).astype(np.int64)
         if self.null_branch is None:
@@ -238,7 +238,7 @@ class SeveralColumn:
 
 
 def _branches(datums: Datums, at: Numbers, count: int) -> Array:
-    """Return which branch of a union each value is."""
+    """Return the branch index of each value of a union."""
     branches = datums.sizes(at)
     if branches.max(initial=0) >= count:
         raise ValueError(f"a union of {count} types has number {branches.max()}")
@@ -253,9 +253,9 @@ def _read_some(column: Column, kind: pa.DataType, datums: Datums, at: Numbers, c
     cursors = at[rows]
     values = column.read(datums, cursors)
     at[rows] = cursors
-    places = np.zeros(len(at), np.int32)
-    places[rows] = np.arange(len(rows), dtype=np.int32)
-    return values.take(pa.array(places, mask=~chosen))
+    indices = np.zeros(len(at), np.int32)
+    indices[rows] = np.arange(len(rows), dtype=np.int32)
+    return values.take(pa.array(indices, mask=~chosen))
 
 
 def _skip_some(column: Column, datums: Datums, at: Numbers, chosen: Array) -> None:
@@ -268,12 +268,12 @@ def _skip_some(column: Column, datums: Datums, at: Numbers, chosen: Array) -> No
 
 @dataclass(frozen=True, slots=True)
 class ItemsColumn:
-    """Arrays, and maps, whose items are records of key and value.
+    """Arrays, and maps as arrays of key-value records.
 
     Attributes:
         kind: a list or map type.
-        item: one item.
-        plain: the whole as fastavro takes it, without logical types; None where it cannot.
+        item: column reader of an item.
+        plain: the schema for fastavro, without logical types; None if fastavro cannot read it.
     """
 
     kind: pa.DataType
@@ -310,22 +310,22 @@ class ItemsColumn:
         return self.plain is not None and step >= _PATIENCE and len(rows) < _FEW
 
     def _steps(self, datums: Datums, at: Numbers) -> Iterator[Array]:
-        """Yield the records that have one more item, whose cursors then stand before it."""
-        left = np.zeros(len(at), np.int64)
+        """Yield the records that have another item; their cursors are at its start."""
+        remaining = np.zeros(len(at), np.int64)
         rows: Array = np.arange(len(at))
         while len(rows):
-            started = rows[left[rows] == 0]
+            started = rows[remaining[rows] == 0]
             if len(started):
                 cursors = at[started]
-                left[started] = self._counts(datums, cursors)
+                remaining[started] = self._counts(datums, cursors)
                 at[started] = cursors
-                rows = rows[left[rows] > 0]
+                rows = rows[remaining[rows] > 0]
             if len(rows):
                 yield rows
-                left[rows] -= 1
+                remaining[rows] -= 1
 
     def _counts(self, datums: Datums, at: Numbers) -> Numbers:
-        """Return how many items the next block holds, 0 behind the last one."""
+        """Return the number of items of the next block, 0 after the last block."""
         counts = datums.longs(at)
         sized = np.flatnonzero(counts < 0)
         if len(sized):
@@ -339,16 +339,16 @@ class ItemsColumn:
 
     def _one_by_one(self, datums: Datums, at: Numbers) -> list[Any]:
         stream = io.BytesIO(datums.bytes)
-        found = []
-        for row, place in enumerate(at.tolist()):
-            stream.seek(place)
-            found.append(fastavro.schemaless_reader(stream, self.plain, None))
+        values = []
+        for row, start in enumerate(at.tolist()):
+            stream.seek(start)
+            values.append(fastavro.schemaless_reader(stream, self.plain, None))
             at[row] = stream.tell()
         datums.advance(at, 0)
-        return found
+        return values
 
     def _array(self, parts: list[pa.Array], owners: list[Array], rows: int) -> pa.Array:
-        """Return the lists; the parts hold the first items of all records, then the second ones."""
+        """Return the lists; the parts are the first items of all records, then the second ones, and so on."""
         offsets = np.zeros(rows + 1, np.int32)
         if not parts:
             items = self.item.read(Datums(b"", 0, 0), np.zeros(0, np.int64))

@@ -1,11 +1,11 @@
-"""Avro object container files with one kind of record (Avro specification: Object Container Files).
+"""Avro object container files (Avro specification: Object Container Files).
 
      4  magic       "Obj" 01
      *  metadata    map of bytes: avro.schema, and avro.codec unless it is null
     16  sync marker
         blocks: { long count, long size, the records, 16 sync marker }
 
-Files of the timeline hold one record and no codec entry.
+Files of the timeline have one record and no codec entry.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ DAMAGE = (
     fastavro.schema.SchemaParseException,
     fastavro.schema.UnknownType,
 )
-"""What decoders raise on bytes or schemas that are not what they should be."""
+"""Errors that decoders raise on damaged bytes or schemas."""
 
 
 def decode_container(data: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return the records of a container file and the schema they were written with.
+    """Return the records of a container file and its schema.
 
     Args:
         data: the whole file.
 
     Raises:
         CorruptTableError: the bytes are damaged.
-        UnsupportedError: they are compressed.
+        UnsupportedError: the file is compressed.
     """
     try:
         return _decode(data)
     except DAMAGE as error:
         raise CorruptTableError(
-            f"An Avro metadata file is damaged ({error}); restore it from a backup of the table."
+            f"An Avro metadata file is damaged ({error}). Restore it from a backup of the table."
         ) from error
 
 
@@ -69,7 +69,10 @@ def _decode(data: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     metadata = _read_metadata(stream)
     codec = metadata.get("avro.codec", b"null").decode(errors="replace")
     if codec != "null":
-        raise UnsupportedError(f"the file is compressed with {codec}, which metadata files never are in Hudi")
+        raise UnsupportedError(
+            f"An Avro metadata file is compressed with {codec}, which Hudi never does. Restore it from a"
+            " backup of the table."
+        )
     schema, parsed = _parsed(metadata["avro.schema"])
     sync = _take(stream, _SYNC_BYTES)
     records: list[dict[str, Any]] = []
@@ -80,7 +83,7 @@ def _decode(data: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 @lru_cache(maxsize=_SCHEMAS_KEPT)
 def _parsed(text: bytes) -> tuple[Any, Any]:
-    """Return a schema, and what fastavro makes of it; the files of a timeline share a few."""
+    """Return a schema as JSON and as parsed by fastavro; the files of a timeline share few schemas."""
     schema = json.loads(text)
     check_bounded(schema)
     return schema, fastavro.parse_schema(schema)
@@ -119,14 +122,14 @@ def _read_records(block: bytes, count: int, schema: Any) -> Iterator[dict[str, A
 
 
 def _take(stream: io.BytesIO, size: int) -> bytes:
-    taken = stream.read(size) if size >= 0 else b""
-    if len(taken) != size:
+    data = stream.read(size) if size >= 0 else b""
+    if len(data) != size:
         raise EOFError("it ends too early")
-    return taken
+    return data
 
 
 def read_long(stream: io.BytesIO) -> int:
-    """Read an Avro long: zigzag, seven bits a byte, lowest first."""
+    """Read an Avro long: zigzag, seven bits per byte, lowest first."""
     value = 0
     for shift in range(0, 70, 7):
         byte = _take(stream, 1)[0]
@@ -137,7 +140,7 @@ def read_long(stream: io.BytesIO) -> int:
 
 
 def encode_long(value: int) -> bytes:
-    """Return an Avro long: zigzag, seven bits a byte, lowest first."""
+    """Return an Avro long: zigzag, seven bits per byte, lowest first."""
     rest = (value << 1) ^ (value >> 63)
     out = bytearray()
     while rest > 0x7F:
@@ -150,11 +153,11 @@ def encode_long(value: int) -> bytes:
 def encode_container(schema: dict[str, Any], record: dict[str, Any]) -> bytes:
     """Return a container file with one record, uncompressed, without a codec entry.
 
-    The sync marker is a hash of the record, so that equal records give equal files.
+    The sync marker is a hash of the record, so that equal records result in equal files.
 
     Args:
         schema: Avro schema of the record.
-        record: values by field; a missing field takes its default.
+        record: values by field; missing fields take their defaults.
     """
     text = json.dumps(schema, separators=(",", ":")).encode()
     stream = io.BytesIO()

@@ -1,11 +1,11 @@
-"""Avro datums in one buffer, read a field of all records at a time.
+"""Avro datums in one buffer, of which one field of all records is read at a time.
 
-A cursor for each record (`at`, positions in the buffer, ascending) moves over its datum, all of them
-together: one varint, one text, one double of every record is a few numpy operations.
+Each record has a cursor (`at`: positions in the buffer, ascending), and all cursors move together: reading
+one varint, text or double of every record takes a few numpy operations.
 
-Cursors never pass the end: whatever moves them looks at the farthest, so a gather needs no check of
-its own; up to `_PAD` bytes behind the end may be read and mean nothing. A cursor may stray into the
-next record; who reads whole records compares the cursors with the ends of the records.
+Cursors never pass the end: every move checks the farthest one, so that gathers need no check; up to `_PAD`
+meaningless bytes after the end may be read. A cursor may stray into the next record; callers that read whole
+records compare the cursors with the ends of the records.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _BYTES_MAX: Final = 2**31 - 2 * _PAD
 
 
 class Datums:
-    """A part of a content that holds whole datums.
+    """A part of a block's content that consists of whole datums.
 
     Args:
-        content: the bytes that the part is in.
-        start: where the part starts.
-        stop: where it ends. Positions in it count from its start.
+        content: the content.
+        start: start of the part, from which its positions count.
+        stop: end of the part.
     """
 
     def __init__(self, content: bytes, start: int, stop: int) -> None:
@@ -45,7 +45,7 @@ class Datums:
 
     @cached_property
     def bytes(self) -> bytes:
-        """The part as bytes, for readers of single values."""
+        """The bytes of the part, for readers of single values."""
         return self.data[: self.end].tobytes()
 
     @cached_property
@@ -53,13 +53,13 @@ class Datums:
         return pa.py_buffer(self.data)
 
     def words(self, kind: str, at: Numbers) -> Array:
-        """Return numbers of a numpy type of up to 16 bytes that stand unaligned at the cursors."""
+        """Return the unaligned numbers at the cursors, of a numpy type of up to 16 bytes."""
         size = np.dtype(kind).itemsize
-        every: Array = np.ndarray(len(self.data) - size + 1, kind, self.data, strides=(1,))
-        return every[at]
+        overlapping: Array = np.ndarray(len(self.data) - size + 1, kind, self.data, strides=(1,))
+        return overlapping[at]
 
     def rows(self, at: Numbers, size: int) -> Array:
-        """Return `size` bytes of each record as a matrix, and pass over them."""
+        """Return `size` bytes of each record as a matrix, and move past them."""
         first = at.copy()
         self.advance(at, size)
         if not len(at):
@@ -70,24 +70,24 @@ class Datums:
         """Move the cursors.
 
         Args:
-            at: the cursors; they change.
+            at: the cursors, changed in place.
             step: bytes, not negative and no more than 2**31.
 
         Raises:
-            ValueError: one would pass the end.
+            ValueError: a cursor would pass the end.
         """
         at += step
         if at.max(initial=0) > self.end:
             raise ValueError("a value is longer than the bytes that are left")
 
     def bytes_of(self, at: Numbers) -> npt.NDArray[np.uint8]:
-        """Return one byte of each record, and pass over it."""
-        found = self.data.take(at)
+        """Return one byte of each record, and move past it."""
+        values = self.data.take(at)
         self.advance(at, 1)
-        return found
+        return values
 
     def longs(self, at: Numbers) -> Numbers:
-        """Return an Avro int or long of each record, and pass over it."""
+        """Return an Avro int or long of each record, and move past it."""
         low = self.data.take(at)
         if low.max(initial=0) < 0x80:
             self.advance(at, 1)
@@ -97,22 +97,22 @@ class Datums:
         return ((raw >> _ONE) ^ (~(raw & _ONE) + _ONE)).view(np.int64)
 
     def sizes(self, at: Numbers) -> Array:
-        """Return an Avro long that is a length or an index, and pass over it.
+        """Return an Avro long of each record that is a length or an index, and move past it.
 
         Raises:
-            ValueError: one is negative, or larger than any part.
+            ValueError: a value is negative, or larger than any part.
         """
         low = self.data.take(at)
         if not np.bitwise_or.reduce(low, initial=0) & 0x81:
             self.advance(at, 1)
             return low >> 1
-        found = self.longs(at)
-        if found.min(initial=0) < 0 or found.max(initial=0) > _BYTES_MAX:
-            raise ValueError(f"a length is {found.min()} or {found.max()}")
-        return found
+        values = self.longs(at)
+        if values.min(initial=0) < 0 or values.max(initial=0) > _BYTES_MAX:
+            raise ValueError(f"a length is {values.min()} or {values.max()}")
+        return values
 
     def _varints(self, at: Numbers) -> npt.NDArray[np.uint64]:
-        """Return numbers of up to ten bytes, eight of which are looked at in one word."""
+        """Return varints of up to ten bytes; the first eight bytes are processed as one word."""
         words = self.words("<u8", at).astype(np.uint64, copy=False)
         stops = ~words & _STOPS
         last = stops & (~stops + _ONE)
@@ -131,13 +131,13 @@ class Datums:
         return raw
 
     def texts(self, at: Numbers, kind: pa.DataType) -> pa.Array:
-        """Return Avro bytes or a string of each record, and pass over them."""
+        """Return Avro bytes or a string of each record, and move past them."""
         return self.texts_of(at, self.sizes(at), kind)
 
     def texts_of(self, at: Numbers, sizes: Array, kind: pa.DataType) -> pa.Array:
-        """Return so many bytes of each record, and pass over them.
+        """Return `sizes` bytes of each record, and move past them.
 
-        The array that is taken from has the values and the gaps between them by turns.
+        The values are taken from an array over the same buffer, in which values and gaps alternate.
         """
         count = len(at)
         if not count:
@@ -146,11 +146,11 @@ class Datums:
         bounds[0::2] = at
         self.advance(at, sizes)
         bounds[1::2] = at
-        turns = pa.Array.from_buffers(kind, 2 * count - 1, [None, pa.py_buffer(bounds), self._buffer])
-        return turns.take(_even(count))
+        alternating = pa.Array.from_buffers(kind, 2 * count - 1, [None, pa.py_buffer(bounds), self._buffer])
+        return alternating.take(_even(count))
 
     def pass_texts(self, at: Numbers) -> None:
-        """Pass over Avro bytes or a string of each record."""
+        """Move past Avro bytes or a string of each record."""
         self.advance(at, self.sizes(at))
 
 
@@ -159,7 +159,7 @@ _STOPS: Final = np.uint64(0x8080808080808080)
 
 
 def _squeezed(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return words of eight times seven bits without the gaps between them."""
+    """Return words of eight times seven bits with the gaps removed."""
     for low, high, shift in _SQUEEZES:
         words = (words & low) | ((words & high) >> shift)
     return words

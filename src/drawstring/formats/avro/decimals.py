@@ -1,4 +1,4 @@
-"""Decimals as Avro stores them: the unscaled value in big-endian two's complement."""
+"""Avro decimals: unscaled values in big-endian two's complement."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Rows: TypeAlias = "npt.NDArray[Any]"
 
 DECIMAL_BYTES: Final = 16
 _STORED_BYTES_MAX: Final = 64
-"""Bytes that a decimal may be stored in; those that it does not need repeat its sign."""
+"""Largest stored size of a decimal; bytes beyond `DECIMAL_BYTES` must repeat the sign."""
 
 
 def decimals_of_rows(rows: Rows, kind: pa.DataType, valid: pa.Buffer | None = None) -> pa.Array:
     """Return decimals, one for each row of a matrix of bytes.
 
     Args:
-        rows: at least one byte each.
+        rows: a matrix with at least one column of bytes.
         kind: a decimal type.
         valid: bitmap of the values that are not null.
 
@@ -43,7 +43,7 @@ def decimals_of_rows(rows: Rows, kind: pa.DataType, valid: pa.Buffer | None = No
 
 
 def decimals_of_bytes(array: pa.BinaryArray, kind: pa.DataType) -> pa.Array:
-    """Return decimals from bytes of any length; no bytes are 0.
+    """Return decimals from bytes of any length; empty bytes are 0.
 
     Raises:
         ValueError: a value takes more than 16 bytes.

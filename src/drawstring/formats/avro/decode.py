@@ -1,7 +1,7 @@
-"""Avro datums to Arrow batches, column by column.
+"""Decoding of Avro datums into Arrow batches, column by column.
 
-The datums of a block are read in parts that fit a processor's cache. Columns that are not wanted are
-passed over, and what follows the last wanted one is not looked at. A few records are read one by one.
+The datums of a block are read in parts that fit a CPU cache. Columns that are not requested are skipped, and
+those after the last requested one are not read at all. Blocks of few records are read record by record.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FEW_ROWS: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Where the datums of a content start and end."""
+    """Start and end positions of the datums in a block's content."""
 
     content: bytes
     starts: Array
@@ -63,25 +63,26 @@ class Spans:
 def decode_rows(
     spans: Spans, avro: dict[str, Any], schema: pa.Schema, columns: Collection[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a content.
+    """Yield the records of a block's content.
 
     Args:
         spans: the datums.
         avro: their Avro schema as parsed from JSON.
-        schema: the Arrow schema that it stands for.
-        columns: names of the columns wanted, in any order; None for all, as when it has none of them.
+        schema: the equivalent Arrow schema.
+        columns: names of the columns to read, in any order; None for all. If the schema has none of them, all
+            are read.
 
     Raises:
         ValueError or another of `DAMAGE`: the bytes do not fit the schema.
     """
     check_bounded(avro)
-    wanted = [name for name in schema.names if columns is None or name in columns] or schema.names
+    requested = [name for name in schema.names if columns is None or name in columns] or schema.names
     single = PlainSchemas()
     plain = single.of(avro, {}, "")
     if len(spans.starts) < _FEW_ROWS and not single.has_unions:
-        batches: Iterator[pa.RecordBatch] = iter([_one_by_one(spans, plain, schema).select(wanted)])
+        batches: Iterator[pa.RecordBatch] = iter([_one_by_one(spans, plain, schema).select(requested)])
     else:
-        rows = _Rows(_Columns().fields_of(avro, list(schema)), schema, frozenset(wanted))
+        rows = _Rows(_Columns().fields_of(avro, list(schema)), schema, frozenset(requested))
         batches = (rows.read(part) for part in spans.parts())
     for batch in batches:
         batch.validate(full=True)
@@ -103,11 +104,11 @@ def _one_by_one(spans: Spans, plain: Any, schema: pa.Schema) -> pa.RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Reads records: the columns wanted, up to the last of them."""
+    """Reads records: the requested columns, up to the last of them."""
 
     columns: tuple[Column, ...]
     schema: pa.Schema
-    wanted: frozenset[str]
+    requested: frozenset[str]
 
     def read(self, spans: Spans) -> pa.RecordBatch:
         base = int(spans.starts[0])
@@ -115,10 +116,10 @@ class _Rows:
         at = spans.starts - base
         fields, arrays = [], []
         for column, each in zip(self.columns, self.schema, strict=True):
-            if each.name in self.wanted:
+            if each.name in self.requested:
                 fields.append(each)
                 arrays.append(column.read(datums, at))
-            elif len(fields) < len(self.wanted):
+            elif len(fields) < len(self.requested):
                 column.skip(datums, at)
         ends = spans.ends - base
         is_whole = len(fields) == len(self.columns)
@@ -130,7 +131,7 @@ class _Rows:
 
 @dataclass(slots=True)
 class _Columns:
-    """Makes columns of Avro types; remembers the named ones."""
+    """Builds column readers of Avro types, and stores named types."""
 
     named: dict[str, Any] = field(default_factory=dict)
 

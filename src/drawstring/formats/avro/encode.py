@@ -1,7 +1,7 @@
-"""Arrow columns to Avro binary, a whole column at a time (Avro specification: Binary Encoding).
+"""Encoding of Arrow columns into Avro datums, column by column (Avro specification: Binary Encoding).
 
-Each column becomes an array of the bytes of its values; a record's bytes are its columns' bytes
-joined row by row, an array's are its items' bytes, which stand in a row already.
+Each column becomes an array of the bytes of its values. The bytes of a record are those of its columns
+joined row by row; the bytes of an array are those of its items, which are adjacent already.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _NOTHING = b""
 
 
 def encode_rows(rows: pa.StructArray, avro: dict[str, Any]) -> pa.BinaryArray:
-    """Return the Avro datum of each row; null where a column without null branch holds null.
+    """Return the Avro datum of each row; null for rows with a null in a column without null branch.
 
     Args:
-        rows: columns by name, of the types that the schema stands for.
+        rows: columns by name, of the Arrow types of the schema.
         avro: the record's schema as parsed from JSON.
     """
     return join(_Encoder().encode(rows, avro, ""))
 
 
 Part: TypeAlias = "pa.Array | bytes"
-"""What stands in each row: an array's value, or the same bytes."""
+"""A part of each row's bytes: the values of an array, or the same bytes in all rows."""
 
 
 @dataclass(slots=True)
 class _Encoder:
-    """Encodes arrays into parts to join; remembers the named types."""
+    """Encodes arrays into parts to join, and stores named types."""
 
     named: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -95,7 +95,7 @@ class _Encoder:
 
 
 def join(parts: list[Part]) -> pa.Array:
-    """Return the parts of each row one after the other; at least one is an array."""
+    """Return the concatenated parts of each row; at least one part is an array."""
     merged: list[Part] = []
     for part in parts:
         if isinstance(part, bytes) and merged and isinstance(merged[-1], bytes):
@@ -111,14 +111,14 @@ def _binary(data: bytes) -> pa.Scalar:
 
 
 def _masked(parts: list[Part], array: pa.Array) -> list[Part]:
-    """Put back the nulls of the array that was encoded."""
+    """Restore the nulls of the array that was encoded."""
     if not array.null_count:
         return parts
     return [pc.if_else(array.is_valid(), join(parts), pa.scalar(None, pa.binary()))]
 
 
 def varints(values: npt.NDArray[np.int64]) -> pa.BinaryArray:
-    """Return Avro ints or longs: zigzag, seven bits a byte, lowest first.
+    """Return Avro ints or longs: zigzag, seven bits per byte, lowest first.
 
     Args:
         values: the numbers.
@@ -146,7 +146,7 @@ def _binaries(offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8]) -> pa
 
 
 def encode_bytes(array: pa.Array) -> list[Part]:
-    """Return Avro bytes or strings: the length, then the bytes."""
+    """Return Avro bytes or strings: the length, followed by the bytes."""
     data = array.cast(pa.binary())
     return [varints(_numbers(pc.binary_length(data))), data]
 
@@ -192,14 +192,14 @@ def _fixed(values: npt.NDArray[np.uint8]) -> pa.Array:
 
 
 def big_endian(array: pa.Array) -> npt.NDArray[np.uint8]:
-    """Return the unscaled values of decimals as rows of 16 bytes, highest first; null gives 0."""
+    """Return the unscaled values of decimals as rows of 16 bytes, highest first; null becomes 0."""
     start, stop = array.offset * _DECIMAL_BYTES, (array.offset + len(array)) * _DECIMAL_BYTES
     data = np.frombuffer(array.buffers()[1], np.uint8)[start:stop] if len(array) else np.empty(0, np.uint8)
     return data.reshape(-1, _DECIMAL_BYTES)[:, ::-1]
 
 
 def encode_decimals(array: pa.Array, size: int | None = None) -> list[Part]:
-    """Return Avro decimals: fixed of `size` bytes, or bytes with their length when None."""
+    """Return Avro decimals: fixed of `size` bytes, or bytes with a length if `size` is None."""
     values = big_endian(array)
     if size is None:
         return [encode_long(_DECIMAL_BYTES), _fixed(values)]
@@ -210,7 +210,7 @@ def encode_decimals(array: pa.Array, size: int | None = None) -> list[Part]:
 
 
 def _items(array: pa.Array) -> pa.Array:
-    """Return the items of all lists, or the entries of all maps, that are not null, in a row."""
+    """Return the items of all lists, or the entries of all maps, that are not null, as one array."""
     first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
     if isinstance(array, pa.MapArray):
         fields = [pa.field("key", pa.string(), False), array.type.item_field]
@@ -220,7 +220,7 @@ def _items(array: pa.Array) -> pa.Array:
 
 
 def _repeated(array: pa.Array, items: pa.Array) -> pa.Array:
-    """Return Avro arrays or maps: one block of all items, then an empty one."""
+    """Return Avro arrays or maps: one block with all items, followed by an empty block."""
     bounds = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     bounds -= bounds[0]
     counts = np.diff(bounds)

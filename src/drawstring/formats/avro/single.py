@@ -1,7 +1,7 @@
-"""Avro values one by one, through fastavro: short blocks, and arrays of very different lengths.
+"""Decoding of single Avro values with fastavro, for short blocks and arrays of very different lengths.
 
-fastavro reads without logical types (so dates and decimals stay numbers and bytes), Arrow makes
-columns of the values at once, and kernels turn those into the final types.
+fastavro reads without logical types (dates and decimals remain numbers and bytes), Arrow converts the values
+to columns, and kernels cast these to the final types.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from drawstring.schema.avro import full_name, union_branches
 
 
 class PlainSchemas:
-    """Schemas as fastavro takes them: without logical types, a map as the array of its entries.
+    """Converts schemas for fastavro: without logical types, and with maps as arrays of entries.
 
-    Names are made up, so that a type may stand in several places.
+    Types get new names, so that one type can occur in several places.
 
     Attributes:
-        has_unions: whether a union of several types was met; fastavro does not tell which one it read.
+        has_unions: whether a schema has a union of several types; fastavro does not return which one it read.
     """
 
     def __init__(self) -> None:
@@ -35,8 +35,8 @@ class PlainSchemas:
 
         Args:
             avro: a schema as parsed from JSON.
-            named: the named types known so far, by full name; those in it are added.
-            space: the namespace that it stands in.
+            named: the named types so far, by full name; those of the schema are added.
+            space: the enclosing namespace.
         """
         if isinstance(avro, list):
             self.has_unions |= len(union_branches(avro)) > 1
@@ -74,12 +74,12 @@ class PlainSchemas:
 
 
 def arrow_of(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Return values that fastavro read by a plain schema as an array of the final type."""
+    """Return values that fastavro read with a plain schema as an array of the final type."""
     return _finish(pa.array(values, type=_plain_type(kind)), kind)
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of a column as fastavro reads it."""
+    """Return the type of a column that fastavro read."""
     if pt.is_struct(kind):
         return pa.struct([field.with_type(_plain_type(field.type)) for field in kind.fields])
     if pt.is_map(kind):
@@ -95,7 +95,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _finish(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return the array as its final type, logical types applied at every depth."""
+    """Return the array in its final type, with logical types at every depth."""
     if array.type == kind:
         return array
     if pt.is_decimal(kind):

@@ -1,1 +1,1 @@
-"""Bloom filters of record keys."""
+"""Bloom filters of record keys, in base files and log files."""

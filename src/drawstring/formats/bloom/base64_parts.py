@@ -1,6 +1,6 @@
-"""Base64 text of which parts are decoded.
+"""Random access to base64 text, of which only parts are decoded.
 
-base64   AAAA BBBB CCCC    byte n is byte n % 3 of the quartet n // 3
+base64   AAAA BBBB CCCC    byte n is byte n % 3 of quartet n // 3
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ _ALPHABET: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 
 
 class Base64Text:
-    """Bytes written as base64.
+    """Bytes encoded as base64.
 
     Args:
-        text: the base64, with its padding.
+        text: the base64 text, with its padding.
     """
 
     def __init__(self, text: bytes) -> None:
         self._text = text
         self.size = len(text) // _QUARTET * _TRIPLET - text[-2:].count(b"=")
-        """Bytes that the text stands for."""
+        """Number of decoded bytes."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of it can be decoded, which is told in a seventh of the time that decoding takes."""
+        """Whether the whole text is valid base64; this takes a seventh of the time of decoding."""
         padding = len(self._text) // _QUARTET * _TRIPLET - self.size
         return len(self._text) % _QUARTET == 0 and (
             self._text.translate(None, _ALPHABET) == b"=" * padding == self._text[len(self._text) - padding :]
         )
 
     def part(self, start: int, count: int) -> bytes:
-        """Return some of the bytes.
+        """Return a part of the decoded bytes.
 
         Raises:
-            ValueError: the text is damaged there.
+            ValueError: the text is damaged in this part.
         """
         quartet, skipped = divmod(start, _TRIPLET)
         end = -(-(start + count) // _TRIPLET)

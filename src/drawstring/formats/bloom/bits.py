@@ -1,8 +1,8 @@
-"""The bits of one row of a bloom filter, in one of three states.
+"""The bits of one row of a bloom filter, in one of three representations.
 
-text     base64 of a footer, until somebody asks for bits
-packed   bit i is bit i % 8 of byte i // 8; a few bits are set and looked up here
-flags    a byte for each: what many bits are set in
+text     base64 of a footer, until the first access
+packed   bit i is bit i % 8 of byte i // 8; for setting and testing few bits
+flags    one byte per bit; for setting and testing many bits
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from drawstring.formats.bloom.base64_parts import Base64Text
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
 FEW: Final = 1 / 16
-"""Bits touched, by bits of the row, up to which they stay packed: to unpack them all takes as long."""
+"""Fraction of a row's bits up to which they stay packed; unpacking takes as long as accessing so many."""
 
 
 class BloomBits:
-    """Bits that are set one after the other and never taken back.
+    """A set of bits that can be set but not cleared.
 
     Args:
-        count: how many there are.
-        text: what they are read from; none is set where there is none.
-        start: where they begin in it.
+        count: number of bits.
+        text: base64 text of the initial bits; None for no bit set.
+        start: start of the bits in the decoded text.
     """
 
     def __init__(self, count: int, text: Base64Text | None = None, start: int = 0) -> None:
@@ -36,7 +36,7 @@ class BloomBits:
         self._flags: Array | None = np.zeros(count, np.bool_) if text is None else None
 
     def expect(self, touched: int) -> None:
-        """Unpack the bits if so many are about to be set or looked up that it pays."""
+        """Unpack the bits if so many will be set or tested that unpacking is faster."""
         if self._flags is None and touched > self._count * FEW:
             unpacked = np.unpackbits(self._stored(), count=self._count, bitorder="little")
             self._flags, self._packed = unpacked.view(np.bool_), None
@@ -50,14 +50,14 @@ class BloomBits:
             np.bitwise_or.at(self._stored(), positions >> 3, masks)
 
     def are_set(self, positions: Array) -> Array:
-        """Tell which bits are set."""
+        """Return which bits are set."""
         if self._flags is not None:
             return np.asarray(self._flags[positions])
-        found = self._stored()[positions >> 3] >> (positions & 7).astype(np.uint8)
-        return np.asarray((found & 1).view(np.bool_))
+        shifted = self._stored()[positions >> 3] >> (positions & 7).astype(np.uint8)
+        return np.asarray((shifted & 1).view(np.bool_))
 
     def image(self) -> bytes:
-        """Return them packed."""
+        """Return the packed bits."""
         packed = self._stored() if self._flags is None else np.packbits(self._flags, bitorder="little")
         return packed.tobytes()
 

@@ -1,15 +1,15 @@
-"""Bloom filters of record keys, bit for bit as the JVM writers make them.
+"""Bloom filters of record keys, bit-compatible with Hudi's.
 
     simple       int32 -1 | int32 k | int8 1 | int32 m | ceil(m/8) bytes, bit i = byte i/8, LSB first
     DYNAMIC_V0   int32 -1 | int32 k | int8 1 | int32 m | int32 capacity | int32 count | int32 rows
                  | rows x simple
 
-All integers are big-endian, the whole is base64 text (wire format: Base files, Bloom filters). A
-dynamic filter takes `capacity` keys into each row until it has the rows that it may have; keys
-after that go to the rows in turn.
+All integers are big-endian, and the whole is base64 text (wire format: Base files, Bloom filters). A
+dynamic filter adds `capacity` keys to each row until it has its maximum number of rows; further keys are
+distributed over the rows in turn.
 
-A key's k positions come from chained hashes, each seeded by the one before; the hashing walks over
-blocks of keys of one length, a position at a time.
+The k positions of a key come from chained hashes, each seeded by the previous one; hashing proceeds one
+position at a time over blocks of keys of equal length.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from drawstring.base.errors import CorruptTableError, UnsupportedError
+from drawstring.base.errors import REPAIR, CorruptTableError, UnsupportedError
 from drawstring.base.javahash import utf8_parts
 from drawstring.formats.bloom.base64_parts import Base64Text
 from drawstring.formats.bloom.bits import BloomBits
@@ -40,27 +40,27 @@ SIMPLE_HEAD: Final = struct.Struct(">iibi")
 DYNAMIC_HEAD: Final = struct.Struct(">iibiiii")
 _BLOCK_KEYS: Final = 16_384
 HASHES_MAX: Final = 1_024
-"""Bits of a key that a reader accepts; 30 are for a rate of 1e-9."""
+"""Largest number of hashes that a reader accepts; a false positive rate of 1e-9 needs 30."""
 _FIRST_BITS: Final = 3
-"""Bits of a key, from 0, after which keys that miss one are left aside."""
+"""Index of the hash after which keys that missed a bit are removed from the lookup."""
 
 
 @dataclass(frozen=True, slots=True)
 class BloomShape:
-    """How many bits a row has and how many of them a key sets."""
+    """The number of bits of a row, and of hashes per key."""
 
     bits: int
     hashes: int
 
     @staticmethod
     def of(keys: int, false_positives: float) -> BloomShape:
-        """Return the shape that keeps to the rate of false positives at that number of keys."""
+        """Return the shape with a rate of false positives at a number of keys."""
         bits = math.ceil(keys * (-math.log(false_positives) / math.log(2) ** 2))
         return BloomShape(bits, math.ceil(math.log(2) * bits / keys))
 
 
 class BloomFilter:
-    """A set of record keys that may answer yes for a key that it lacks, never no for one it has."""
+    """A bloom filter of record keys; it has false positives but no false negatives."""
 
     DEFAULT_CAPACITY: Final = 60_000
     DEFAULT_KEYS_MAX: Final = 100_000
@@ -78,7 +78,7 @@ class BloomFilter:
 
     @property
     def keys(self) -> int:
-        """How many keys were added, repeated ones included."""
+        """The number of keys added, including repeated ones."""
         return self._added
 
     @staticmethod
@@ -90,19 +90,19 @@ class BloomFilter:
         """Return a dynamic filter without keys.
 
         Args:
-            capacity: keys in a row.
-            keys_max: keys for which rows are added.
+            capacity: number of keys per row.
+            keys_max: number of keys up to which rows are added.
             false_positives: rate of false positives of a full row.
         """
         return BloomFilter(BloomShape.of(capacity, false_positives), capacity, keys_max)
 
     @staticmethod
     def build(keys: pa.Array, capacity: int = DEFAULT_CAPACITY) -> BloomFilter:
-        """Return a dynamic filter of keys, in the order given.
+        """Return a dynamic filter of keys.
 
         Args:
-            keys: record keys, without nulls.
-            capacity: keys in a row.
+            keys: record keys, without nulls; their order matters for the bytes of the filter.
+            capacity: number of keys per row.
         """
         bloom = BloomFilter.empty(capacity)
         bloom.add(keys)
@@ -110,30 +110,35 @@ class BloomFilter:
 
     @staticmethod
     def decode(text: str, type_code: str) -> BloomFilter:
-        """Return the filter of a footer. Bits are decoded when somebody asks for them.
+        """Return the filter of a footer; its bits are decoded on first access.
 
         Args:
             text: base64 of the filter.
             type_code: `SIMPLE` or `DYNAMIC_V0`.
 
         Raises:
-            CorruptTableError: the text is no such filter.
+            CorruptTableError: the text is not a filter of this type.
             UnsupportedError: the type is unknown.
         """
         if type_code not in (SIMPLE, DYNAMIC):
-            raise UnsupportedError(f"Bloom filters of type {type_code!r} cannot be read.")
+            raise UnsupportedError(
+                f"Bloom filters of type {type_code!r} are not supported. Write the file with a type that Hudi"
+                " has."
+            )
         try:
             data = Base64Text(text.encode("ascii"))
             if not data.is_whole:
                 raise ValueError("it is not base64")
             bloom = _decode_simple(data) if type_code == SIMPLE else _decode_dynamic(data)
         except (struct.error, ValueError) as error:
-            raise CorruptTableError(f"A bloom filter of type {type_code} is damaged: {error}") from error
+            raise CorruptTableError(
+                f"A bloom filter of type {type_code} is damaged ({error}). To repair the table, {REPAIR}."
+            ) from error
         bloom._text = text
         return bloom
 
     def encode(self) -> str:
-        """Return the filter as a footer holds it."""
+        """Return the base64 text of the filter, as in a footer."""
         if self._text:
             return self._text
         images = [_encode_row(self.shape, row) for row in self._rows]
@@ -167,48 +172,48 @@ class BloomFilter:
                     bits.set(positions)
 
     def contains(self, keys: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Tell for each key whether it may be in the filter; a no is certain."""
-        found: Array = np.zeros(len(keys), np.bool_)
+        """Return, for each key, whether it may be in the filter; False is certain."""
+        results: Array = np.zeros(len(keys), np.bool_)
         for bits in self._rows:
             bits.expect(len(keys) * self.shape.hashes)
         for members, texts in _blocks(keys):
-            found[members] = self._contains(texts)
-        return found
+            results[members] = self._contains(texts)
+        return results
 
     def contains_any(self, keys: pa.Array) -> bool:
-        """Tell whether one of the keys may be in the filter; a no is certain."""
+        """Return whether any of the keys may be in the filter; False is certain."""
         return any(self._contains(texts).any() for _, texts in _blocks(keys))
 
     def _contains(self, texts: Array, *, narrows: bool = True) -> Array:
-        """Look texts of one length up; most that are absent miss one of the first few bits."""
+        """Look up texts of equal length; most absent ones miss one of the first few bits."""
         matches: Array = np.ones((len(self._rows), len(texts)), np.bool_)
         for step, positions in enumerate(_positions(texts, self.shape)):
             for row, bits in enumerate(self._rows):
                 matches[row] &= bits.are_set(positions)
             if step == _FIRST_BITS and narrows:
-                left = np.flatnonzero(matches.any(axis=0))
-                if len(left) * 2 <= len(texts):
-                    found: Array = np.zeros(len(texts), np.bool_)
-                    if len(left):
-                        found[left] = self._contains(texts[left], narrows=False)
-                    return found
+                remaining = np.flatnonzero(matches.any(axis=0))
+                if len(remaining) * 2 <= len(texts):
+                    results: Array = np.zeros(len(texts), np.bool_)
+                    if len(remaining):
+                        results[remaining] = self._contains(texts[remaining], narrows=False)
+                    return results
         return np.asarray(matches.any(axis=0))
 
     def restored(self, rows: list[BloomBits], count: int) -> BloomFilter:
-        """Take over the rows of a decoded filter, `count` keys of which are in the last one."""
+        """Set the rows of a decoded filter, the last of which has `count` keys."""
         self._rows = rows
         self._count = count
         self._added = (len(rows) - 1) * self.capacity + count
         return self
 
     def _placed(self, keys: pa.Array) -> Iterator[tuple[int, pa.Array]]:
-        """Yield the rows that the next keys go to, and the keys of each; make the rows that they need."""
+        """Yield the rows that the next keys are added to, with the keys of each; create missing rows."""
         start, room = self._added, self._rows_max * self.capacity
         self._added += len(keys)
-        wanted = min(self._rows_max, max(1, -(-self._added // self.capacity)))
-        self._rows.extend(BloomBits(self.shape.bits) for _ in range(wanted - len(self._rows)))
-        self._count = self._added - (wanted - 1) * self.capacity
-        for row in range(start // self.capacity, wanted):
+        row_count = min(self._rows_max, max(1, -(-self._added // self.capacity)))
+        self._rows.extend(BloomBits(self.shape.bits) for _ in range(row_count - len(self._rows)))
+        self._count = self._added - (row_count - 1) * self.capacity
+        for row in range(start // self.capacity, row_count):
             first = max(start, row * self.capacity)
             yield row, keys.slice(first - start, max(0, (row + 1) * self.capacity - first))
         if self._added > room:
@@ -252,22 +257,22 @@ def _decode_row(data: Base64Text, start: int) -> tuple[BloomShape, BloomBits]:
 
 
 def key_positions(key: pa.Array, shape: BloomShape) -> Iterator[int]:
-    """Yield the bits that one key, an array of its own, sets."""
+    """Yield the bit positions of a key, given as an array of length 1."""
     ((_, text),) = same_length(key)
     return (int(position[0]) for position in _positions(text, shape))
 
 
 def _blocks(keys: pa.Array) -> Iterator[tuple[Array, Array]]:
-    """Yield keys of one length, a bounded number each time: their indices, and their bytes as a matrix."""
+    """Yield blocks of keys of equal length and bounded number: their indices, and their bytes as a matrix."""
     for members, texts in same_length(keys):
         for start in range(0, len(texts), _BLOCK_KEYS):
             yield members[start : start + _BLOCK_KEYS], texts[start : start + _BLOCK_KEYS]
 
 
 def _positions(texts: Array, shape: BloomShape) -> Iterator[Array]:
-    """Yield a bit position of each text, until every text had all of its own.
+    """Yield, for each hash, the bit position of every text.
 
-    The positions are overwritten by the next step.
+    The next step overwrites the yielded array.
     """
     remainder = _Remainder(shape.bits, len(texts))
     for hashed in _chained_hashes(texts, shape.hashes):
@@ -275,7 +280,7 @@ def _positions(texts: Array, shape: BloomShape) -> Iterator[Array]:
 
 
 class _Remainder:
-    """The absolute value of Java's `hash % bits`, as indices; numpy divides faster than it takes `%`."""
+    """Computes `abs(hash % bits)` like Java, as indices; in numpy division is faster than `%`."""
 
     def __init__(self, bits: int, length: int) -> None:
         self._bits = np.uint32(bits)
@@ -284,7 +289,7 @@ class _Remainder:
         self._indices = np.empty(length, np.intp)
 
     def of(self, hashed: Array) -> Array:
-        """Return the positions; the array is overwritten by the next call."""
+        """Return the positions; the next call overwrites the array."""
         np.abs(hashed.view(np.int32), out=self._absolute)
         absolute = self._absolute.view(np.uint32)
         np.floor_divide(absolute, self._bits, out=self._quotient)
@@ -293,7 +298,7 @@ class _Remainder:
 
 
 def same_length(keys: pa.Array) -> Iterator[tuple[Array, Array]]:
-    """Yield keys of one length each time: their indices, and their bytes as a matrix."""
+    """Yield groups of keys of equal length: their indices, and their bytes as a matrix."""
     offsets, data = utf8_parts(keys)
     lengths = np.diff(offsets)
     order = np.arange(len(lengths))
@@ -310,10 +315,10 @@ _M: Final = np.uint32(0x5BD1E995)
 
 
 def _chained_hashes(texts: Array, hashes: int) -> Iterator[Array]:
-    """Yield the MurmurHash2 of each text (a row of bytes) `hashes` times, seeded by the one before.
+    """Yield the MurmurHash2 of each text (a row of bytes) `hashes` times, seeded by the previous one.
 
-    What does not depend on the seed (the mixing of words, the tail) is worked out once. The array
-    yielded is overwritten by the next step.
+    The parts that do not depend on the seed (mixed words, the tail) are computed once. The next step
+    overwrites the yielded array.
     """
     length = np.uint32(texts.shape[1])
     words = [_mixed_word(texts, start) for start in range(0, texts.shape[1] - 3, 4)]
@@ -344,7 +349,7 @@ def _mixed_word(texts: Array, start: int) -> Array:
 
 
 def _tail(texts: Array) -> Array:
-    """Return the last one to three bytes of each text, big-endian; signed bytes, so they overlap."""
+    """Return the last one to three bytes of each text, big-endian; the bytes are signed, so they overlap."""
     tail = np.zeros(len(texts), np.int32)
     for index in range(texts.shape[1] // 4 * 4, texts.shape[1]):
         tail ^= texts[:, index].view(np.int8).astype(np.int32) << (8 * (texts.shape[1] - 1 - index))

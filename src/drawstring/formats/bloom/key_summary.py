@@ -1,8 +1,8 @@
-"""The record keys of a base file, as its footer tells them: bloom filter, smallest and largest key.
+"""The key summary in the footer of a base file: bloom filter, smallest and largest record key.
 
-A file that takes the place of another begins with that one's filter, so that only the keys that are
-new to the file group are hashed. Keys that left the group stay in the filter until they are too many:
-a filter may say yes for a key that is not there, and Hudi looks into the file then.
+A file that replaces another one extends its filter, so that only keys that are new to the file group are
+hashed. Keys that left the group stay in the filter until they are too many: they are false positives, for
+which Hudi reads the file.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ SMALLEST_KEY: Final = "hoodie_min_record_key"
 LARGEST_KEY: Final = "hoodie_max_record_key"
 
 STALE_SHARE: Final = 1 / 4
-"""Keys in a filter, by rows of its file, that may have left the file before it is made anew."""
+"""Ratio of stale keys in a filter to rows of its file from which the filter is rebuilt."""
 
 CAPACITY_SHARE: Final = 2
-"""Keys that a filter is made for, by rows of its file, above which it is made anew, and smaller."""
+"""Ratio of a filter's capacity to the rows of its file above which it is rebuilt with a smaller one."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSummary:
-    """What a base file tells of its keys.
+    """The key summary of a stored file.
 
     Attributes:
-        rows: rows in the file.
-        smallest, largest: its ends in the order of Java's strings, None where it does not tell.
-        filter_text, filter_type: of the bloom filter, empty where there is none.
+        rows: number of rows in the file.
+        smallest, largest: smallest and largest key in the order of Java strings, None if not stored.
+        filter_text, filter_type: text and type of the bloom filter, empty if there is none.
     """
 
     rows: int
@@ -48,12 +48,12 @@ class StoredSummary:
 
     @staticmethod
     def of(footer: Mapping[str, str], rows: int) -> StoredSummary:
-        """Return what the entries of a footer tell."""
+        """Return the summary in the entries of a footer."""
         texts = (footer.get(FILTER, ""), footer.get(FILTER_TYPE) or SIMPLE)
         return StoredSummary(rows, footer.get(SMALLEST_KEY), footer.get(LARGEST_KEY), *texts)
 
     def bloom_filter(self) -> BloomFilter | None:
-        """Return the filter; None where there is none that can be asked."""
+        """Return the filter; None if there is none, or it cannot be read."""
         try:
             return BloomFilter.decode(self.filter_text, self.filter_type) if self.filter_text else None
         except DrawstringError:
@@ -61,10 +61,10 @@ class StoredSummary:
 
 
 def may_hold_any(footer: Mapping[bytes, bytes], keys: Sequence[str]) -> bool:
-    """Tell whether a file may have one of a few keys; a no is certain.
+    """Return whether a file may have any of a few keys; False is certain.
 
     Args:
-        footer: entries of its footer.
+        footer: entries of the file's footer.
         keys: record keys.
     """
     smallest, largest = (footer.get(name.encode(), b"").decode() for name in (SMALLEST_KEY, LARGEST_KEY))
@@ -78,18 +78,18 @@ def may_hold_any(footer: Mapping[bytes, bytes], keys: Sequence[str]) -> bool:
 
 
 def _in_java(text: str) -> bytes:
-    """Return what texts compare by as Java's strings do."""
+    """Return bytes that sort in the order of Java strings."""
     return text.encode("utf-16-be")
 
 
 class KeySummary:
-    """Takes the keys of a file as they are written.
+    """Collects the keys of a file while it is written.
 
-    A file with fewer keys than the default filter is made for gets a filter of its own size: the
-    default one takes 430 KB of every footer.
+    A file with fewer keys than the capacity of the default filter gets a smaller filter: the default one
+    takes 430 KB of every footer.
 
     Args:
-        former: filter of the file that this one takes the place of; it is added to.
+        former: filter of the file that this one replaces, which is extended.
     """
 
     def __init__(self, former: BloomFilter | None = None) -> None:
@@ -107,7 +107,7 @@ class KeySummary:
 
         Args:
             keys: record keys, without nulls.
-            is_known: whether the former file had them all.
+            is_known: whether the replaced file had all of them.
         """
         if pa.types.is_dictionary(keys.type):
             keys = keys.cast(pa.string())
@@ -126,7 +126,7 @@ class KeySummary:
             self._waiting, self._new, self._former = [], [], None
 
     def footer(self) -> dict[str, str]:
-        """Return the footer's entries."""
+        """Return the entries for the footer."""
         bloom = self._bloom or self._of_own_size()
         entries = {FILTER: bloom.encode(), FILTER_TYPE: bloom.type_code}
         smallest, largest = java_min_max(pa.array(self._ends, pa.string()))
@@ -142,11 +142,11 @@ class KeySummary:
 
 
 def reusable_filter(footer: Mapping[str, str], rows: int) -> BloomFilter | None:
-    """Return the filter of a file for the file that takes its place; None when a new one is better.
+    """Return the filter of a file if the file that replaces it should extend it, else None.
 
     Args:
         footer: entries of the file's footer.
-        rows: rows in the file.
+        rows: number of rows in the file.
     """
     if FILTER not in footer or footer.get(FILTER_TYPE) != DYNAMIC:
         return None
@@ -159,7 +159,7 @@ def reusable_filter(footer: Mapping[str, str], rows: int) -> BloomFilter | None:
 
 
 def _filled(bloom: BloomFilter, keys: list[pa.Array]) -> BloomFilter:
-    """Add keys all at once, for crumbs of a few hundred take as long as batches; they are few together."""
+    """Add all keys in one call: small arrays take as long as large ones, and the keys are few in total."""
     if keys:
         bloom.add(pa.concat_arrays(keys))
     return bloom

@@ -1,7 +1,7 @@
-"""Asking a bloom filter about a few keys as it stands in a footer, without decoding it.
+"""Lookup of a few keys in the base64 text of a bloom filter, without decoding all of it.
 
-A filter of 60,000 keys is 430 KB of text, while a key's answer hangs on the bits of at most k bytes a row,
-most often of two or three.
+A filter of 60,000 keys has 430 KB of text, but the lookup of a key reads at most k bytes per row, and mostly
+two or three.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from drawstring.formats.bloom.filters import (
 
 
 def may_have_any(text: bytes, type_code: str, keys: Sequence[str]) -> bool:
-    """Tell whether one of a few keys may be in a filter; a no is certain.
+    """Return whether any of a few keys may be in a filter; False is certain.
 
     Args:
-        text: base64 of the filter.
-        type_code: `SIMPLE` or `DYNAMIC_V0`; a filter of another type may have any key, and a damaged one.
+        text: base64 of the filter. A damaged filter may have any key.
+        type_code: `SIMPLE` or `DYNAMIC_V0`; a filter of another type may have any key.
         keys: record keys.
     """
     try:
@@ -41,10 +41,10 @@ def may_have_any(text: bytes, type_code: str, keys: Sequence[str]) -> bool:
 
 
 class _Rows:
-    """The rows of a filter, each a filter of its own.
+    """The rows of a filter, each of which is a simple filter.
 
     Raises:
-        ValueError, struct.error: the text is no such filter.
+        ValueError, struct.error: the text is not a filter of this type.
     """
 
     def __init__(self, text: bytes, type_code: str) -> None:
@@ -65,7 +65,7 @@ class _Rows:
         self._starts = [at + row * size + SIMPLE_HEAD.size for row in range(rows)]
 
     def may_have(self, key: str) -> bool:
-        """Tell whether a key may be in one of the rows."""
+        """Return whether a key may be in one of the rows."""
         alive = self._starts
         for position in key_positions(pa.array([key], pa.string()), self._shape):
             alive = [start for start in alive if self._bit(start, position)]

@@ -1,12 +1,12 @@
-"""Blocks of an HFile. All numbers are big-endian.
+"""Framing of HFile blocks. All numbers are big-endian.
 
-8  magic              what the block holds
-4  stored bytes       that follow this head: the payload and its checksums
-4  plain bytes        of the payload
+8  magic              type of the block
+4  stored size        bytes after this header: payload and checksums
+4  plain size         bytes of the decompressed payload
 8  previous block     not used
 1  checksum type      0 none, 1 CRC32, 2 CRC32C
-4  bytes a checksum   covers
-4  payload's end      from the start of the block
+4  checksum chunk     bytes that one checksum covers
+4  payload end        counted from the start of the block
 *  payload            compressed as a whole
 *  checksums          4 bytes each
 """
@@ -39,7 +39,7 @@ _GZIP_WINDOW: Final = 31
 
 
 class Codec(IntEnum):
-    """How payloads are compressed; values are those of the trailer."""
+    """Compression of payloads; the values are those of the trailer."""
 
     LZO = 0
     GZ = 1
@@ -52,12 +52,12 @@ class Codec(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class BlockSource:
-    """Where blocks are read from.
+    """Reads blocks of an HFile.
 
     Attributes:
         file: the HFile, open for random access.
-        end: where its trailer starts.
-        codec: how payloads are compressed.
+        end: start of its trailer.
+        codec: compression of payloads.
     """
 
     file: pa.NativeFile
@@ -65,36 +65,36 @@ class BlockSource:
     codec: Codec
 
     def block(self, offset: int, *magics: bytes) -> tuple[bytes, bytes, int]:
-        """Return the magic and the payload of a block, and where the next one starts.
+        """Return the magic and the payload of a block, and the start of the next block.
 
         Args:
-            offset: where the block starts.
-            magics: what it may be.
+            offset: start of the block.
+            magics: accepted types of the block.
 
         Raises:
-            ValueError: it is something else, or damaged.
-            UnsupportedError: it is compressed in a way that is not read.
+            ValueError: the block has another type or is damaged.
+            UnsupportedError: its compression is not supported.
         """
         if not 0 <= offset <= self.end - HEAD_BYTES:
             raise ValueError(f"a block at byte {offset} is not inside the file")
         magic, stored, plain, _, _, _, payload_end = _HEAD.unpack(self.take(offset, HEAD_BYTES))
         if magic not in magics:
-            raise ValueError(f"at byte {offset} stands {magic!r} instead of {magics[0]!r}")
+            raise ValueError(f"it has {magic!r} instead of {magics[0]!r} at byte {offset}")
         size = payload_end - HEAD_BYTES
         if not 0 <= size <= stored <= self.end - offset - HEAD_BYTES:
             raise ValueError(f"the block at byte {offset} claims {size} of {stored} bytes")
         if not 0 <= plain <= max(PLAIN_BYTES_MAX, EXPANSION_MAX * size):
-            raise ValueError(f"the block at byte {offset} claims to unpack {size} bytes to {plain}")
+            raise ValueError(f"the block at byte {offset} claims to decompress {size} bytes to {plain}")
         payload = _plain(self.take(offset + HEAD_BYTES, size), plain, self.codec)
         if len(payload) != plain:
-            raise ValueError(f"the block at byte {offset} holds {len(payload)} bytes instead of {plain}")
+            raise ValueError(f"the block at byte {offset} has {len(payload)} bytes instead of {plain}")
         return magic, payload, offset + HEAD_BYTES + stored
 
     def take(self, offset: int, size: int) -> bytes:
         """Return bytes of the file.
 
         Raises:
-            EOFError: the file ends before.
+            EOFError: the file is too short.
         """
         self.file.seek(offset)
         data: bytes = self.file.read(size)
@@ -104,10 +104,10 @@ class BlockSource:
 
 
 def encode_block(magic: bytes, payload: bytes) -> bytes:
-    """Return a block that is not compressed and has no checksums, but zeros in their place.
+    """Return an uncompressed block with zeros instead of checksums.
 
     Args:
-        magic: what it holds.
+        magic: type of the block.
         payload: its content.
     """
     end = HEAD_BYTES + len(payload)
@@ -118,14 +118,15 @@ def encode_block(magic: bytes, payload: bytes) -> bytes:
 
 
 def _plain(stored: bytes, size: int, codec: Codec) -> bytes:
-    """Return the payload; a block that unpacks to more than it says is not unpacked further."""
+    """Return the decompressed payload; decompression stops when it exceeds the stated size."""
     if codec is Codec.NONE:
         return stored
     if codec is not Codec.GZ:
         raise UnsupportedError(
-            f"HFiles compressed with {codec.name} cannot be read; gzip, which Hudi writes, and none can."
+            f"HFiles compressed with {codec.name} are not supported, only gzip, which Hudi writes, and none."
+            " Rewrite the file with gzip."
         )
     try:
         return zlib.decompressobj(_GZIP_WINDOW).decompress(stored, size + 1)
     except zlib.error as error:
-        raise ValueError(f"a block cannot be unpacked ({error})") from error
+        raise ValueError(f"a block cannot be decompressed ({error})") from error

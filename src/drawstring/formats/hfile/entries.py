@@ -1,10 +1,10 @@
-"""Entries of a data block. Numbers are big-endian.
+"""Entries of HFile data blocks. All numbers are big-endian.
 
 4  key length
 4  value length
    key: int16 row length, row, int8 family length (0), int64 timestamp, int8 type (4, put)
 *  value
-*  memory store timestamp, a vint, when the file information asks for it
+*  memory store timestamp, a vint, if the file information says so
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _PUT = 4
 
 @dataclass(frozen=True, slots=True)
 class HFileEntries:
-    """Entries that stand in one data block.
+    """Entries of one data block.
 
     Attributes:
         keys: their keys.
-        block: the bytes that the values stand in.
-        starts: where each value starts.
-        ends: where it ends.
+        block: the bytes of the block.
+        starts: start of each value in the block.
+        ends: end of each value in the block.
     """
 
     keys: pa.StringArray
@@ -43,7 +43,7 @@ class HFileEntries:
     ends: Array
 
     def of(self, keys: pa.Array) -> HFileEntries:
-        """Return the entries of some keys."""
+        """Return the entries with some keys."""
         rows = np.flatnonzero(pc.is_in(self.keys, keys).to_numpy(zero_copy_only=False))
         return HFileEntries(self.keys.take(pa.array(rows)), self.block, self.starts[rows], self.ends[rows])
 
@@ -57,14 +57,14 @@ def decode_entries(block: bytes, with_timestamps: bool) -> HFileEntries:
     """Return the entries of a data block.
 
     Args:
-        block: its payload.
+        block: payload of the block.
         with_timestamps: whether memory store timestamps follow the values.
 
     Raises:
-        ValueError or struct.error: it is damaged.
-        UnsupportedError: an entry that is no put, or has a column family; Hudi writes none.
+        ValueError or struct.error: the block is damaged.
+        UnsupportedError: an entry is not a put, or has a column family; Hudi writes no such entries.
     """
-    places: list[int] = []
+    positions: list[int] = []
     at = 0
     while at < len(block):
         key_bytes, value_bytes = _LENGTHS.unpack_from(block, at)
@@ -72,9 +72,9 @@ def decode_entries(block: bytes, with_timestamps: bool) -> HFileEntries:
         end = start + value_bytes
         if key_bytes < _ROW_BYTES + _AFTER_ROW_BYTES or value_bytes < 0 or end > len(block):
             raise ValueError(f"an entry claims {key_bytes} and {value_bytes} bytes at {at} of {len(block)}")
-        places += at, start, end
+        positions += at, start, end
         at = vint(block, end)[1] if with_timestamps else end
-    bounds = np.array(places, np.int64).reshape(-1, 3)
+    bounds = np.array(positions, np.int64).reshape(-1, 3)
     return HFileEntries(_keys(block, bounds[:, 0], bounds[:, 1]), block, bounds[:, 1], bounds[:, 2])
 
 
@@ -84,9 +84,13 @@ def _keys(block: bytes, entries: Array, values: Array) -> pa.StringArray:
     sizes = datums.words(">i2", at).astype(np.int64)
     at += _ROW_BYTES
     if (at + sizes + _AFTER_ROW_BYTES != values).any():
-        raise UnsupportedError("An HFile has keys with column families; Hudi writes none.")
+        raise UnsupportedError(
+            "An HFile has keys with column families, which Hudi never writes. Restore it from a backup."
+        )
     if (datums.data[values - 1] != _PUT).any():
-        raise UnsupportedError("An HFile has entries that are no puts; Hudi writes none.")
+        raise UnsupportedError(
+            "An HFile has entries that are not puts, which Hudi never writes. Restore it from a backup."
+        )
     keys = datums.texts_of(at, sizes, pa.string())
     keys.validate(full=True)
     return keys

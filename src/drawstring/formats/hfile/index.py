@@ -1,10 +1,9 @@
-"""Indexes of an HFile: which block starts with which key. Numbers are big-endian.
+"""HFile indexes, which list the first key of each block. All numbers are big-endian.
 
 root          entries: { int64 offset, int32 stored size, vint key length, key }
-leaf, inner   int32 n, n + 1 x int32 where each entry starts, n x { int64 offset, int32 size, key }
+leaf, inner   int32 n, n + 1 x int32 start of each entry, n x { int64 offset, int32 size, key }
 
-The key of a data block is its row with an int16 length before it; what HBase writes behind the row
-does not matter.
+The key of a data block is an int16 length and the row; the bytes that HBase writes after the row are ignored.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _ROW = struct.Struct(">h")
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """A block and the key that it starts with."""
+    """A block and its first key."""
 
     key: bytes
     offset: int
@@ -37,10 +36,10 @@ def decode_root(data: bytes, count: int) -> list[IndexEntry]:
 
     Args:
         data: payload of the block.
-        count: how many they are, as the trailer says.
+        count: number of entries according to the trailer.
 
     Raises:
-        ValueError: it is damaged.
+        ValueError: the index is damaged.
     """
     if not 0 <= count <= len(data) // _ENTRY_BYTES_MIN:
         raise ValueError(f"an index claims {count} entries in {len(data)} bytes")
@@ -61,20 +60,20 @@ def decode_inner(data: bytes, blocks_max: int) -> list[IndexEntry]:
 
     Args:
         data: payload of the block.
-        blocks_max: how many blocks there can be.
+        blocks_max: largest possible number of blocks.
 
     Raises:
-        ValueError: it is damaged.
+        ValueError: the index is damaged.
     """
     count = _COUNT.unpack_from(data)[0]
     if not 0 <= count < len(data) // _COUNT.size or count > blocks_max:
         raise ValueError(f"an index claims {count} entries in {len(data)} bytes")
     base = _COUNT.size * (count + 2)
-    places = np.frombuffer(data, ">i4", count + 1, _COUNT.size).astype(np.int64)
-    sizes = np.diff(places)
-    if places[0] < 0 or (sizes < _ENTRY.size).any() or base + places[-1] > len(data):
+    starts = np.frombuffer(data, ">i4", count + 1, _COUNT.size).astype(np.int64)
+    sizes = np.diff(starts)
+    if starts[0] < 0 or (sizes < _ENTRY.size).any() or base + starts[-1] > len(data):
         raise ValueError("the entries of an index are out of place")
-    bounds = (base + places).tolist()
+    bounds = (base + starts).tolist()
     return [
         IndexEntry(data[start + _ENTRY.size : stop], _ENTRY.unpack_from(data, start)[0])
         for start, stop in pairwise(bounds)
@@ -87,10 +86,10 @@ def data_blocks(source: BlockSource, root: list[IndexEntry], levels: int) -> lis
     Args:
         source: the file.
         root: entries of the root index.
-        levels: levels of the index, 1 when the root names data blocks.
+        levels: number of index levels, 1 if the root refers to data blocks.
 
     Raises:
-        ValueError: an index is damaged, or names a block twice.
+        ValueError: an index is damaged, or refers to a block twice.
     """
     entries = root
     for _ in range(levels - 1):
@@ -101,27 +100,27 @@ def data_blocks(source: BlockSource, root: list[IndexEntry], levels: int) -> lis
 
 
 def _level_below(source: BlockSource, entries: list[IndexEntry]) -> list[IndexEntry]:
-    """Return the entries of the blocks that entries name: no more than blocks fit into the file."""
+    """Return the entries of the index blocks that entries refer to, at most as many as fit into the file."""
     blocks_left = source.end // HEAD_BYTES
     below: list[IndexEntry] = []
     for entry in entries:
         _, payload, _ = source.block(entry.offset, LEAF_INDEX, INNER_INDEX)
-        found = decode_inner(payload, blocks_left)
-        blocks_left -= len(found)
-        below += found
+        children = decode_inner(payload, blocks_left)
+        blocks_left -= len(children)
+        below += children
     return below
 
 
 def _check_once(entries: list[IndexEntry]) -> None:
     if len({entry.offset for entry in entries}) != len(entries):
-        raise ValueError("an index names a block twice")
+        raise ValueError("an index refers to a block twice")
 
 
 def row_of(key: bytes) -> bytes:
     """Return the row of a key.
 
     Raises:
-        ValueError: the key is shorter than it says.
+        ValueError: the key is shorter than its length field.
     """
     size = _ROW.unpack_from(key)[0]
     if not 0 <= size <= len(key) - _ROW.size:

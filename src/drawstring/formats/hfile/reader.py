@@ -1,8 +1,8 @@
-"""Reading an HFile: all of it, or the entries of some keys.
+"""The HFile reader: scans of all entries, and lookups of keys.
 
 data blocks | meta blocks | root index, index of meta blocks, file information | trailer
 
-Keys are sorted by the bytes of their UTF-8.
+Keys are sorted by their UTF-8 bytes.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ _LEVELS_MAX: Final = 16
 
 
 class HFileReader:
-    """An HFile.
+    """Reads an HFile.
 
     Args:
         file: the file, or the content of a log block, open for random access.
-        size: its bytes.
+        size: its size in bytes.
 
     Raises:
-        CorruptTableError: it is damaged.
-        UnsupportedError: another version or compression.
+        CorruptTableError: the file is damaged.
+        UnsupportedError: its version or compression is not supported.
     """
 
     def __init__(self, file: pa.NativeFile, size: int) -> None:
         with _damage():
             if size < TRAILER_BYTES:
-                raise ValueError(f"it has {size} bytes only")
+                raise ValueError(f"it has only {size} bytes")
             end = size - TRAILER_BYTES
             file.seek(end)
             trailer = decode_trailer(file.read(TRAILER_BYTES))
@@ -55,61 +55,61 @@ class HFileReader:
             _, metas, at = self._source.block(at, ROOT_INDEX)
             _, info, _ = self._source.block(at, FILE_INFO)
             self.info: Mapping[bytes, bytes] = decode_info(info)
-            self._metas = {each.key: each for each in decode_root(metas, trailer.meta_index_count)}
+            self._metas = {entry.key: entry for entry in decode_root(metas, trailer.meta_index_count)}
             entries = decode_root(root, trailer.data_index_count)
             self._blocks = data_blocks(self._source, entries, trailer.index_levels)
         self._first_keys = [block.key for block in self._blocks]
 
     @property
     def schema_json(self) -> str | None:
-        """Avro schema of the values, where the file has one."""
+        """The Avro schema of the values, None if the file has none."""
         with _damage():
             return self.info[_SCHEMA].decode() if _SCHEMA in self.info else None
 
     def meta(self, name: str) -> bytes | None:
-        """Return a meta block, such as `bloomFilter`; None when the file does not have it.
+        """Return a meta block, such as `bloomFilter`; None if the file does not have it.
 
         Raises:
-            CorruptTableError: it is damaged.
+            CorruptTableError: the block is damaged.
         """
-        place = self._metas.get(name.encode())
+        entry = self._metas.get(name.encode())
         with _damage():
-            return None if place is None else self._source.block(place.offset, META)[1]
+            return None if entry is None else self._source.block(entry.offset, META)[1]
 
     def scan(self) -> Iterator[HFileEntries]:
         """Yield all entries, block by block.
 
         Raises:
-            CorruptTableError: a block is damaged, or there are more or fewer entries than the file says.
+            CorruptTableError: a block is damaged, or the number of entries differs from the trailer's.
         """
-        found = 0
+        count = 0
         for block in self._blocks:
             entries = self._entries(block)
-            found += len(entries.keys)
+            count += len(entries.keys)
             yield entries
-        if found != self.entry_count:
-            raise _corrupt(f"it holds {found} entries instead of {self.entry_count}")
+        if count != self.entry_count:
+            raise _corrupt(f"it has {count} entries instead of {self.entry_count}")
 
     def seek(self, keys: Iterable[str]) -> Iterator[HFileEntries]:
-        """Yield the entries of keys; only blocks that may hold one are read.
+        """Yield the entries with some keys, reading only blocks that may have one of them.
 
         Args:
-            keys: the keys, in any order; those that the file does not have are left out.
+            keys: the keys, in any order; those that the file lacks are skipped.
 
         Raises:
             CorruptTableError: a block is damaged.
         """
-        wanted: dict[int, list[str]] = {}
+        keys_of_block: dict[int, list[str]] = {}
         for key in set(keys):
-            for place in self._places(key.encode()):
-                wanted.setdefault(place, []).append(key)
-        for place in sorted(wanted):
-            found = self._entries(self._blocks[place]).of(pa.array(wanted[place], pa.string()))
-            if len(found.keys):
-                yield found
+            for number in self._block_numbers(key.encode()):
+                keys_of_block.setdefault(number, []).append(key)
+        for number in sorted(keys_of_block):
+            entries = self._entries(self._blocks[number]).of(pa.array(keys_of_block[number], pa.string()))
+            if len(entries.keys):
+                yield entries
 
-    def _places(self, key: bytes) -> range:
-        """Return the blocks that may hold a key: equal keys may go on in the next block."""
+    def _block_numbers(self, key: bytes) -> range:
+        """Return the numbers of the blocks that may have a key; equal keys may continue in the next block."""
         first = max(0, bisect_left(self._first_keys, key) - 1)
         return range(first, bisect_right(self._first_keys, key))
 
@@ -128,4 +128,4 @@ def _damage() -> Iterator[None]:
 
 
 def _corrupt(why: object) -> CorruptTableError:
-    return CorruptTableError(f"An HFile is damaged ({why}); to repair the file, {REPAIR}.")
+    return CorruptTableError(f"An HFile is damaged ({why}). To repair the table, {REPAIR}.")

@@ -1,4 +1,4 @@
-"""Records in HFiles: values are Avro datums, which leave their field `key` empty for the entry's key."""
+"""Records in HFiles: Avro datums, whose empty field `key` is filled with the entry's key."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def read_hfile_records(
     """Yield the records of entries.
 
     Args:
-        entries: of one HFile.
+        entries: entries of one HFile.
         schema_json: Avro schema of the values.
-        columns: names of the columns to read, others are passed over; None for all.
+        columns: names of the columns to read; None for all.
 
     Raises:
         CorruptTableError: the values are damaged.
-        UnsupportedError: a type that is not supported.
+        UnsupportedError: a type is not supported.
     """
     schema = avro_to_arrow(schema_json, with_unions=True)
     avro = json.loads(schema_json)
@@ -42,15 +42,15 @@ def read_hfile_records(
                 done += batch.num_rows
         except DAMAGE as error:
             raise CorruptTableError(
-                f"A record of an HFile is damaged ({error}); to repair the file, {REPAIR}."
+                f"A record of an HFile is damaged ({error}). To repair the table, {REPAIR}."
             ) from error
 
 
 def _with_keys(batch: pa.RecordBatch, keys: pa.StringArray) -> pa.RecordBatch:
-    """Put the entries' keys where the field `key` was left empty."""
-    place = batch.schema.get_field_index(KEY_FIELD)
-    if place < 0 or not pa.types.is_string(batch.schema.field(place).type):
+    """Fill empty fields `key` with the keys of the entries."""
+    index = batch.schema.get_field_index(KEY_FIELD)
+    if index < 0 or not pa.types.is_string(batch.schema.field(index).type):
         return batch
-    stored = batch.column(place)
+    stored = batch.column(index)
     filled = pc.if_else(pc.equal(stored, ""), keys, stored)
-    return batch.set_column(place, batch.schema.field(place), filled)
+    return batch.set_column(index, batch.schema.field(index), filled)

@@ -1,13 +1,13 @@
-"""The trailer of an HFile and its file information.
+"""The trailer and the file information of an HFile.
 
-Trailer, the last 4,096 bytes of the file:
+The trailer is the last 4,096 bytes of the file:
 
      8  magic     TRABLK"$
      *  message   varint length, then the fields of `Trailer`
      *  zeros
-     4  version   minor version in the first byte, major version 3 in the rest
+     4  version   minor version in the first byte, major version 3 in the others
 
-Payload of the file information: "PBUF", varint length, then (field 1) messages of key and value.
+The payload of the file information is "PBUF", a varint length, and (as field 1) messages of key and value.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _VINT_BYTE_MAX: Final = 127
 
 @dataclass(frozen=True, slots=True)
 class Trailer:
-    """What the end of an HFile says about it.
+    """The fields of an HFile trailer.
 
     Attributes:
-        load_on_open_offset: where the root index, the index of meta blocks and the file information stand.
-        data_index_count: entries of the root index.
-        meta_index_count: entries of the index of meta blocks.
-        entry_count: entries of the file.
-        index_levels: levels of the index, 1 when the root names data blocks.
-        codec: how blocks are compressed.
+        load_on_open_offset: start of the root index, which the meta block index and file information follow.
+        data_index_count: number of entries of the root index.
+        meta_index_count: number of entries of the meta block index.
+        entry_count: number of entries of the file.
+        index_levels: number of index levels, 1 if the root refers to data blocks.
+        codec: compression of blocks.
     """
 
     load_on_open_offset: int
@@ -54,17 +54,20 @@ def decode_trailer(data: bytes) -> Trailer:
     """Return the trailer.
 
     Args:
-        data: the last bytes of the file, `TRAILER_BYTES` of them.
+        data: the last `TRAILER_BYTES` of the file.
 
     Raises:
-        ValueError: they are no trailer.
-        UnsupportedError: another major version.
+        ValueError: the bytes are not a trailer.
+        UnsupportedError: the major version is not supported.
     """
     if not data.startswith(_MAGIC) or len(data) != TRAILER_BYTES:
         raise ValueError("it does not end with the trailer of an HFile")
     major = int.from_bytes(data[-3:], "big")
     if major != _MAJOR:
-        raise UnsupportedError(f"HFiles of version {major} cannot be read; Hudi writes version {_MAJOR}.")
+        raise UnsupportedError(
+            f"HFiles of version {major} are not supported, only version {_MAJOR}, which Hudi writes. Rewrite"
+            " the file with Hudi."
+        )
     size, at = varint(data, len(_MAGIC))
     numbers = {
         number: value
@@ -73,7 +76,7 @@ def decode_trailer(data: bytes) -> Trailer:
     }
     codec = numbers.get(12, Codec.NONE)
     if codec not in set(Codec):
-        raise ValueError(f"it names compression {codec}")
+        raise ValueError(f"it has the unknown compression {codec}")
     return Trailer(
         load_on_open_offset=numbers.get(2, 0),
         data_index_count=numbers.get(5, 0),
@@ -88,7 +91,7 @@ def encode_trailer(fields: Mapping[int, int | bytes]) -> bytes:
     """Return the trailer.
 
     Args:
-        fields: values by number, as the message has them.
+        fields: values by field number of the message.
     """
     message = encode_message(fields.items())
     data = _MAGIC + encode_varint(len(message)) + message
@@ -109,10 +112,10 @@ def decode_info(data: bytes) -> dict[bytes, bytes]:
         data: payload of its block.
 
     Raises:
-        ValueError: it is damaged.
+        ValueError: the payload is damaged.
     """
     if not data.startswith(_INFO_MAGIC):
-        raise ValueError("the file information has another form")
+        raise ValueError("the file information does not start with its magic")
     size, at = varint(data, len(_INFO_MAGIC))
     pairs = [
         dict(message_fields(value))
@@ -127,10 +130,10 @@ def decode_info(data: bytes) -> dict[bytes, bytes]:
 
 
 def vint(data: bytes, at: int) -> tuple[int, int]:
-    """Read a number as Hadoop's WritableUtils writes it; return it and where the next value starts.
+    """Read a number in the encoding of Hadoop's WritableUtils; return it and the start of the next value.
 
-    -112 to 127 take a byte; before others stands -113 - (bytes - 1), or -121 - (bytes - 1) when
-    negative, then the magnitude.
+    -112 to 127 take one byte. Others have a first byte of -113 - (bytes - 1), or -121 - (bytes - 1) if
+    negative, followed by the magnitude.
     """
     first = struct.unpack_from(">b", data, at)[0]
     if first >= -112:
@@ -141,7 +144,7 @@ def vint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def encode_vint(value: int) -> bytes:
-    """Return a number that is not negative as Hadoop's WritableUtils writes it; see `vint`."""
+    """Return a non-negative number in the encoding of Hadoop's WritableUtils; see `vint`."""
     if value <= _VINT_BYTE_MAX:
         return bytes((value,))
     magnitude = value.to_bytes((value.bit_length() + 7) // 8, "big")

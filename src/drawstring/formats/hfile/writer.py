@@ -1,8 +1,8 @@
-"""Writing an HFile as Hudi's own writer lays it out.
+"""The HFile writer, with the layout of Hudi's own writer.
 
 data blocks | root index | index of meta blocks (empty) | file information | trailer
 
-Blocks are not compressed, and where their checksums belong stand zeros.
+Blocks are not compressed and have zeros instead of checksums.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from drawstring.formats.hfile.blocks import DATA, FILE_INFO, ROOT_INDEX, Codec, 
 from drawstring.formats.hfile.trailer import encode_info, encode_trailer, encode_vint
 
 BLOCK_BYTES_MAX: Final = 1 << 20
-"""Bytes of entries in a data block; a longer entry has one for itself."""
+"""Largest size of a data block; a longer entry gets a block of its own."""
 
 _COMPARATOR: Final = b"org.apache.hudi.io.storage.HoodieHBaseKVComparator"
 _INDEX_ENTRY, _LENGTHS, _ROW = struct.Struct(">qi"), struct.Struct(">ii"), struct.Struct(">h")
 _NUMBER, _LONG = struct.Struct(">i"), struct.Struct(">q")
 _AFTER_ROW: Final = struct.pack(">bqb", 0, 2**63 - 1, 4)
-"""Behind the row of a key: no column family, the latest time, a put."""
+"""The bytes of a key after its row: no column family, the latest timestamp, type put."""
 
 _NO_STAMP: Final = b"\0"
 
@@ -30,9 +30,9 @@ def encode_hfile(entries: Iterable[tuple[str, bytes]], info: Mapping[bytes, byte
     """Return an HFile.
 
     Args:
-        entries: keys, each once, and values, in any order.
-        info: what the file information says besides what that of every file does.
-        created_ms: when it is made, milliseconds since the epoch.
+        entries: distinct keys with values, in any order.
+        info: additional entries of the file information.
+        created_ms: creation time, milliseconds since the epoch.
     """
     ordered = sorted((key.encode(), value) for key, value in entries)
     data, index, at = bytearray(), bytearray(), []
@@ -43,7 +43,7 @@ def encode_hfile(entries: Iterable[tuple[str, bytes]], info: Mapping[bytes, byte
         index += _INDEX_ENTRY.pack(len(data), len(block)) + encode_vint(len(key)) + key
         data += block
     indexes = encode_block(ROOT_INDEX, bytes(index)) + encode_block(ROOT_INDEX, b"")
-    about = encode_block(FILE_INFO, encode_info({**_about(ordered, created_ms), **info}))
+    file_info = encode_block(FILE_INFO, encode_info({**_standard_info(ordered, created_ms), **info}))
     trailer = encode_trailer(
         {
             1: len(data) + len(indexes),
@@ -59,7 +59,7 @@ def encode_hfile(entries: Iterable[tuple[str, bytes]], info: Mapping[bytes, byte
             12: int(Codec.NONE),
         }
     )
-    return bytes(data) + indexes + about + trailer
+    return bytes(data) + indexes + file_info + trailer
 
 
 def _payloads(ordered: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
@@ -81,7 +81,7 @@ def _row(key: bytes) -> bytes:
     return _ROW.pack(len(key)) + key
 
 
-def _about(ordered: list[tuple[bytes, bytes]], created_ms: int) -> dict[bytes, bytes]:
+def _standard_info(ordered: list[tuple[bytes, bytes]], created_ms: int) -> dict[bytes, bytes]:
     count = max(1, len(ordered))
     return {
         b"hfile.LASTKEY": _row(ordered[-1][0]) if ordered else b"",

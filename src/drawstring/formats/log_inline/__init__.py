@@ -1,4 +1,4 @@
-"""Log files of inline blocks, format version 1 (specification: Log Format)."""
+"""The log format: log files with inline blocks, format version 1 (specification: Log Format)."""
 
 from drawstring.formats.log_inline.blocks import (
     BlockType,

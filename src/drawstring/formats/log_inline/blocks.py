@@ -7,11 +7,11 @@
      *  header         int32 count, then count x { int32 key, int32 length, UTF-8 text }
      8  content length
      *  content
-     *  footer         coded as the header; always empty: 4 zero bytes
+     *  footer         encoded like the header; always empty: 4 zero bytes
      8  total          size + 6: from the magic to the end of the footer
 
-A log file is a plain row of blocks. A block whose total does not repeat its size, or that is not
-followed by a magic or the end of the file, is torn: readers go on at the next block that is whole.
+A log file is a sequence of blocks. A block is corrupt (torn) if its total does not match its size, or if
+neither a magic nor the end of the file follows it: readers continue at the next complete block.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _SIZE_MIN = 4 + 4 + 4 + 8 + 4 + _TOTAL_BYTES
 _PEEK_BYTES = 16 << 10
 _WINDOW_BYTES = 1 << 20
 _START = MAGIC + b"\0\0"
-"""How every block starts: no block has 2^48 bytes."""
+"""The first bytes of every block: the size has leading zeros, since no block has 2^48 bytes."""
 _FALSE_STARTS_MAX = 10_000
-"""Starts of blocks in torn stretches of a file that turn out to be none; each may cost a read."""
+"""Largest number of false block starts in corrupt parts of a file; each may cost a read."""
 
 
 class BlockType(IntEnum):
-    """What a block holds; values are the ordinals in the file."""
+    """The type of a block; values are the ordinals in the file."""
 
     COMMAND = 0
     DELETE = 1
@@ -57,7 +57,7 @@ class BlockType(IntEnum):
 
     @property
     def is_data(self) -> bool:
-        """Whether the block holds records of the table."""
+        """Whether the block has records of the table."""
         return self in (BlockType.AVRO_DATA, BlockType.HFILE_DATA, BlockType.PARQUET_DATA)
 
 
@@ -77,20 +77,20 @@ class HeaderKey(IntEnum):
 
 
 ROLLBACK_COMMAND: Final = "0"
-"""Value of COMMAND_BLOCK_TYPE for a block that takes back the blocks of its target instant."""
+"""Value of COMMAND_BLOCK_TYPE for a block that rolls back the blocks of its target instant."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogBlock:
-    """One block of a log file, its content still in the file.
+    """One block of a log file, without its content.
 
     Attributes:
-        kind: what it holds; CORRUPT for a torn stretch, whose content is all its bytes.
-        offset: where the block starts in the file.
-        size_bytes: bytes of the whole block.
-        content_offset: where the content starts in the file.
-        content_bytes: bytes of the content.
-        header: texts by key; keys of later formats are left out.
+        kind: type of the block; CORRUPT for a corrupt part of the file, all of which counts as content.
+        offset: start of the block in the file.
+        size_bytes: size of the whole block.
+        content_offset: start of the content in the file.
+        content_bytes: size of the content.
+        header: texts by key; keys of later formats are omitted.
     """
 
     kind: BlockType
@@ -102,7 +102,7 @@ class LogBlock:
 
     @property
     def end(self) -> int:
-        """Where the next block starts."""
+        """Start of the next block."""
         return self.offset + self.size_bytes
 
     @property
@@ -112,12 +112,12 @@ class LogBlock:
 
     @property
     def schema_json(self) -> str | None:
-        """Avro schema of the records, meta columns included."""
+        """Avro schema of the records, including meta columns."""
         return self.header.get(HeaderKey.SCHEMA)
 
     @property
     def rolls_back(self) -> str | None:
-        """The instant whose earlier blocks a rollback command takes back; None for other blocks."""
+        """The instant whose earlier blocks a rollback command rolls back; None for other blocks."""
         is_rollback = self.header.get(HeaderKey.COMMAND_BLOCK_TYPE) == ROLLBACK_COMMAND
         if self.kind is not BlockType.COMMAND or not is_rollback:
             return None
@@ -125,25 +125,25 @@ class LogBlock:
 
     @property
     def compacted_instants(self) -> tuple[str, ...]:
-        """The instants whose blocks this one stands for, after a log compaction."""
+        """The instants whose blocks this block of a log compaction replaces."""
         return tuple(filter(None, self.header.get(HeaderKey.COMPACTED_BLOCK_TIMES, "").split(",")))
 
     @property
     def is_partial(self) -> bool:
-        """Whether the records hold only the columns that they change."""
+        """Whether the records have only the columns that they change."""
         return self.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true"
 
 
 def scan_blocks(file: pa.NativeFile, size: int) -> list[LogBlock]:
-    """Return the blocks of a log file in order; contents are not read.
+    """Return the blocks of a log file in order, without reading their contents.
 
     Args:
         file: the log file, open for random access.
-        size: its bytes.
+        size: its size in bytes.
 
     Raises:
-        CorruptTableError: a whole block with a header that makes no sense.
-        UnsupportedError: a whole block of an unknown type or format version.
+        CorruptTableError: a complete block has a damaged header.
+        UnsupportedError: a complete block has an unknown type or format version.
     """
     blocks = []
     at = 0
@@ -156,54 +156,54 @@ def scan_blocks(file: pa.NativeFile, size: int) -> list[LogBlock]:
 
 
 class _Source:
-    """A log file, of which the part that was read last is held: small blocks are not read one by one.
+    """A log file with a read buffer, so that small blocks do not need a read each.
 
     Args:
-        file: open for random access.
-        size: its bytes.
+        file: the file, open for random access.
+        size: its size in bytes.
     """
 
     def __init__(self, file: pa.NativeFile, size: int) -> None:
         self._file = file
         self.size = size
-        self._held_from = 0
-        self._held = b""
+        self._buffer_start = 0
+        self._buffer = b""
         self._false_starts = 0
 
     def hold(self, at: int, size: int) -> bytes:
-        """Read bytes, up to the end of the file, and hold them."""
-        self._held = _read(self._file, at, min(size, self.size - at))
-        self._held_from = at
-        return self._held
+        """Read bytes, at most up to the end of the file, into the buffer."""
+        self._buffer = _read(self._file, at, min(size, self.size - at))
+        self._buffer_start = at
+        return self._buffer
 
     def take(self, at: int, size: int, *, ahead: bool = True) -> bytes:
         """Return bytes, fewer at the end of the file.
 
         Args:
-            at: where they start.
-            size: how many.
-            ahead: whether what follows is wanted next, so that more is read and held.
+            at: start of the bytes.
+            size: number of bytes.
+            ahead: whether the following bytes are needed next, so that more is read into the buffer.
         """
         size = min(size, self.size - at)
-        start = at - self._held_from
-        if not 0 <= start <= len(self._held) - size:
+        start = at - self._buffer_start
+        if not 0 <= start <= len(self._buffer) - size:
             if not ahead:
                 return _read(self._file, at, size)
             self.hold(at, max(size, _PEEK_BYTES))
             start = 0
-        return self._held[start : start + size]
+        return self._buffer[start : start + size]
 
     def count_false_start(self, at: int) -> None:
-        """Note that no block starts where one seemed to.
+        """Count a position at which a block seemed to start but does not.
 
         Raises:
-            CorruptTableError: it happened too often.
+            CorruptTableError: there are too many.
         """
         self._false_starts += 1
         if self._false_starts > _FALSE_STARTS_MAX:
             raise CorruptTableError(
-                f"The log file has more than {_FALSE_STARTS_MAX} starts of blocks up to byte {at} that are"
-                f" not followed by a whole block; to repair the file, {REPAIR}."
+                f"The log file has more than {_FALSE_STARTS_MAX} block starts up to byte {at} that no"
+                f" complete block follows. To repair the table, {REPAIR}."
             )
 
 
@@ -214,8 +214,8 @@ def _block_at(source: _Source, at: int) -> LogBlock:
     _, size, version, kind = _PREFIX.unpack(source.take(at, _PREFIX.size))
     if version != FORMAT_VERSION or kind not in _KNOWN:
         raise UnsupportedError(
-            f"The log block at byte {at} has format version {version} and type {kind}; "
-            "this release reads format version 1."
+            f"The log block at byte {at} has format version {version} and type {kind}, but "
+            "this release only reads format version 1. Upgrade drawstring."
         )
     return _Header(source, at, _BODY_AT + size).block(BlockType(kind))
 
@@ -224,7 +224,7 @@ _KNOWN = frozenset(BlockType) - {BlockType.CORRUPT}
 
 
 def _is_whole(source: _Source, at: int) -> bool:
-    """Tell whether a block starts here, repeats its size at its end, and something sound follows."""
+    """Return whether a complete block starts here, followed by another block or the end of the file."""
     head = source.take(at, _PREFIX.size)
     if len(head) < _PREFIX.size or not head.startswith(MAGIC):
         return False
@@ -238,15 +238,15 @@ def _is_whole(source: _Source, at: int) -> bool:
 
 
 def _next_whole(source: _Source, at: int) -> int:
-    """Return where the next whole block starts, the end of the file where none does."""
+    """Return the start of the next complete block, or the end of the file if there is none."""
     while at < source.size:
         window = source.hold(at, _WINDOW_BYTES)
-        found = window.find(_START)
-        while found >= 0:
-            if _is_whole(source, at + found):
-                return at + found
-            source.count_false_start(at + found)
-            found = window.find(_START, found + 1)
+        start = window.find(_START)
+        while start >= 0:
+            if _is_whole(source, at + start):
+                return at + start
+            source.count_false_start(at + start)
+            start = window.find(_START, start + 1)
         if at + len(window) >= source.size:
             break
         at += len(window) - len(_START) + 1
@@ -254,7 +254,7 @@ def _next_whole(source: _Source, at: int) -> int:
 
 
 class _Header:
-    """Reads the header of a whole block."""
+    """Reads the header of a complete block."""
 
     def __init__(self, source: _Source, offset: int, size: int) -> None:
         self._source = source
@@ -267,7 +267,7 @@ class _Header:
         length = self._number(">q", 8)
         rest = self._size - self._at - len(_EMPTY_MAP) - _TOTAL_BYTES
         if not 0 <= length <= rest:
-            raise self._damaged(f"claims {length} bytes of content, at most {rest} are there")
+            raise self._damaged(f"claims {length} bytes of content but has at most {rest}")
         return LogBlock(kind, self._offset, self._size, self._offset + self._at, length, header)
 
     def _texts(self) -> dict[HeaderKey, str]:
@@ -295,13 +295,13 @@ class _Header:
     def _take(self, size: int) -> bytes:
         if size < 0 or self._at + size > self._size:
             raise self._damaged("has a header that is longer than the block")
-        taken = self._source.take(self._offset + self._at, size)
+        data = self._source.take(self._offset + self._at, size)
         self._at += size
-        return taken
+        return data
 
     def _damaged(self, what: str) -> CorruptTableError:
         return CorruptTableError(
-            f"The log block at byte {self._offset} {what}; to repair the file, {REPAIR}."
+            f"The log block at byte {self._offset} {what}. To repair the table, {REPAIR}."
         )
 
 
@@ -312,7 +312,7 @@ def read_content(file: pa.NativeFile, block: LogBlock) -> bytes:
     """Return the content of a block.
 
     Args:
-        file: the log file that the block was found in.
+        file: the log file of the block.
         block: one of its blocks.
 
     Raises:
@@ -325,29 +325,31 @@ def _read(file: pa.NativeFile, offset: int, size: int) -> bytes:
     file.seek(offset)
     data: bytes = file.read(size)
     if len(data) != size:
-        raise CorruptTableError(f"The log file ends at byte {offset + len(data)}, before it should.")
+        raise CorruptTableError(
+            f"The log file ends too early, at byte {offset + len(data)}. To repair the table, {REPAIR}."
+        )
     return data
 
 
 def encode_block(kind: BlockType, header: Mapping[HeaderKey, str], content: bytes) -> bytes:
-    """Return a whole block.
+    """Return a complete block.
 
     Args:
-        kind: what the content is.
+        kind: type of the block.
         header: texts by key.
-        content: bytes of the content; empty for a command.
+        content: the content; empty for a command.
     """
     head, tail = block_frame(kind, header, len(content))
     return b"".join((head, content, tail))
 
 
 def block_frame(kind: BlockType, header: Mapping[HeaderKey, str], content_bytes: int) -> tuple[bytes, bytes]:
-    """Return what stands before and after a block's content, for a content written as a stream.
+    """Return the bytes before and after a block's content, for a content that is written as a stream.
 
     Args:
-        kind: what the content is.
+        kind: type of the block.
         header: texts by key.
-        content_bytes: bytes of the content.
+        content_bytes: size of the content.
     """
     texts = _encode_header(header) + struct.pack(">q", content_bytes)
     size = 4 + 4 + len(texts) + content_bytes + len(_EMPTY_MAP) + _TOTAL_BYTES

@@ -1,12 +1,12 @@
 """Content of a DELETE block (specification: Log Format, Delete Block). Numbers are big-endian.
 
-     4  content version  3, in files of releases before 0.13 also 1 or 2
-     4  length           of what follows
+     4  content version  3; in files of releases before 0.13 also 1 or 2
+     4  length           of the rest
         version 3: Avro datum of HoodieDeleteRecordList: record key, partition path, ordering value
         versions 1 and 2: see `kryo`
 
-The ordering value is a union of one-field records by type. Int 0, and null, stand for "no
-ordering value": such a delete wins over everything written before it.
+The ordering value is a union of one-field records by type. Int 0 and null mean "no ordering value": such a
+commit-time delete wins over everything written before it.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class DeleteRecords:
     Attributes:
         keys: record keys.
         ordering: ordering values, null for commit-time deletes; a struct with the fields `0`, `1`, ...
-            for several ordering columns; None when every delete is a commit-time one.
-        is_commit_time: whether a delete wins over everything written before it.
+            for several ordering fields; None if all are commit-time deletes.
+        is_commit_time: whether a delete is a commit-time delete.
     """
 
     keys: pa.StringArray
@@ -68,16 +68,16 @@ def encode_deletes(keys: pa.Array, partition: str, ordering: pa.Array | None = N
 
     Args:
         keys: record keys.
-        partition: partition path of them all.
-        ordering: ordering values, a struct for several ordering columns; null values and None make
+        partition: partition path of all records.
+        ordering: ordering values, a struct for several ordering fields; null values and None result in
             commit-time deletes.
 
     Raises:
-        InvalidError: ordering values of a type that a delete cannot carry.
+        InvalidError: a delete block cannot store the type of the ordering values.
     """
-    place = partition.encode()
+    path = partition.encode()
     values = _NO_ORDERING if ordering is None else _encode_ordering(ordering)
-    records = join([b"\x02", *encode_bytes(keys), b"\x02" + encode_long(len(place)) + place, values])
+    records = join([b"\x02", *encode_bytes(keys), b"\x02" + encode_long(len(path)) + path, values])
     offsets, data = binary_parts(records)
     body = data[offsets[0] : offsets[-1]].tobytes()
     payload = (encode_long(len(keys)) + body if len(keys) else b"") + encode_long(0)
@@ -91,7 +91,7 @@ def _encode_ordering(ordering: pa.Array) -> pa.Array:
 
 
 def _encode_several(ordering: pa.StructArray) -> pa.Array:
-    """Wrap the values of several columns as one ArrayWrapper; rows without any have no ordering."""
+    """Wrap the values of several columns in an ArrayWrapper; rows with only nulls have no ordering value."""
     columns = [ordering.field(at) for at in range(ordering.type.num_fields)]
     parts = [_or_else(_encode_values(column), column, encode_long(0)) for column in columns]
     head = encode_long(_ARRAY_BRANCH) + encode_long(1) + encode_long(len(columns))
@@ -107,20 +107,20 @@ def _or_else(encoded: pa.Array, values: pa.Array, absent: bytes) -> pa.Array:
 
 
 def _encode_values(values: pa.Array) -> pa.Array:
-    """Return union branch and value; the values of null slots do not matter."""
+    """Return union branch and value of each element; nulls become arbitrary values."""
     kind = values.type
     for branch, (matches, encode) in _BRANCHES.items():
         if matches(kind):
             return join([encode_long(branch), *encode(values)])
-    raise InvalidError(f"A delete cannot carry ordering values of type {kind}; choose another column.")
+    raise InvalidError(f"Deletes cannot store ordering values of type {kind}. Choose another ordering field.")
 
 
 def _encode_decimal(values: pa.Array) -> list[Part]:
     return encode_decimals(values.cast(_DECIMAL))
 
 
-# Dates and times go as plain numbers: Hudi on Spark compares a delete's ordering value with the
-# number in the row, and takes a delete whose value has another Java type for one without ordering.
+# Dates and times are stored as plain numbers: Hudi on Spark compares the ordering value of a delete with the
+# number in the row, and treats a delete whose value has another Java type as a commit-time delete.
 _BRANCHES: dict[int, tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], list[Part]]]] = {
     1: (pt.is_boolean, encode_booleans),
     2: (lambda kind: pt.is_int32(kind) or pt.is_date32(kind), encode_numbers),
@@ -151,7 +151,7 @@ _KINDS: dict[str, pa.DataType] = {
 def decode_deletes(data: bytes) -> DeleteRecords:
     """Return the records of a delete block.
 
-    Dates and timestamps mostly come back as int32 and int64, in the unit of the table's column, and
+    Dates and timestamps are mostly returned as int32 and int64, in the unit of the table's column, and
     floats as float64.
 
     Args:
@@ -159,22 +159,22 @@ def decode_deletes(data: bytes) -> DeleteRecords:
 
     Raises:
         CorruptTableError: the bytes are damaged.
-        UnsupportedError: another content version.
+        UnsupportedError: the content version is not supported.
     """
     try:
         version, length = _HEAD.unpack_from(data)
         if version not in (*_KRYO_VERSIONS, CONTENT_VERSION):
             raise UnsupportedError(
-                f"Delete blocks of content version {version} are not supported; compact the table "
+                f"Delete blocks of content version {version} are not supported. Compact the table "
                 "with the engine that wrote it."
             )
         payload = data[_HEAD.size :]
         if length != len(payload):
-            raise ValueError(f"it claims {length} bytes, {len(payload)} are there")
+            raise ValueError(f"it claims {length} bytes but has {len(payload)}")
         return _records_of_kryo(payload) if version in _KRYO_VERSIONS else _records_of_avro(payload)
     except (*DAMAGE, pa.ArrowException) as error:
         raise CorruptTableError(
-            f"A delete block is damaged ({error}); to repair the file, {REPAIR}."
+            f"A delete block is damaged ({error}). To repair the table, {REPAIR}."
         ) from error
 
 
@@ -220,7 +220,7 @@ _NO_ORDERING_VALUE = (f"{_WRAPPERS}IntWrapper", {"value": 0})
 
 
 def _ordering_of(wrapped: list[Any]) -> pa.Array | None:
-    """Return one array of the values, or a struct array when they wrap several."""
+    """Return an array of the values, or a struct array if each wraps several."""
     present = [each for each in wrapped if each is not None]
     if not present:
         return None
@@ -233,14 +233,14 @@ def _ordering_of(wrapped: list[Any]) -> pa.Array | None:
 
 
 def _values_of(wrapped: list[Any]) -> pa.Array:
-    """Return the values of wrappers of one kind, or of ints and longs."""
+    """Return the values of wrappers of one type, or of ints and longs."""
     kinds = {_KINDS[each[0].rpartition(".")[2]] for each in wrapped if each is not None}
     values = [None if each is None else each[1]["value"] for each in wrapped]
     return pa.array(values, _common(kinds) if kinds else pa.null())
 
 
 def _common(kinds: set[pa.DataType]) -> pa.DataType:
-    """Return the type for all values; a column that was widened left ints and longs."""
+    """Return the common type of all values; a column that was widened has both ints and longs."""
     if len(kinds) == 1:
         return next(iter(kinds))
     if kinds == {pa.int32(), pa.int64()}:

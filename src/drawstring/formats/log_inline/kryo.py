@@ -1,19 +1,19 @@
-"""Delete blocks of content versions 1 and 2: Java objects as Kryo 4 writes them.
+"""Delete blocks of content versions 1 and 2: Java objects serialised with Kryo 4.
 
-Version 1 is an array of HoodieKey, version 2 one of DeleteRecord; nothing else is read. Kryo writes
-an object of any class as its class, a reference, and its fields in the order of their names:
+Version 1 is an array of HoodieKey, version 2 an array of DeleteRecord; no other objects are read. Kryo
+writes an object as its class, a reference, and its fields sorted by name:
 
     class       varint: 0 null, 1 a class by name, else the number of a registered class plus 2
-                by name: varint number of the class here, and its name when it is new
-    reference   varint: 0 null, 1 a new object, else the number of an object before plus 2;
-                objects are numbered as they begin; boxed numbers and booleans have no reference
+                by name: varint number of the class in this stream, and its name at the first use
+    reference   varint: 0 null, 1 a new object, else the number of an earlier object plus 2;
+                objects are numbered by their start; boxed numbers and booleans have no reference
     array       varint of its length plus 1, then each element as an object of any class
     HoodieKey       partitionPath, recordKey: reference and text
     DeleteRecord    hoodieKey, orderingVal: objects of any class
 
-A text of 2 to 63 ASCII characters is its bytes, the last one with its high bit set; another one is
-its length plus 1 (six bits in the first byte, whose high bit is set, then seven a byte), then its
-UTF-16 units as one to three bytes each.
+A text of 2 to 63 ASCII characters is stored as its bytes, the last one with its high bit set. Any other text
+is stored as its length plus 1 (six bits in the first byte, whose high bit is set, then seven per byte),
+followed by its UTF-16 units as one to three bytes each.
 
 Sources: Kryo 4.0.2 `Kryo.writeClassAndObject`, `DefaultClassResolver`, `Output.writeString`,
 `ObjectArraySerializer`, `FieldSerializer`; Hudi `SerializationUtils`, `HoodieDeleteBlock`.
@@ -42,12 +42,12 @@ _DIGITS = Context(prec=_DIGITS_MAX)
 
 @dataclass(frozen=True, slots=True)
 class KryoDelete:
-    """A delete.
+    """A decoded delete.
 
     Attributes:
         key: its record key.
-        ordering: the name of the kind of its ordering value, as delete blocks of version 3 call it,
-            and the value; None without one.
+        ordering: the type of its ordering value, under its name in delete blocks of version 3, and the
+            value; None without an ordering value.
     """
 
     key: str
@@ -59,13 +59,13 @@ def read_kryo_deletes(data: bytes) -> list[KryoDelete]:
 
     Raises:
         ValueError, EOFError or struct.error: the bytes are damaged.
-        UnsupportedError: objects that Hudi's delete blocks do not hold.
+        UnsupportedError: the payload has objects that Hudi's delete blocks do not have.
     """
     return _Kryo(data).deletes()
 
 
 class _Kryo:
-    """Reads objects; remembers classes and objects, which later ones refer to."""
+    """Reads objects, and stores classes and objects for later references."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -76,18 +76,23 @@ class _Kryo:
     def deletes(self) -> list[KryoDelete]:
         kind = self._class()
         if kind not in (f"[L{_KEY};", f"[L{_RECORD};"):
-            raise UnsupportedError(f"A delete block holds Java objects of {kind}, which cannot be read.")
+            raise UnsupportedError(
+                f"A delete block has Java objects of {kind}, which are not supported. Compact the table with"
+                " the engine that wrote it."
+            )
         if self._reference() is not _Fresh:
-            raise ValueError("its array is none")
+            raise ValueError("its array is not a new object")
         self._objects.append(None)
         length = self._varint() - 1
         if not 0 <= length <= len(self._data) - self._at:
             raise ValueError(f"it claims {length} deletes in {len(self._data)} bytes")
         element = self._key if kind == f"[L{_KEY};" else self._record
-        found = [element() for _ in range(length)]
+        elements = [element() for _ in range(length)]
         if self._at != len(self._data):
             raise ValueError(f"{len(self._data) - self._at} bytes follow the last delete")
-        return [each if isinstance(each, KryoDelete) else KryoDelete(each, None) for each in found]
+        return [
+            element if isinstance(element, KryoDelete) else KryoDelete(element, None) for element in elements
+        ]
 
     def _key(self) -> Any:
         """Read a HoodieKey and return its record key."""
@@ -107,12 +112,12 @@ class _Kryo:
         return KryoDelete(self._key(), self._ordering())
 
     def _object(self, kind: str, read: Callable[[], Any]) -> Any:
-        found = self._class()
-        if found != kind:
-            raise ValueError(f"a {found} stands where a {kind} belongs")
+        actual = self._class()
+        if actual != kind:
+            raise ValueError(f"it has a {actual} instead of a {kind}")
         value = self._referred(read)
         if not isinstance(value, KryoDelete if kind == _RECORD else str):
-            raise ValueError(f"a reference to a {kind} leads to something else")
+            raise ValueError(f"a reference to a {kind} refers to something else")
         return value
 
     def _ordering(self) -> tuple[str, Any] | None:
@@ -124,7 +129,7 @@ class _Kryo:
             return name, self._varint_signed() if form is None else self._struct(form)
         if kind not in _OBJECTS:
             raise UnsupportedError(
-                f"A delete block has ordering values of {kind}, which cannot be read: compact the table "
+                f"A delete block has ordering values of {kind}, which are not supported. Compact the table "
                 "with the engine that wrote it."
             )
         name, read = _OBJECTS[kind]
@@ -139,22 +144,22 @@ class _Kryo:
             return None
         if number != _BY_NAME:
             return _REGISTERED.get(number, f"class number {number - 2}")
-        place = self._varint()
-        if place == len(self._classes):
+        index = self._varint()
+        if index == len(self._classes):
             self._classes.append(self._text())
-        if place >= len(self._classes):
-            raise ValueError(f"it refers to class {place} of {len(self._classes)}")
-        return self._classes[place]
+        if index >= len(self._classes):
+            raise ValueError(f"it refers to class {index} of {len(self._classes)}")
+        return self._classes[index]
 
     def _referred(self, read: Callable[[], Any]) -> Any:
-        """Return an object: a new one, one before, or None."""
-        found = self._reference()
-        if found is not _Fresh:
-            return found
-        place = len(self._objects)
+        """Return an object: a new one, an earlier one, or None."""
+        referenced = self._reference()
+        if referenced is not _Fresh:
+            return referenced
+        index = len(self._objects)
         self._objects.append(None)
-        self._objects[place] = read()
-        return self._objects[place]
+        self._objects[index] = read()
+        return self._objects[index]
 
     def _reference(self) -> Any:
         number = self._varint()
@@ -174,7 +179,7 @@ class _Kryo:
         if first & 0x40:
             units |= self._varint() << 6
         if units == 0:
-            raise ValueError("a text is null where none may be")
+            raise ValueError("a required text is null")
         return self._units(units - 1)
 
     def _ascii(self) -> str:
@@ -198,7 +203,7 @@ class _Kryo:
         unscaled = int.from_bytes(self._take(self._varint() - 1), "big", signed=True)
         scale = self._varint_signed()
         if abs(scale) > _DIGITS_MAX or abs(unscaled) >= 10**_DIGITS_MAX:
-            # Arrow gives up on the interpreter when an exponent is far out.
+            # Arrow crashes the process on decimals with very large exponents.
             raise ValueError(f"a decimal has scale {scale}")
         return Decimal(unscaled).scaleb(-scale, _DIGITS)
 
@@ -208,7 +213,7 @@ class _Kryo:
 
     def _local_date(self) -> int:
         year, month, day = self._varint(), *self._take(2)
-        # Days of the proleptic Gregorian calendar, counted from March.
+        # Days in the proleptic Gregorian calendar, with years that start in March.
         years = year - (month <= 2)
         in_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
         return years * 365 + years // 4 - years // 100 + years // 400 + in_year - 719_468
@@ -221,7 +226,7 @@ class _Kryo:
         for shift in range(0, 63, 7):
             byte = self._take(1)[0]
             if shift == 56:
-                # The ninth byte is a whole one.
+                # The ninth byte has eight bits of data.
                 return value | byte << shift
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
@@ -233,15 +238,15 @@ class _Kryo:
         return (value >> 1) ^ -(value & 1)
 
     def _take(self, size: int) -> bytes:
-        taken = self._data[self._at : self._at + size] if size >= 0 else b""
-        if len(taken) != size:
+        data = self._data[self._at : self._at + size] if size >= 0 else b""
+        if len(data) != size:
             raise EOFError("it ends too early")
         self._at += size
-        return taken
+        return data
 
 
 class _Fresh:
-    """Stands for an object that follows."""
+    """Marker for a reference to a new object, which follows."""
 
 
 _REGISTERED = {
@@ -254,7 +259,7 @@ _REGISTERED = {
     9: "java.lang.Long",
     10: "java.lang.Double",
 }
-"""Classes that Kryo registers by itself."""
+"""Classes that Kryo registers by default."""
 
 _BOXED: dict[str, tuple[str, str | None]] = {
     "java.lang.Integer": ("IntWrapper", None),
@@ -265,14 +270,14 @@ _BOXED: dict[str, tuple[str, str | None]] = {
     "java.lang.Long": ("LongWrapper", None),
     "java.lang.Double": ("DoubleWrapper", ">d"),
 }
-"""The kind of a boxed value, and its form; a signed varint when None."""
+"""Wrapper type and struct format of boxed values; the format None is a signed varint."""
 
 _OBJECTS: dict[str, tuple[str, Callable[[_Kryo], Any]]] = {
     "java.lang.String": ("StringWrapper", _Kryo._text),
     "java.math.BigDecimal": ("DecimalWrapper", _Kryo._decimal),
     "java.sql.Timestamp": ("TimestampMicrosWrapper", lambda kryo: kryo._millis() * 1000),
-    # Midnight in the writer's zone, which is not told.
+    # Midnight in the writer's time zone, which is unknown.
     "java.sql.Date": ("DateWrapper", lambda kryo: (kryo._millis() + _DAY_MILLIS // 2) // _DAY_MILLIS),
     "java.time.LocalDate": ("LocalDateWrapper", _Kryo._local_date),
 }
-"""The kind of an ordering value that is an object, and what reads it."""
+"""Wrapper type and reader of ordering values that are objects."""

@@ -1,1 +1,1 @@
-"""Contents of timeline files: commits, plans, and the metadata of table services."""
+"""Contents of timeline files: commit metadata, plans, and the metadata of table services."""

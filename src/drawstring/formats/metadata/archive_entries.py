@@ -1,9 +1,9 @@
-"""Entries of the archived timeline of layout 1 (specification: Timeline, archived).
+"""Entries of the archived timeline, layout 1 (specification: Timeline, archived).
 
-A log file of Avro data blocks; a record for every state of an instant:
+An archive is a log file with Avro data blocks, which have one record for each state of an instant:
 
     commitTime, actionType, actionState   REQUESTED, INFLIGHT or COMPLETED
-    hoodieCommitMetadata, hoodieReplaceCommitMetadata, ...   one of them, the others null
+    hoodieCommitMetadata, hoodieReplaceCommitMetadata, ...   one is set, the others are null
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ _FIELDS: Final[Mapping[tuple[str, str], str]] = {
     ("clean", "REQUESTED"): "hoodieCleanerPlan",
     ("rollback", "COMPLETED"): "hoodieRollbackMetadata",
 }
-"""Where the content of a state's file goes; the others are empty, or say nothing that is not said again."""
+"""The field for the content of a state's file; other states are empty or redundant."""
 
 _TEXTS: Final = "extraMetadata"
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveEntry:
-    """A completed instant as an archive tells of it.
+    """A completed instant in an archive.
 
     Attributes:
         requested: its requested time.
-        action: its action as written; a compaction may be called so or `commit`.
-        commit: what it says about itself, None when it is no write.
+        action: its action as stored; that of a compaction may be `compaction` or `commit`.
+        commit: its commit metadata, None if it is not a write.
     """
 
     requested: str
@@ -67,14 +67,14 @@ class ArchiveEntry:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedState:
-    """A file of the active timeline that goes to the archive.
+    """A file of the active timeline that is archived.
 
     Attributes:
         requested: requested time of the instant.
-        action: as it is called in this state.
+        action: its action in this state.
         state: `REQUESTED`, `INFLIGHT` or `COMPLETED`.
-        reached: instant time of when it came to this state.
-        content: the file.
+        reached: time of the transition to this state, as an instant time.
+        content: content of the file.
     """
 
     requested: str
@@ -85,7 +85,7 @@ class ArchivedState:
 
 
 def encode_archive_entries(states: Sequence[ArchivedState]) -> tuple[bytes, str]:
-    """Return the content of one block of an archive, and the Avro schema for its header.
+    """Return the content of a block of an archive, and the Avro schema for its header.
 
     Raises:
         CorruptTableError: the content of a state is damaged.
@@ -99,8 +99,8 @@ def encode_archive_entries(states: Sequence[ArchivedState]) -> tuple[bytes, str]
             fastavro.schemaless_writer(stream, parsed, _record(state))
         except DAMAGE as error:
             raise CorruptTableError(
-                f"the {state.action} cannot be archived, its {state.state.lower()} file is damaged ({error}):"
-                " restore it from a backup",
+                f"The {state.action} cannot be archived because its {state.state.lower()} file is damaged"
+                f" ({error}). Restore the file from a backup.",
                 instant=state.requested,
             ) from error
         datum = stream.getvalue()
@@ -126,7 +126,7 @@ def _record(state: ArchivedState) -> dict[str, Any]:
 
 
 def decode_archive_entries(data: bytes, schema_json: str) -> list[ArchiveEntry]:
-    """Return the completed instants of one block of an archive.
+    """Return the completed instants in a block of an archive.
 
     Args:
         data: content of the block.
@@ -143,7 +143,7 @@ def decode_archive_entries(data: bytes, schema_json: str) -> list[ArchiveEntry]:
 
 
 def decode_archive_records(data: bytes, schema_json: str) -> list[dict[str, Any]]:
-    """Return the entries of one block of an archive as they are, whatever their state; see above."""
+    """Return all decoded records of a block of an archive; see `decode_archive_entries`."""
     try:
         schema = json.loads(schema_json)
         check_bounded(schema)
@@ -154,7 +154,7 @@ def decode_archive_records(data: bytes, schema_json: str) -> list[dict[str, Any]
 
 def _damaged(error: Exception) -> CorruptTableError:
     return CorruptTableError(
-        f"A block of the archived timeline is damaged ({error}); restore the file from a backup."
+        f"A block of the archived timeline is damaged ({error}). Restore the file from a backup."
     )
 
 

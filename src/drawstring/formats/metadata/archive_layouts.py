@@ -1,7 +1,7 @@
-"""Archived instants from one layout to the other.
+"""Conversion of archived instants between the layouts of the archived timeline.
 
-layout 1   a record for each state of an instant, the content of its file in one of many fields
-layout 2   a row for each instant: the completed file, and the plan that it was requested with
+layout 1   a record for each state of an instant, with the content of its file in one of many fields
+layout 2   a row for each instant, with its completed file and its plan
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _ACTIONS: Final = frozenset(action.value for action in Action)
 
 
 def history_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[HistoryRow]:
-    """Return the rows of the completed instants that entries of layout 1 tell of, each once, in their order.
+    """Yield a layout 2 row for each completed instant in entries of layout 1, in their order.
 
     Args:
-        records: the entries as decoded; all states of an instant next to each other.
+        records: the decoded entries; all states of an instant are adjacent.
 
     Raises:
-        CorruptTableError: an entry has another shape than the format says.
+        CorruptTableError: an entry does not match the format.
     """
     states: list[Mapping[str, Any]] = []
     for record in records:
@@ -60,15 +60,15 @@ def _key(record: Mapping[str, Any]) -> tuple[str, str]:
 
 def _row(states: list[Mapping[str, Any]]) -> Iterator[HistoryRow]:
     requested, name = _key(states[0])
-    done = next((each for each in reversed(states) if each["actionState"] == "COMPLETED"), None)
-    if done is None or name not in _ACTIONS:
+    completed = next((state for state in reversed(states) if state["actionState"] == "COMPLETED"), None)
+    if completed is None or name not in _ACTIONS:
         return
-    reached = done.get("stateTransitionTime")
+    reached = completed.get("stateTransitionTime")
     yield HistoryRow(
         requested=requested,
         completed=max(str(reached), requested) if reached else requested,
         action=name,
-        metadata=_metadata(Action(name), done),
+        metadata=_metadata(Action(name), completed),
         plan=_plan(states),
     )
 
@@ -91,9 +91,9 @@ def _plan(states: list[Mapping[str, Any]]) -> bytes | None:
 
 
 def archived_states(row: HistoryRow) -> list[ArchivedState]:
-    """Return the states that layout 1 archives of an instant: requested, with its plan, and completed."""
-    found = [ArchivedState(row.requested, row.action, "COMPLETED", row.completed, row.metadata)]
+    """Return the states of an instant for layout 1: requested, if it has a plan, and completed."""
+    states = [ArchivedState(row.requested, row.action, "COMPLETED", row.completed, row.metadata)]
     if row.plan:
         pending = _PENDING_NAME.get(Action(row.action), row.action)
-        found.insert(0, ArchivedState(row.requested, pending, "REQUESTED", row.requested, row.plan))
-    return found
+        states.insert(0, ArchivedState(row.requested, pending, "REQUESTED", row.requested, row.plan))
+    return states

@@ -1,7 +1,8 @@
-"""The plan of a base-file compaction (HoodieBaseFileCompactionPlan), carried by the plan of a clustering.
+"""Base-file compaction plans (HoodieBaseFileCompactionPlan), stored within clustering plans.
 
-On the timeline a base-file compaction is a clustering that sorts nothing, so every reader and writer of the
-table knows what it does; this record, Avro in base64 among the plan's extra metadata, says that it is one.
+On the timeline a base-file compaction is a clustering without sorting, so that all readers and writers of the
+table understand it. This record, Avro in base64 in the plan's extra metadata, marks it as a base-file
+compaction.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from drawstring.model.files import join_path
 
 PLAN_KEY: Final = "drawstring.base_file_compaction_plan"
 GIVES_WAY: Final = {"drawstring.gives_way": "true"}
-"""What the extra metadata of a plan says that nobody asked for: a write to its file groups takes it back."""
+"""Extra metadata of automatic plans: a write to one of their file groups rolls them back."""
 
 _VERSION: Final = 1
 
 
 def base_file_plan(groups: Iterable[ClusteringGroup]) -> dict[str, str]:
-    """Return what the extra metadata of a clustering says that is a base-file compaction.
+    """Return the extra metadata that marks a clustering as a base-file compaction.
 
     Args:
-        groups: those of the clustering.
+        groups: the clustering groups.
     """
     groups = tuple(groups)
     operations = [
@@ -40,7 +41,7 @@ def base_file_plan(groups: Iterable[ClusteringGroup]) -> dict[str, str]:
 
 
 def base_files_in(groups: Iterable[ClusteringGroup]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return partition and paths of the base files that groups of a clustering bring together."""
+    """Return partition and paths of the base files of each clustering group."""
     return [
         (group.partition, tuple(join_path(each.partition, each.base_file) for each in group.slices))
         for group in groups
@@ -48,10 +49,10 @@ def base_files_in(groups: Iterable[ClusteringGroup]) -> list[tuple[str, tuple[st
 
 
 def base_files_of(plan: ClusteringPlan) -> list[tuple[str, tuple[str, ...]]] | None:
-    """Return partition and paths of the files that a base-file compaction brings together.
+    """Return partition and paths of the base files of each group of a base-file compaction.
 
     Args:
-        plan: of a clustering; None comes back for one of another kind.
+        plan: a clustering plan; the result is None if it is not a base-file compaction.
 
     Raises:
         CorruptTableError: the record is damaged.
@@ -62,7 +63,7 @@ def base_files_of(plan: ClusteringPlan) -> list[tuple[str, tuple[str, ...]]] | N
 
 
 def gives_way(plan: ClusteringPlan) -> bool:
-    """Tell whether writes to the file groups of a clustering are let through, and take it back."""
+    """Return whether writes to the file groups of a pending clustering are allowed and roll it back."""
     return GIVES_WAY.items() <= plan.extra.items()
 
 

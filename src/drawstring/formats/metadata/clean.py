@@ -1,7 +1,7 @@
 """Clean plans and clean metadata, Avro in both layouts (specification: Clean).
 
-The plan names files by absolute paths. A table may have been moved since, so a path is read as
-partition and file name, never as a place. The metadata has file names alone.
+The plan has absolute paths. The table may have been moved since, so only partition and file name of a path
+are used. The metadata has only file names.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def encode_clean_plan(plan: CleanPlan, root: str) -> bytes:
     """Return the content of `<instant>.clean.requested`.
 
     Args:
-        plan: what to delete, with paths relative to the table.
-        root: address of the table, put before each path.
+        plan: the plan, with paths relative to the table.
+        root: address of the table, the prefix of each stored path.
     """
     earliest = plan.earliest
     record = {
@@ -60,7 +60,7 @@ def _plan_of(record: dict[str, Any]) -> CleanPlan:
     named = record.get("filesToBeDeletedPerPartition") or {}
     files: dict[str, list[str]] = {partition: list(paths) for partition, paths in named.items()}
     for partition, infos in (record.get("filePathsToBeDeletedPerPartition") or {}).items():
-        # The data that a table was bootstrapped from is another one's: those files stay.
+        # Bootstrap source files do not belong to the table and are never deleted.
         own = [info["filePath"] for info in infos if not info.get("isBootstrapBaseFile")]
         files.setdefault(partition, []).extend(own)
     return CleanPlan(
@@ -95,7 +95,7 @@ def encode_clean(meta: CleanMetadata) -> bytes:
 
 
 def decode_clean(data: bytes) -> CleanMetadata:
-    """Return what a completed clean did.
+    """Return the metadata of a completed clean.
 
     Args:
         data: content of `<instant>.clean`.

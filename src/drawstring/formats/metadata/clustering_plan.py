@@ -1,7 +1,7 @@
-"""Plans of clusterings: `<T>.clustering.requested`, in version 6 `<T>.replacecommit.requested`.
+"""Clustering plans: `<T>.clustering.requested`, in version 6 `<T>.replacecommit.requested`.
 
-HoodieRequestedReplaceMetadata around a HoodieClusteringPlan, Avro in both layouts. Files are named by
-full addresses, as Hudi wants them; a reader goes by the last part, since tables move.
+A plan is a HoodieRequestedReplaceMetadata with a HoodieClusteringPlan, Avro in both layouts. Files have full
+addresses, as Hudi expects; readers use only the last part, since tables may be moved.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def encode_clustering_plan(plan: ClusteringPlan, root: str) -> bytes:
     """Return the content of a requested clustering.
 
     Args:
-        plan: what is to be done.
+        plan: the plan.
         root: the table's full address.
     """
     missing = plan.missing_partitions
@@ -53,7 +53,7 @@ def decode_clustering_plan(data: bytes) -> ClusteringPlan:
         data: the whole requested file.
 
     Raises:
-        CorruptTableError: the bytes are damaged, or hold no plan.
+        CorruptTableError: the bytes are damaged, or have no plan.
         UnsupportedError: rows are to be taken from bootstrap files.
     """
     return read_as(_plan_of, one_record(data), "a clustering plan")

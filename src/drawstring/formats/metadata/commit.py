@@ -1,7 +1,7 @@
-"""Contents of timeline files: JSON in layout 1, Avro in layout 2, and plans (Avro in both).
+"""Commit metadata (JSON in layout 1, Avro in layout 2) and compaction plans (Avro in both).
 
-Specification: Transaction Log, Commit Metadata. Decoders tell JSON and Avro apart by the first
-bytes, ignore what they do not know, and take an empty file for empty metadata.
+Specification: Transaction Log, Commit Metadata. Decoders distinguish JSON and Avro by the first bytes, ignore
+unknown fields, and treat an empty file as empty metadata.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ __all__ = [
 
 COMPACTION_PLAN_VERSION = 2
 LOGS_ONLY_METRIC = "DRAWSTRING_LOGS_ONLY"
-"""In a compaction plan: this file group gets a log file. Hudi, which passes over it, makes a base file."""
+"""Metric of a compaction plan that requests a log compaction; Hudi ignores it and writes a base file."""
 
 _RECALLED: Final = 64
 _RECALLED_BYTES_MAX: Final = 32 << 10
-"""Commits, by number and size, whose content is understood once by a process."""
+"""Number and largest size of commits whose decoded content a process caches."""
 
 _CLUSTER_OPERATION = "CLUSTER"
 _LOG_COMPACTOR = "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper"
@@ -57,7 +57,7 @@ def encode_commit(meta: CommitMetadata, layout: TimelineLayout, replace: bool) -
     """Return the content of a completed commit, delta commit or replace commit.
 
     Args:
-        meta: what the write says about itself.
+        meta: the commit metadata.
         layout: of the timeline, which says whether it is JSON or Avro.
         replace: whether it is a replace commit, which lists the replaced file groups.
     """
@@ -100,10 +100,10 @@ def _replaced(meta: CommitMetadata) -> dict[str, list[str]]:
 
 
 def decode_commit(data: bytes) -> CommitMetadata:
-    """Return what a commit, delta commit or replace commit says, also an inflight one.
+    """Return the metadata of a commit, delta commit or replace commit, completed or inflight.
 
     Args:
-        data: the whole file; empty gives empty metadata.
+        data: the whole file; an empty file has empty metadata.
 
     Raises:
         CorruptTableError: the bytes are damaged.
@@ -118,20 +118,20 @@ def _decoded(data: bytes) -> CommitMetadata:
 
 
 _recalled = lru_cache(maxsize=_RECALLED)(_decoded)
-"""What small commits say: every look at a table reads the newest ones, most of them again."""
+"""Cached decoding of small commits, since most operations on a table read the newest ones again."""
 
 
 def commit_of(content: dict[str, Any]) -> CommitMetadata:
-    """Return what decoded commit metadata says, wherever it was stored.
+    """Return the commit metadata in a decoded record.
 
     Raises:
-        CorruptTableError: the content has another shape than the format says.
+        CorruptTableError: the content does not match the format.
     """
     return read_as(_commit_of, content, "commit metadata")
 
 
 def json_commit(data: bytes) -> dict[str, Any]:
-    """Return commit metadata of layout 1, decoded.
+    """Return the decoded JSON of commit metadata in layout 1.
 
     Raises:
         CorruptTableError: it is not a JSON object.
@@ -157,7 +157,7 @@ def _commit_of(content: dict[str, Any]) -> CommitMetadata:
 
 
 def _texts(extra: dict[str, Any]) -> dict[str, str]:
-    """Keep the entries that say something; other writers leave nulls."""
+    """Return the entries that are not null; other writers store nulls."""
     return {key: str(value) for key, value in extra.items() if value is not None}
 
 
@@ -165,8 +165,8 @@ def encode_compaction_plan(plan: CompactionPlan, *, is_log_compaction: bool = Fa
     """Return the content of `<instant>.compaction.requested` or `<instant>.logcompaction.requested`.
 
     Args:
-        plan: the slices to compact.
-        is_log_compaction: whether it is the second.
+        plan: the file slices to compact.
+        is_log_compaction: True for a log compaction.
     """
     strategy = {"compactorClassName": _LOG_COMPACTOR, "strategyParams": {}, "version": 1}
     record = {
@@ -203,7 +203,7 @@ def decode_compaction_plan(data: bytes) -> CompactionPlan:
 
     Raises:
         CorruptTableError: the bytes are damaged.
-        UnsupportedError: a plan of version 1, whose paths are absolute.
+        UnsupportedError: the plan has version 1, whose paths are absolute.
     """
     return read_as(_compaction_of, one_record(data), "a compaction plan")
 
@@ -211,8 +211,8 @@ def decode_compaction_plan(data: bytes) -> CompactionPlan:
 def _compaction_of(record: dict[str, Any]) -> CompactionPlan:
     if record.get("version") != COMPACTION_PLAN_VERSION:
         raise UnsupportedError(
-            f"A compaction plan of version {record.get('version')} is not supported; "
-            "run the compaction with the engine that scheduled it."
+            f"A compaction plan of version {record.get('version')} is not supported. "
+            "Run the compaction with the engine that scheduled it."
         )
     return CompactionPlan(tuple(_operation_of(each) for each in record.get("operations") or ()))
 
@@ -236,7 +236,7 @@ def encode_requested_replace(operation: str | None = None) -> bytes:
     """Return the content of `<instant>.replacecommit.requested` of an overwrite.
 
     Args:
-        operation: name of the operation; None leaves every field empty, as for insert overwrite.
+        operation: name of the operation; None leaves every field empty, as in insert_overwrite.
     """
     record: dict[str, Any] = {
         "operationType": operation,
@@ -252,7 +252,7 @@ def clustering_groups(data: bytes) -> list[tuple[str, str]]:
 
     Args:
         data: content of `<instant>.clustering.requested` or `<instant>.replacecommit.requested`;
-            nothing for one without a clustering plan.
+            empty for a replace commit without a clustering plan.
 
     Raises:
         CorruptTableError: the bytes are damaged.
@@ -261,7 +261,7 @@ def clustering_groups(data: bytes) -> list[tuple[str, str]]:
 
 
 def is_clustering(data: bytes) -> bool:
-    """Tell whether a requested replace commit of layout 1 is a clustering, or a write that replaces.
+    """Return whether a requested replace commit of layout 1 is a clustering, rather than an overwrite.
 
     Raises:
         CorruptTableError: the bytes are damaged.
@@ -275,5 +275,5 @@ def is_clustering(data: bytes) -> bool:
 def _clustered(record: dict[str, Any]) -> list[tuple[str, str]]:
     groups = (record.get("clusteringPlan") or {}).get("inputGroups") or ()
     return [
-        (piece["partitionPath"] or "", piece["fileId"]) for group in groups for piece in group["slices"] or ()
+        (info["partitionPath"] or "", info["fileId"]) for group in groups for info in group["slices"] or ()
     ]

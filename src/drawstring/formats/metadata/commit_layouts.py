@@ -1,7 +1,7 @@
-"""Commit metadata from one layout to the other: JSON in layout 1, Avro in layout 2, everything kept.
+"""Conversion of commit metadata between layout 1 (JSON) and layout 2 (Avro).
 
-Both have the same names. What one of them has more of (the sums of a reader in JSON, a version in Avro)
-nobody asks for.
+Both layouts have the same field names. Fields that only one of them has (sums of the reader in JSON, a
+version in Avro) are never read.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _FIRST_VERSION: Final = 1
 
 
 def commit_in_layout(data: bytes, layout: TimelineLayout, *, replace: bool) -> bytes:
-    """Return the content of a commit, delta commit or replace commit as another layout has it.
+    """Convert the content of a commit, delta commit or replace commit to a layout.
 
     Args:
-        data: the file; empty stays empty.
+        data: the file; an empty file remains empty.
         layout: that it is to have.
         replace: whether it is a replace commit.
 
@@ -46,7 +46,7 @@ def avro_commit(content: Mapping[str, Any], *, replace: bool) -> bytes:
     """Return decoded commit metadata as an Avro file.
 
     Raises:
-        CorruptTableError: the content has another shape than the format says.
+        CorruptTableError: the content does not match the format.
     """
     record = dict(content)
     texts = record.get(_TEXTS) or {}
@@ -63,10 +63,10 @@ def _avro_of_json(data: bytes, replace: bool) -> bytes:
 
 
 def avro_file(schema_name: str, record: Mapping[str, Any]) -> bytes:
-    """Return a decoded record of a timeline file as an Avro file again.
+    """Return a decoded record of a timeline file as an Avro file.
 
     Raises:
-        CorruptTableError: the content has another shape than the format says.
+        CorruptTableError: the content does not match the format.
     """
     try:
         return encode_container(schemas.load(schema_name), dict(record))
@@ -97,7 +97,7 @@ _CONVERTERS: Final[Mapping[CommitEncoding, Callable[[bytes, bool], bytes]]] = {
 
 
 def _stat(stat: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a write stat; those of base files lack the fields of log files."""
+    """Return a write stat for JSON, which omits the fields of log files for base files."""
     is_log = stat.get("logVersion") is not None
     return {
         key: value

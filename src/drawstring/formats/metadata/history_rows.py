@@ -1,8 +1,8 @@
-"""Files of the archived timeline of layout 2: Parquet, a row an instant (specification: Timeline, archived).
+"""Files of the archived timeline, layout 2: Parquet, one row per instant (specification: Timeline, archived).
 
-instantTime, completionTime, action   texts; the action as it is called when completed
+instantTime, completionTime, action   texts; the action of the completed state
 metadata                              bytes of the completed file
-plan                                  bytes of the requested file of services and replacing writes
+plan                                  bytes of the requested file of table services and replace commits
 version                               1
 """
 
@@ -43,15 +43,15 @@ class HistoryRow:
 
 
 def encode_history(rows: Iterable[HistoryRow]) -> bytes:
-    """Return a file of instants, which come sorted by requested time."""
-    given = list(rows)
+    """Return a file with instants, which have to be sorted by requested time."""
+    instants = list(rows)
     columns = [
-        pa.array([row.requested for row in given], pa.string()),
-        pa.array([row.completed for row in given], pa.string()),
-        pa.array([row.action for row in given], pa.string()),
-        pa.array([row.metadata for row in given], pa.binary()),
-        pa.array([row.plan for row in given], pa.binary()),
-        pa.array([_VERSION] * len(given), pa.int32()),
+        pa.array([row.requested for row in instants], pa.string()),
+        pa.array([row.completed for row in instants], pa.string()),
+        pa.array([row.action for row in instants], pa.string()),
+        pa.array([row.metadata for row in instants], pa.binary()),
+        pa.array([row.plan for row in instants], pa.binary()),
+        pa.array([_VERSION] * len(instants), pa.int32()),
     ]
     return _encode(pa.Table.from_arrays(columns, schema=_SCHEMA))
 
@@ -60,20 +60,20 @@ def decode_history(data: bytes) -> list[HistoryRow]:
     """Return the instants of a file.
 
     Raises:
-        CorruptTableError: it is damaged, or lacks what a file has.
+        CorruptTableError: the file is damaged, or lacks columns.
     """
     try:
         table = pq.read_table(pa.BufferReader(data)).select(_SCHEMA.names[:-1])
     except (pa.ArrowException, KeyError) as error:
         raise CorruptTableError(
-            f"A file of the archived timeline is damaged ({error}); restore it from a backup."
+            f"A file of the archived timeline is damaged ({error}). Restore the file from a backup."
         ) from error
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     return [HistoryRow(row[0], row[1], row[2], row[3] or b"", row[4]) for row in rows]
 
 
 def merge_history(files: Iterable[bytes]) -> bytes:
-    """Return one file with the instants of several, each once, by requested time."""
+    """Return one file with the distinct instants of several files, sorted by requested time."""
     merged = pa.concat_tables([pq.read_table(pa.BufferReader(data)).select(_SCHEMA.names) for data in files])
     first: dict[tuple[str, ...], int] = {}
     for number, key in enumerate(zip(*(merged[name].to_pylist() for name in _KEY), strict=True)):

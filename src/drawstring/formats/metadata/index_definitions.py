@@ -1,8 +1,8 @@
-"""Definitions of the indexes in a metadata table, JSON beside the properties of the table.
+"""Definitions of the indexes of a metadata table, stored as JSON in `.hoodie/.index_defs`.
 
     {"indexDefinitions": {NAME: {"indexName", "indexType", ..., "version": "V1" or "V2"}}}
 
-Version 9 asks for the version of each; version 8 knows the first only.
+Table version 9 needs the version of each index; version 8 supports only V1.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ _DEFINITIONS: Final = "indexDefinitions"
 
 
 def definitions_of_version(data: bytes, rules: VersionRules) -> bytes:
-    """Return the definitions as a table of another version has them.
+    """Convert the definitions to another table version.
 
     Args:
-        data: the file.
-        rules: of that version.
+        data: the definitions file.
+        rules: of the new table version.
 
     Raises:
-        CorruptTableError: it is damaged.
+        CorruptTableError: the file is damaged.
     """
     try:
         content = json.loads(data)
-        known = content.get(_DEFINITIONS) or {}
+        indexes = content.get(_DEFINITIONS) or {}
         if rules.has_index_versions:
             content[_DEFINITIONS] = {
-                name: {**each, "version": each.get("version") or "V1"} for name, each in known.items()
+                name: {**index, "version": index.get("version") or "V1"} for name, index in indexes.items()
             }
         else:
             content[_DEFINITIONS] = {
-                name: each for name, each in known.items() if (each.get("version") or "V1") == "V1"
+                name: index for name, index in indexes.items() if (index.get("version") or "V1") == "V1"
             }
     except (AttributeError, TypeError, ValueError, RecursionError) as error:
         raise damaged(INDEX_DEFINITIONS, error) from error

@@ -1,4 +1,4 @@
-"""Reading one decoded record of a metadata file into the model; what does not fit is damage."""
+"""Helpers for decoding metadata files: single records, paths, and the error for damaged content."""
 
 from __future__ import annotations
 
@@ -16,19 +16,24 @@ def one_record(data: bytes) -> dict[str, Any]:
     """Return the only record of an Avro metadata file.
 
     Raises:
-        CorruptTableError: the bytes are damaged, or hold another number of records.
+        CorruptTableError: the bytes are damaged, or do not have exactly one record.
     """
     records, _ = decode_container(data)
     if len(records) != 1:
-        raise damaged("an Avro metadata file", f"it holds {len(records)} records instead of one")
+        raise damaged("an Avro metadata file", f"it has {len(records)} records instead of one")
     return records[0]
 
 
 def read_as(reader: Callable[[dict[str, Any]], _T], content: dict[str, Any], what: str) -> _T:
-    """Apply a reader to decoded content; what does not fit is damage.
+    """Apply a function to decoded content, and translate its errors.
+
+    Args:
+        reader: converts the content to the model.
+        content: the decoded content.
+        what: name of the content, for errors.
 
     Raises:
-        CorruptTableError: the content has another shape than the format says.
+        CorruptTableError: the content does not match the format.
     """
     try:
         return reader(content)
@@ -37,13 +42,13 @@ def read_as(reader: Callable[[dict[str, Any]], _T], content: dict[str, Any], wha
 
 
 def inside(path: str) -> str:
-    """Return a path in metadata, having made sure that it stays inside the table.
+    """Return a path in metadata after checking that it stays inside the table.
 
     Raises:
-        ValueError: it does not, or is no text.
+        ValueError: the path leads out of the table, or is not a text.
     """
     if not isinstance(path, str):
-        raise ValueError(f"{path!r} stands where a path belongs")
+        raise ValueError(f"it has {path!r} instead of a path")
     between = f"/{path}/"
     if path.startswith("/") or "\0" in path or "/./" in between or "/../" in between:
         raise ValueError(f"the path {path!r} leads out of the table")
@@ -51,13 +56,13 @@ def inside(path: str) -> str:
 
 
 def all_inside(paths: Sequence[str]) -> tuple[str, ...]:
-    """Return paths in metadata, having made sure that each stays inside the table.
+    """Return paths in metadata after checking that each stays inside the table.
 
-    Every commit to a slice lists the slice's log files: where these are many, a look at all of them together
-    takes the place of one at each.
+    Every commit to a file slice lists the slice's log files. Since these may be many, they are checked with
+    one scan of the joined paths.
 
     Raises:
-        ValueError: one does not, or is no text.
+        ValueError: a path leads out of the table, or is not a text.
     """
     text = "\n".join(("", *paths, ""))
     is_suspect = any(mark in text for mark in ("\n/", "./", ".\n", "\0"))
@@ -65,5 +70,5 @@ def all_inside(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def damaged(what: str, why: object) -> CorruptTableError:
-    """Return the error for content that is not what the format says."""
-    return CorruptTableError(f"The content of {what} is damaged ({why}); restore it from a backup.")
+    """Return the error for content that does not match the format."""
+    return CorruptTableError(f"The content of {what} is damaged ({why}). Restore the file from a backup.")

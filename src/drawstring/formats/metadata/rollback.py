@@ -1,7 +1,7 @@
-"""Rollback plans and rollback metadata: absolute paths in the files, relative ones in the model.
+"""Rollback plans and rollback metadata (specification: Rollback).
 
-Specification: Rollback. A table may have been moved since, so absolute paths are read as
-partition path and file name, never as places.
+The files have absolute paths, the model relative ones. The table may have been moved since, so only partition
+path and file name of an absolute path elsewhere are used.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def encode_rollback_plan(plan: RollbackPlan, root: str) -> bytes:
     """Return the content of `<instant>.rollback.requested`.
 
     Args:
-        plan: what to roll back, with paths relative to the table.
-        root: absolute path of the table, put before each path.
+        plan: the plan, with paths relative to the table.
+        root: absolute path of the table, the prefix of each stored path.
     """
     record = {
         "instantToRollback": {"commitTime": plan.instant, "action": plan.action},
@@ -46,7 +46,7 @@ def decode_rollback_plan(data: bytes, root: str) -> RollbackPlan:
 
     Args:
         data: content of `<instant>.rollback.requested`.
-        root: absolute path of the table; a path elsewhere is read as partition and file name.
+        root: absolute path of the table; of paths elsewhere only partition and file name are used.
 
     Raises:
         CorruptTableError: the bytes are damaged.
@@ -75,14 +75,14 @@ def encode_rollback(meta: RollbackMetadata, root: str) -> bytes:
     """Return the content of a completed rollback.
 
     Args:
-        meta: what was done, with paths relative to the table.
-        root: absolute path of the table, put before each path.
+        meta: the metadata, with paths relative to the table.
+        root: absolute path of the table, the prefix of each stored path.
     """
     return encode_container(schemas.load("rollback"), rollback_record(meta, root))
 
 
 def rollback_record(meta: RollbackMetadata, root: str) -> dict[str, Any]:
-    """Return a rollback as a record, which stands in restore metadata too; arguments as `encode_rollback`."""
+    """Return a rollback as a record, which restore metadata contains, too; arguments as `encode_rollback`."""
     return {
         "startRollbackTime": meta.started,
         "timeTakenInMillis": round(meta.seconds * 1000),
@@ -105,11 +105,11 @@ def _stat_record(stat: RollbackStat, root: str) -> dict[str, Any]:
 
 
 def decode_rollback(data: bytes, root: str) -> RollbackMetadata:
-    """Return what a completed rollback did, with paths relative to the table.
+    """Return the metadata of a completed rollback, with paths relative to the table.
 
     Args:
         data: content of `<instant>.rollback`.
-        root: absolute path of the table; a path elsewhere is read as partition and file name.
+        root: absolute path of the table; of paths elsewhere only partition and file name are used.
 
     Raises:
         CorruptTableError: the bytes are damaged.
@@ -118,7 +118,7 @@ def decode_rollback(data: bytes, root: str) -> RollbackMetadata:
 
 
 def rollback_of(record: dict[str, Any], root: str) -> RollbackMetadata:
-    """Return the rollback that a decoded record tells of; arguments as `decode_rollback`."""
+    """Return the rollback in a decoded record; arguments as `decode_rollback`."""
     instants = record.get("instantsRollback") or ()
     partitions = record.get("partitionMetadata") or {}
     return RollbackMetadata(
@@ -152,7 +152,7 @@ def _relative(paths: Iterable[str] | None, partition: str, root: str) -> tuple[s
 
 
 def _relative_sizes(sizes: Mapping[str, int] | None, partition: str, root: str) -> dict[str, int]:
-    """Relative paths of log files; a writer that names the table instead of a file gives ''."""
+    """Return sizes by relative path of the log file; '' if the writer stored the table's path instead."""
     return {
         _relative_path(path, partition, root) if _is_log(path) else "": size
         for path, size in (sizes or {}).items()

@@ -1,4 +1,4 @@
-"""Savepoints, restore plans and restore metadata, Avro in both layouts (specification: Savepoint)."""
+"""Savepoints, restore plans and restore metadata; Avro in both layouts (specification: Savepoint)."""
 
 from __future__ import annotations
 
@@ -75,16 +75,16 @@ def encode_restore(meta: RestoreMetadata, root: str) -> bytes:
     """Return the content of a completed restore.
 
     Args:
-        meta: what was done, with paths relative to the table.
-        root: absolute path of the table, put before each path.
+        meta: the metadata, with paths relative to the table.
+        root: absolute path of the table, the prefix of each stored path.
     """
     record = {
         "startRestoreTime": meta.started,
         "timeTakenInMillis": meta.millis,
         "instantsToRollback": [requested for requested, _ in meta.instants],
         "hoodieRestoreMetadata": {
-            requested: [rollback_record(each, root) for each in done]
-            for requested, done in meta.rollbacks.items()
+            requested: [rollback_record(rollback, root) for rollback in rollbacks]
+            for requested, rollbacks in meta.rollbacks.items()
         },
         "version": 1,
         "restoreInstantInfo": _instants(meta.instants),

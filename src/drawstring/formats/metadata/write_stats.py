@@ -1,7 +1,7 @@
-"""Write stats in commit metadata (HoodieWriteStat), both forms and back.
+"""Write statistics in commit metadata (HoodieWriteStat), in JSON and Avro.
 
-JSON of layout 1 and Avro of layout 2 name the same numbers; JSON leaves the four fields of log
-files out for base files.
+JSON of layout 1 and Avro of layout 2 have the same fields, except that JSON omits the four fields of log
+files for base files.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from drawstring.model.commit import WriteStat
 
 
 def json_stats(stats: Iterable[WriteStat]) -> dict[str, list[dict[str, Any]]]:
-    """Return write stats by partition in the form and field order of layout 1."""
+    """Return write stats by partition for JSON, in the field order of layout 1."""
     return _by_partition((stat, _json_stat(stat)) for stat in stats)
 
 
 def avro_stats(stats: Iterable[WriteStat]) -> dict[str, list[dict[str, Any]]]:
-    """Return write stats by partition in the form of layout 2."""
+    """Return write stats by partition for Avro of layout 2."""
     return _by_partition((stat, _avro_stat(stat)) for stat in stats)
 
 
@@ -113,7 +113,7 @@ def _runtime(stat: WriteStat) -> dict[str, int]:
 
 
 def stats_of(partitions: Mapping[str, Iterable[Mapping[str, Any]]]) -> tuple[WriteStat, ...]:
-    """Return the write stats that metadata lists by partition, JSON or Avro.
+    """Return the write stats of decoded metadata, JSON or Avro.
 
     Args:
         partitions: `partitionToWriteStats` as decoded.

@@ -1,13 +1,13 @@
-"""Read ORC base files as a stream of record batches, stripe by stripe.
+"""The reader of ORC base files, which returns a stream of record batches, one per stripe.
 
-| Avro | ORC, and what it is read as |
+| Avro | ORC, and the Arrow type |
 |---|---|
 | timestamp-millis, timestamp-micros | timestamp, without a zone and in nanoseconds |
 | local-timestamp-millis and -micros; time-micros; time-millis | bigint; bigint; int |
 | fixed, and bytes | binary |
-| all others | the type of that name |
+| all others | the type of the same name |
 
-Only the table's schema tells which of them a column is.
+Only the table's schema has a column's logical type.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def read_orc(storage: Storage, path: str, columns: Sequence[str]) -> Iterator[pa
     """Yield all rows of an ORC file, in its order, a stripe at a time.
 
     Args:
-        storage: where the file is.
-        path: its path relative to the table's root.
-        columns: top-level columns to yield, in this order; those that the file lacks are left out.
+        storage: storage of the table.
+        path: path of the file, relative to the table's root.
+        columns: top-level columns to yield, in this order; those that the file lacks are omitted.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
-        UnsupportedError: a time that is further away than Arrow's ORC reader can tell.
+        UnsupportedError: a time is out of range for Arrow's ORC reader.
     """
     with about_file(path, _KIND), storage.open(path) as file:
         stripes = orc.ORCFile(file)
@@ -47,13 +47,13 @@ def read_orc(storage: Storage, path: str, columns: Sequence[str]) -> Iterator[pa
         names = [name for name in columns if name in present]
         zones = _zones(stripes, file, names)
         for number in range(stripes.nstripes):
-            # A stripe of no columns would not tell how many rows it has.
+            # A stripe without columns would not have a number of rows.
             batch = _stripe(stripes, number, names or present[:1]).select(names)
             yield _with_instants(batch, zones[number]) if zones else batch
 
 
 def orc_schema(storage: Storage, path: str) -> pa.Schema:
-    """Return the columns of an ORC file, its times in UTC and microseconds.
+    """Return the schema of an ORC file, with times in UTC and microseconds.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
@@ -67,18 +67,20 @@ def _stripe(stripes: orc.ORCFile, number: int, names: Sequence[str]) -> pa.Recor
         return stripes.read_stripe(number, columns=list(names)).replace_schema_metadata(None)
     except pa.ArrowInvalid as error:
         if _BEYOND_NANOSECONDS in str(error):
-            raise UnsupportedError(f"a time in the file is too far away to be read: {error}") from error
+            raise UnsupportedError(
+                f"A time in the file is out of range ({error}). Read the table with another engine."
+            ) from error
         raise
 
 
 def _zones(stripes: orc.ORCFile, file: pa.NativeFile, names: Sequence[str]) -> list[str]:
-    """Return the time zone of each stripe; none when no column has times."""
+    """Return the time zone of each stripe; empty if no column has times."""
     if not any(has_times(stripes.schema.field(name).type) for name in names):
         return []
     try:
         return stripe_zones(stripes, file)
     except (ValueError, zlib.error) as error:
-        raise pa.ArrowInvalid(f"its times cannot be told: {error}") from error
+        raise pa.ArrowInvalid(f"its time zones cannot be read: {error}") from error
 
 
 def _with_instants(batch: pa.RecordBatch, zone: str) -> pa.RecordBatch:

@@ -1,7 +1,6 @@
-"""Parquet: the base files of a table and the Parquet blocks of its log files.
+"""Parquet: reading and writing of base files and of Parquet log blocks.
 
-`parquet_write` holds the writing side, `parquet_read` the reading side; this module is the name
-that other rooms import.
+`parquet.write` has the writers, `parquet.read` the readers; other rooms import them from here.
 """
 
 from __future__ import annotations

@@ -1,20 +1,19 @@
-"""How the columns of a Parquet file are encoded.
+"""Choice of dictionary encoding and compression for the columns of a Parquet file.
 
-A dictionary of values that hardly repeat is work without a gain: it is built, outgrows its page and
-makes the file larger, for it keeps alike neighbours apart that the codec would shorten. So the first
-rows of a file are asked how often their values come again:
+A dictionary of values that hardly repeat costs time and makes the file larger: it outgrows its page, and the
+codec cannot compress similar adjacent values. So a sample of the first rows of a file decides:
 
-    meta columns that repeat       always, and their Arrow type is a dictionary
-    record key, sequence number    never
-    booleans, columns of columns   as Arrow does by default
-    any other                      if a sample of the rows repeats as it would with `DISTINCT_SHARE`
+    meta columns that repeat       a dictionary always; their Arrow type is a dictionary, too
+    record key, sequence number    no dictionary
+    booleans, nested columns       Arrow's default
+    any other                      a dictionary if the sample repeats as expected with `DISTINCT_SHARE`
 
-Nor is a codec worth its while where it shortens next to nothing: writing and reading random numbers with it
-takes several times as long as copying them. The same sample tells:
+A codec does not pay either if it saves next to nothing: writing and reading random numbers with it takes
+several times as long as without. The same sample decides:
 
-    meta column of one value       as it is, for its pages are a few bytes
-    with a dictionary              with the codec; the rows to come may have long and many values
-    plain, or a boolean            with the codec, if rows are few or it saves `GAIN_MIN` of the sample
+    meta column of one value       no compression, since its pages have a few bytes
+    with a dictionary              the codec; later rows may have long and many values
+    plain, or a boolean            the codec, if rows are few or it saves `GAIN_MIN` of the sample
 """
 
 from __future__ import annotations
@@ -30,20 +29,20 @@ from drawstring.schema.meta import COMMIT_SEQNO, COMMIT_TIME, FILE_NAME, PARTITI
 
 STRETCHES: Final = 16
 STRETCH_ROWS: Final = 128
-"""The sample is so many stretches of so many rows: stretches, for values may come again side by side."""
+"""Number and length of the runs of rows in a sample; runs, because adjacent rows often repeat values."""
 
 DISTINCT_SHARE: Final = 1 / 3
-"""Distinct values by rows up to which a column gets a dictionary."""
+"""Ratio of distinct values to rows up to which a column gets a dictionary."""
 
 GAIN_MIN: Final = 1 / 10
-"""Share of a plain column's bytes that a codec has to save."""
+"""Fraction of a plain column's bytes that a codec has to save."""
 
 REPEATING: Final = frozenset((COMMIT_TIME, PARTITION_PATH, FILE_NAME))
 _UNIQUE: Final = frozenset((COMMIT_SEQNO, RECORD_KEY))
 
 
 def physical(schema: pa.Schema) -> pa.Schema:
-    """Give the repeating meta columns a dictionary type: writing then copies indices, not texts."""
+    """Return a schema in which repeating meta columns have a dictionary type, so that writes copy indices."""
     return pa.schema([_physical_field(field) for field in schema])
 
 
@@ -55,11 +54,11 @@ def _physical_field(field: pa.Field) -> pa.Field:
 
 @dataclass(frozen=True, slots=True)
 class Encodings:
-    """How the leaf columns of a file are written.
+    """The encodings of the leaf columns of a file.
 
     Attributes:
-        dictionaries: those that are dictionary-encoded.
-        codecs: the codec of each.
+        dictionaries: names of the columns with dictionary encoding.
+        codecs: the codec of each column.
     """
 
     dictionaries: list[str]
@@ -70,26 +69,26 @@ def encodings_of(rows: pa.Table, codec: str) -> Encodings:
     """Choose the encodings of a file.
 
     Args:
-        rows: the file's columns and its first rows.
-        codec: by Arrow's name, for columns that it makes shorter.
+        rows: the first rows of the file.
+        codec: Arrow's name of the codec for columns that it compresses well.
     """
     chosen = Encodings([], {})
     sample = _sample(rows)
     for field, column in zip(rows.schema, sample.columns, strict=True):
-        has_dictionary, is_shortened = _told_by_sample(field, column, rows.num_rows)
+        has_dictionary, is_compressed = _encoding_by_sample(field, column, rows.num_rows)
         leaves = _leaves(field.type, field.name)
         if has_dictionary:
             chosen.dictionaries.extend(leaves)
-        chosen.codecs.update(dict.fromkeys(leaves, codec if is_shortened else "none"))
+        chosen.codecs.update(dict.fromkeys(leaves, codec if is_compressed else "none"))
     return chosen
 
 
 def statistics_leaves(schema: pa.Schema) -> list[str]:
-    """Name the leaf columns that get least and greatest values: all but floats.
+    """Return the leaf columns that get min/max statistics: all except floats.
 
-    Arrow leaves NaN out of them, and Spark, for which NaN is greater than any number, would skip the row
-    groups of `fare > 5` that have it. Its own writer gives none to a column with NaN; here that would be
-    known when it is too late.
+    Arrow ignores NaN in statistics, while in Spark NaN is greater than any number: for `fare > 5` it would
+    skip row groups that have NaN. Spark's own writer stores no statistics for a chunk with NaN, but Arrow has
+    to know this before it writes the first row.
     """
     return [
         leaf
@@ -103,8 +102,8 @@ def _is_float(kind: pa.DataType) -> bool:
     return bool(pa.types.is_floating(kind))
 
 
-def _told_by_sample(field: pa.Field, sample: pa.ChunkedArray, rows: int) -> tuple[bool, bool]:
-    """Tell whether a column of so many rows gets a dictionary, and whether its pages get the file's codec."""
+def _encoding_by_sample(field: pa.Field, sample: pa.ChunkedArray, rows: int) -> tuple[bool, bool]:
+    """Return whether a column gets a dictionary, and whether it is compressed; `rows` is its total length."""
     kind = field.type
     if pa.types.is_nested(kind) or pa.types.is_null(kind) or not rows:
         return True, True
@@ -122,7 +121,7 @@ def _told_by_sample(field: pa.Field, sample: pa.ChunkedArray, rows: int) -> tupl
 
 
 def _gains(values: pa.ChunkedArray) -> bool:
-    """Tell whether a codec shortens plain values, none of them null: all look for what zstd finds."""
+    """Return whether a codec compresses plain non-null values well; zstd is representative of all codecs."""
     if not len(values):
         return True
     buffers = pa.concat_arrays(values.chunks).buffers()[1:]
@@ -131,7 +130,7 @@ def _gains(values: pa.ChunkedArray) -> bool:
 
 
 def _sample(rows: pa.Table) -> pa.Table:
-    """Return stretches of the rows, spread evenly, or all of few."""
+    """Return evenly spread runs of the rows, or all rows if there are few."""
     count = rows.num_rows
     if count <= STRETCHES * STRETCH_ROWS:
         return rows
@@ -140,7 +139,7 @@ def _sample(rows: pa.Table) -> pa.Table:
 
 
 def _distinct_expected(draws: int, values: float) -> float:
-    """Return how many different values come up when so many are drawn, each as likely as the next."""
+    """Return the expected number of distinct values in random draws from equally likely values."""
     return values * -math.expm1(-draws / values) if values else 0.0
 
 

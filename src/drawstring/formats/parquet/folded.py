@@ -1,8 +1,8 @@
-"""Columns of Parquet files that take little room in the file and much in memory.
+"""Text columns of Parquet files that expand to a multiple of their stored size in memory.
 
-A dictionary has a text once, and run lengths have a row in no bytes: a file of 4 kB can hold 60,000 rows of
-40 kB each. Text columns that are stored in few bytes a row are read as dictionaries, and made texts again in
-pieces whose size is known before.
+A dictionary stores a text once, and with run lengths further rows take no bytes: a file of 4 kB can have
+60,000 rows of 40 kB each. Text columns with few stored bytes per row are therefore read as dictionaries, and
+decoded in pieces of bounded size.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ import pyarrow.parquet as pq
 from pyarrow import types as pt
 
 UNFOLDED_BYTES_MAX: Final = 32 << 20
-"""Bytes of the texts of a batch, of several rows, that were read as dictionaries."""
+"""Largest size of the decoded texts of a batch, unless it has a single row."""
 
 _ROWS_ALWAYS: Final = 1 << 20
 _ROWS_A_BYTE: Final = 256
-"""Rows that a byte of a file may stand for, in a file of more than `_ROWS_ALWAYS`: keys need more."""
+"""Largest number of rows per stored byte of a file with more than `_ROWS_ALWAYS`; distinct keys take more."""
 
 _FOLDED_BYTES_A_ROW: Final = 4
 _LITTLE_BYTES: Final = 1 << 20
-"""Stored bytes of a column up to which it counts as folded, however few its rows."""
+"""Stored bytes up to which a column counts as folded, regardless of its number of rows."""
 
 _FEW_ROWS: Final = 1_000
 _DICTIONARIES: Final = frozenset({"PLAIN_DICTIONARY", "RLE_DICTIONARY"})
 
 
 def check_row_count(rows: int, size_bytes: int) -> None:
-    """Refuse a file that claims more rows than its bytes can tell apart.
+    """Refuse a file that claims more rows than its size allows.
 
     Args:
-        rows: of the file, as its footer says.
-        size_bytes: of the file.
+        rows: number of rows according to the footer.
+        size_bytes: size of the file.
 
     Raises:
-        pa.ArrowInvalid: there are too many.
+        pa.ArrowInvalid: there are too many rows.
     """
     if rows > _ROWS_ALWAYS + _ROWS_A_BYTE * size_bytes:
         raise pa.ArrowInvalid(f"it claims {rows} rows in {size_bytes} bytes")
@@ -48,13 +48,13 @@ def check_row_count(rows: int, size_bytes: int) -> None:
 def folded_columns(
     parquet: pq.ParquetFile, groups: Sequence[int], names: Collection[str], others: Collection[str]
 ) -> list[str]:
-    """Return the text columns whose values may take far more memory than they take in the file.
+    """Return the text columns that may take far more memory than their stored size.
 
     Args:
         parquet: the file.
-        groups: numbers of the row groups that are read.
-        names: columns that are read.
-        others: those that are left as dictionaries anyway.
+        groups: numbers of the row groups to read.
+        names: columns to read.
+        others: columns that remain dictionaries anyway.
     """
     metadata = parquet.metadata
     if metadata.num_rows <= _FEW_ROWS:
@@ -69,11 +69,11 @@ def folded_columns(
 
 
 def unfolded(batch: pa.RecordBatch, folded: Collection[str]) -> Iterator[pa.RecordBatch]:
-    """Yield a batch with columns of texts in place of dictionaries, in pieces of bounded size.
+    """Yield a batch with its folded columns decoded, in pieces of bounded size.
 
     Args:
-        batch: rows as they were read.
-        folded: columns to make texts of.
+        batch: rows with dictionary-encoded columns.
+        folded: columns to decode.
     """
     places = [at for at, name in enumerate(batch.schema.names) if name in folded]
     if not places:
@@ -87,7 +87,7 @@ def unfolded(batch: pa.RecordBatch, folded: Collection[str]) -> Iterator[pa.Reco
 
 
 def _pieces(columns: Sequence[pa.DictionaryArray], rows: int) -> Iterator[tuple[int, int]]:
-    """Yield where pieces begin and end that stay below the bound, or have one row."""
+    """Yield start and end of pieces that do not exceed the bound or have a single row."""
     lengths = [pc.binary_length(each.dictionary).fill_null(0).to_numpy().astype(np.int64) for each in columns]
     if sum(int(each.max(initial=0)) for each in lengths) * rows <= UNFOLDED_BYTES_MAX:
         yield 0, rows

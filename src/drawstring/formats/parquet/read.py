@@ -1,11 +1,11 @@
-r"""Read base files and Parquet log blocks as a stream of record batches.
+r"""The reader of Parquet base files and log blocks, which returns a stream of record batches.
 
-    footer -> row groups that `where` cannot rule out -> batches -> rows that `where` keeps
-          \-> nothing, where `where` is about record keys that the footer's bloom filter lacks
+    footer -> row groups that `where` cannot exclude -> batches -> rows that match `where`
+          \-> nothing, if the footer's bloom filter excludes all record keys of `where`
 
-One row group is in memory at a time (several small ones together); of a large one, a piece of each
-column. Pages that have a checksum, as parquet-mr writes it, are held to it: but for GZIP, a flipped bit is
-a wrong number otherwise.
+One row group is in memory at a time (several small ones together), or a piece of each column of a large one.
+Page checksums, which parquet-mr writes, are verified: with codecs other than GZIP, a flipped bit could
+otherwise go unnoticed.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ from drawstring.storage.protocol import Storage
 from drawstring.storage.streams import RangeFile
 
 READ_AHEAD_BYTES: Final = 32 << 20
-"""Uncompressed bytes of small row groups that are read together."""
+"""Largest uncompressed size of small row groups that are read together."""
 
 WHOLE_BYTES_MAX: Final = 64 << 20
-"""Compressed bytes of a row group's columns that are fetched at once; of larger ones, piece by piece."""
+"""Compressed size up to which the columns of a row group are fetched at once instead of in pieces."""
 
 PART_WHOLE_BYTES_MAX: Final = 2 << 20
-"""Bytes of a Parquet file within a file up to which it is read whole, not column by column."""
+"""Size up to which a Parquet file within another file is read at once instead of column by column."""
 
 _PIECE_BYTES: Final = 4 << 20
 
 _SMALL_FILE_BYTES: Final = 1 << 20
-"""A file up to which all of it is fetched at once, and decoded without the help of other threads."""
+"""Size up to which a file is fetched at once and decoded on one thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetQuery:
-    """What to read of a file.
+    """The columns and rows to read from a file.
 
     Attributes:
-        columns: top-level columns to yield, in this order; those that the file lacks are left out.
+        columns: top-level columns to yield, in this order; those that the file lacks are omitted.
             None yields all.
-        where: which rows to yield; a column that the file lacks is null in it.
-        batch_rows: most rows in a batch.
-        types: types that `where` sees its columns with, when the file may hold narrower ones.
-        constants: columns whose value is known: `where` sees it in every row, whatever the file
-            says. They are not among the columns yielded unless the file has them.
+        where: predicate of the rows, in which columns that the file lacks are null; None for all rows.
+        batch_rows: largest number of rows in a batch.
+        types: column types for the evaluation of `where`, if the file may have narrower ones.
+        constants: columns with a known value, with which `where` is evaluated instead of the file's values.
+            They are only yielded if the file has them.
         dictionaries: text columns to yield dictionary-encoded.
-        keys: record keys that rows of `where` can have at most; None for any.
+        keys: the only record keys that rows of `where` can have; None for any.
     """
 
     columns: Sequence[str] | None = None
@@ -83,13 +83,13 @@ def read_parquet(storage: Storage, path: str, query: ParquetQuery = _EVERYTHING)
     """Yield the rows of a file, in its order, a bounded batch at a time.
 
     Args:
-        storage: where the file is.
-        path: its path relative to the table's root.
-        query: columns and rows; all by default.
+        storage: storage of the table.
+        path: path of the file, relative to the table's root.
+        query: the columns and rows to read; all by default.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
-        InvalidError: the condition does not fit the columns' types, or fails on a row.
+        InvalidError: the predicate does not fit the columns' types, or fails on a row.
     """
     with about_file(path), storage.open(path) as file:
         yield from _batches(file, query)
@@ -102,14 +102,14 @@ def read_parquet_rows(
     dictionaries: Sequence[str],
     metadata: pq.FileMetaData | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield all rows of a file that is going to be written anew.
+    """Yield all rows of a file that is being rewritten.
 
     Args:
-        storage: where the file is.
-        path: its path relative to the table's root.
-        columns: top-level columns to yield; those that the file lacks are left out.
-        dictionaries: text columns to yield dictionary-encoded, as the writer wants them.
-        metadata: the file's footer, if it was read before.
+        storage: storage of the table.
+        path: path of the file, relative to the table's root.
+        columns: top-level columns to yield; those that the file lacks are omitted.
+        dictionaries: text columns to yield dictionary-encoded, for the writer.
+        metadata: the file's footer, if it was read already.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
@@ -120,11 +120,11 @@ def read_parquet_rows(
 
 @dataclass(frozen=True, slots=True)
 class ParquetParts:
-    """What the footer of a file tells who wants to divide its rows.
+    """The parts of a footer that are needed to divide the rows of a file among tasks.
 
     Attributes:
-        columns: its columns.
-        entries: its key-value entries.
+        columns: the schema.
+        entries: the key-value entries.
         sizes_bytes: uncompressed size of each row group.
     """
 
@@ -134,7 +134,7 @@ class ParquetParts:
 
 
 def parquet_parts(storage: Storage, path: str) -> ParquetParts:
-    """Return what rows a file has, and where.
+    """Return the schema, key-value entries and row group sizes of a file.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
@@ -156,8 +156,8 @@ def read_parquet_groups(
     """Yield the rows of some row groups of a file.
 
     Args:
-        storage: where the file is.
-        path: its path relative to the storage's root.
+        storage: storage of the file.
+        path: path of the file, relative to the storage's root.
         columns: top-level columns to yield.
         groups: numbers of the row groups.
 
@@ -184,16 +184,16 @@ def read_parquet_bytes(
 def read_parquet_part(
     file: pa.NativeFile, offset: int, size: int, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a Parquet file that is a part of a file; of a large one only these columns are read.
+    """Yield the rows of a Parquet file within another file; if it is large, only its columns are fetched.
 
     Args:
-        file: what it is in, open for random access.
-        offset: where it starts.
-        size: its bytes.
-        columns: top-level columns to yield; those that it lacks are left out.
+        file: the other file, open for random access.
+        offset: start of the Parquet file.
+        size: size of the Parquet file in bytes.
+        columns: top-level columns to yield; those that it lacks are omitted.
 
     Raises:
-        CorruptTableError: it is damaged.
+        CorruptTableError: the Parquet file is damaged.
     """
 
     def fetch(start: int, end: int) -> bytes:
@@ -209,7 +209,7 @@ def read_parquet_part(
 
 
 def parquet_schema(storage: Storage, path: str) -> pa.Schema:
-    """Return the columns of a file.
+    """Return the schema of a file.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
@@ -230,7 +230,7 @@ def parquet_footer(storage: Storage, path: str) -> dict[str, str]:
 
 
 def stored_summary(storage: Storage, path: str) -> StoredSummary:
-    """Return what the footer of a file tells of the record keys in it.
+    """Return the key summary in the footer of a file.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
@@ -238,8 +238,8 @@ def stored_summary(storage: Storage, path: str) -> StoredSummary:
     with about_file(path), storage.open(path) as file:
         metadata = pq.read_metadata(file)
         entries: Mapping[bytes, bytes] = metadata.metadata or {}
-        wanted = (FILTER, FILTER_TYPE, SMALLEST_KEY, LARGEST_KEY)
-        texts = {name: entries[name.encode()].decode() for name in wanted if name.encode() in entries}
+        names = (FILTER, FILTER_TYPE, SMALLEST_KEY, LARGEST_KEY)
+        texts = {name: entries[name.encode()].decode() for name in names if name.encode() in entries}
         return StoredSummary.of(texts, metadata.num_rows)
 
 
@@ -262,7 +262,7 @@ def _open(
 
 
 def _columns_of(parquet: pq.ParquetFile) -> pa.Schema:
-    """Return the file's columns without metadata: the footer's entries would travel with each batch."""
+    """Return the file's schema without metadata, since each batch would carry the footer's entries."""
     return pa.schema([field.remove_metadata() for field in parquet.schema_arrow])
 
 
@@ -275,7 +275,7 @@ def _batches(
         yield from _matching(file, query, query.where)
         return
     parquet = _open(file, metadata, query.dictionaries)
-    names = _wanted(query, _columns_of(parquet))
+    names = _requested(query, _columns_of(parquet))
     yield from _rows(file, parquet, range(parquet.num_row_groups), names, query)
 
 
@@ -288,17 +288,17 @@ def _matching(file: pa.NativeFile, query: ParquetQuery, where: pc.Expression) ->
     present = _columns_of(parquet)
     known = pa.schema([(name, value.type) for name, value in query.constants.items()])
     bound = bound_columns(where, with_table_types(known, with_table_types(present, query.types)))
-    wanted = _wanted(query, present)
-    looks_at = [name for name in bound.names if name in present.names and name not in query.constants]
-    needed = [*wanted, *(name for name in looks_at if name not in wanted)]
+    requested = _requested(query, present)
+    in_predicate = [name for name in bound.names if name in present.names and name not in query.constants]
+    needed = [*requested, *(name for name in in_predicate if name not in requested)]
     groups = groups_that_may_match(fragment, where, bound, with_table_types(present, known))
     for batch in _rows(file, parquet, groups, needed, query):
-        kept = keep_rows(batch, where, bound, query.constants)
-        if kept.num_rows:
-            yield kept.select(wanted)
+        matching = keep_rows(batch, where, bound, query.constants)
+        if matching.num_rows:
+            yield matching.select(requested)
 
 
-def _wanted(query: ParquetQuery, present: pa.Schema) -> list[str]:
+def _requested(query: ParquetQuery, present: pa.Schema) -> list[str]:
     if query.columns is None:
         return list(present.names)
     return [name for name in query.columns if name in present.names]
@@ -328,17 +328,17 @@ def _rows(
 
 
 def _stored_bytes(parquet: pq.ParquetFile, groups: Sequence[int], names: Sequence[str]) -> int:
-    """Return the compressed bytes of some columns; 0 where all columns together are few."""
-    found = [parquet.metadata.row_group(group) for group in groups]
-    if sum(group.total_byte_size for group in found) <= WHOLE_BYTES_MAX:
+    """Return the compressed size of some columns; 0 if all columns together are small."""
+    metadata = [parquet.metadata.row_group(group) for group in groups]
+    if sum(group.total_byte_size for group in metadata) <= WHOLE_BYTES_MAX:
         return 0
-    columns = [group.column(at) for group in found for at in range(group.num_columns)]
-    wanted = set(names)
-    return sum(c.total_compressed_size for c in columns if c.path_in_schema.partition(".")[0] in wanted)
+    columns = [group.column(at) for group in metadata for at in range(group.num_columns)]
+    requested = set(names)
+    return sum(c.total_compressed_size for c in columns if c.path_in_schema.partition(".")[0] in requested)
 
 
 def _spans(metadata: pq.FileMetaData, groups: Sequence[int]) -> Iterator[list[int]]:
-    """Put small neighbouring row groups together, so that each span reads about as much."""
+    """Group small neighbouring row groups into spans of similar size."""
     span: list[int] = []
     size_bytes = 0
     for group in groups:

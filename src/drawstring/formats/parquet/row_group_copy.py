@@ -1,10 +1,10 @@
-"""Parquet files of one schema put together without decoding them: row groups are copied as they are.
+"""Concatenation of Parquet files with the same schema by copying their row groups without decoding.
 
     PAR1 | row groups of file 1 | row groups of file 2 | ... | one footer with all of them
 
-What differs from file to file is the meta column with the file's own name: its chunks are written anew, of
-one value each, and the bytes of all other columns are copied. Indexes of pages and Parquet's own bloom
-filters are left out, they can be done without; keys are read for the footer's bloom filter.
+Only the meta column with the file's own name differs between the files: its chunks are rewritten with the new
+name, and the bytes of all other columns are copied. Page indexes and Parquet's own bloom filters are optional
+and are omitted; record keys are read to build the footer's bloom filter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from drawstring.base.disk_errors import TABLE_DISK, disk_errors
-from drawstring.base.errors import CorruptTableError
+from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.formats.bloom.key_summary import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY, KeySummary
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.parquet.read import ParquetQuery, read_parquet
@@ -46,7 +46,7 @@ _OF_KEYS: Final = frozenset({FILTER, FILTER_TYPE, SMALLEST_KEY, LARGEST_KEY})
 # Field ids of parquet.thrift.
 _SCHEMA, _ROWS, _GROUPS, _ENTRIES, _ENCRYPTION = 2, 3, 4, 5, 8
 _COLUMNS, _GROUP_BYTES, _GROUP_ROWS, _GROUP_OFFSET, _GROUP_COMPRESSED, _GROUP_ORDINAL = 1, 2, 3, 5, 6, 7
-_CHUNK_FILE, _CHUNK_OFFSET, _CHUNK_META, _CHUNK_KEPT = 1, 2, 3, (2, 3)
+_CHUNK_FILE, _CHUNK_OFFSET, _CHUNK_META, _CHUNK_COPIED = 1, 2, 3, (2, 3)
 _PATH, _UNCOMPRESSED, _COMPRESSED, _DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE = 3, 6, 7, 9, 10, 11
 _OFFSETS, _BLOOM = (_DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE), (14, 15)
 _ELEMENT_NAME, _REPETITION, _REQUIRED = 4, 3, 0
@@ -54,11 +54,11 @@ _ELEMENT_NAME, _REPETITION, _REQUIRED = 4, 3, 0
 
 @dataclass(frozen=True, slots=True)
 class StitchSource:
-    """A file to be copied.
+    """A source file.
 
     Attributes:
-        path: relative to the table's root.
-        footer: its footer, decoded.
+        path: its path, relative to the table's root.
+        footer: its decoded footer.
     """
 
     path: str
@@ -77,19 +77,19 @@ class StitchSource:
 
     @property
     def schema(self) -> Any:
-        """Its schema, to be compared."""
+        """Its schema, for comparison."""
         return self.footer[_SCHEMA]
 
     @property
     def entries(self) -> dict[str, str]:
-        """Its key-value entries, but for what they say of its keys."""
-        found = self.footer.get(_ENTRIES, (LIST, (STRUCT, [])))[1][1]
-        pairs = {each[1][1].decode(): each[2][1].decode() for each in found if 2 in each}
+        """Its key-value entries, except the key summary."""
+        entries = self.footer.get(_ENTRIES, (LIST, (STRUCT, [])))[1][1]
+        pairs = {entry[1][1].decode(): entry[2][1].decode() for entry in entries if 2 in entry}
         return {key: value for key, value in pairs.items() if key not in _OF_KEYS}
 
 
 def stitch_source(storage: Storage, path: str) -> StitchSource | None:
-    """Return a file as it can be copied; None when it can only be read and written.
+    """Return a file as a source of row groups; None if they cannot be copied.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
@@ -98,7 +98,9 @@ def stitch_source(storage: Storage, path: str) -> StitchSource | None:
         size = file.size()
         tail = file.read_at(_TAIL, max(0, size - _TAIL))
         if len(tail) < _TAIL or tail[4:] != _MAGIC:
-            raise CorruptTableError("the file does not end as a Parquet file does: restore it")
+            raise CorruptTableError(
+                f"The file has no Parquet magic at its end. To repair the table, {REPAIR}."
+            )
         length = struct.unpack("<i", tail[:4])[0]
         if not 0 < length <= size - _TAIL - len(_MAGIC):
             raise _damaged("it is longer than the file")
@@ -110,10 +112,10 @@ def stitch_source(storage: Storage, path: str) -> StitchSource | None:
 
 
 def can_stitch(sources: Sequence[StitchSource]) -> bool:
-    """Tell whether files can become one."""
+    """Return whether the row groups of files can be copied into one file."""
     first = sources[0]
-    alike = all(each.schema == first.schema and each.entries == first.entries for each in sources)
-    return alike and sum(len(each.row_groups) for each in sources) <= _ROW_GROUPS_MAX
+    match = all(source.schema == first.schema and source.entries == first.entries for source in sources)
+    return match and sum(len(source.row_groups) for source in sources) <= _ROW_GROUPS_MAX
 
 
 def stitch(
@@ -122,10 +124,10 @@ def stitch(
     """Write one file with the row groups of several.
 
     Args:
-        storage: where the files are.
-        sources: what is copied, in order; they have been told to be alike.
-        path: of the new file.
-        name: what the meta column is to say of the file's name; None leaves it alone.
+        storage: storage of the table.
+        sources: the source files, in order; `can_stitch` returned True for them.
+        path: path of the new file.
+        name: file name for the meta column; None copies that column, too.
         bloom: whether the footer gets a bloom filter and the smallest and largest key.
 
     Returns:
@@ -168,7 +170,7 @@ def _stitched(
 
 
 class _Stitching:
-    """A file being put together."""
+    """Writes a file by copying row groups."""
 
     def __init__(self, target: pa.NativeFile, names: _Names | None) -> None:
         self._target = target
@@ -201,32 +203,32 @@ class _Stitching:
         return self._placed(chunk, pieces, start)
 
     def _placed(self, chunk: Struct, pieces: Iterator[bytes], start: int) -> Struct:
-        """Write the bytes of a chunk, and return it as the footer tells of it."""
+        """Write the bytes of a chunk, and return its metadata for the footer."""
         shift = int(self._target.tell()) - start
         written = sum(self._target.write(piece) for piece in pieces)
         meta: Struct = {key: value for key, value in chunk[_CHUNK_META][1].items() if key not in _BLOOM}
         if written != meta[_COMPRESSED][1]:
-            raise CorruptTableError("the file ends within a row group: restore it")
+            raise CorruptTableError(f"The file ends within a row group. To repair the table, {REPAIR}.")
         for key in _OFFSETS:
             if key in meta:
                 meta[key] = (INT64, meta[key][1] + shift)
-        kept = {key: value for key, value in chunk.items() if key in _CHUNK_KEPT}
-        return {**kept, _CHUNK_OFFSET: (INT64, start + shift), _CHUNK_META: (STRUCT, meta)}
+        copied = {key: value for key, value in chunk.items() if key in _CHUNK_COPIED}
+        return {**copied, _CHUNK_OFFSET: (INT64, start + shift), _CHUNK_META: (STRUCT, meta)}
 
 
 class _Names:
-    """Column chunks that say one file name in every row."""
+    """Column chunks that have the same file name in every row."""
 
     def __init__(self, name: str, *, is_required: bool) -> None:
         self._name = name
         self._field = pa.field(FILE_NAME, pa.string(), nullable=not is_required)
-        self._made: dict[int, tuple[bytes, Struct]] = {}
+        self._chunks: dict[int, tuple[bytes, Struct]] = {}
 
     def chunk(self, rows: int) -> tuple[bytes, Struct]:
-        """Return the bytes of a chunk, and what the footer of a file of its own says of it."""
-        if rows not in self._made:
-            self._made[rows] = self._make(rows)
-        return self._made[rows]
+        """Return the bytes of a chunk, and its metadata in a file with only this chunk."""
+        if rows not in self._chunks:
+            self._chunks[rows] = self._make(rows)
+        return self._chunks[rows]
 
     def _make(self, rows: int) -> tuple[bytes, Struct]:
         column = pa.repeat(pa.scalar(self._name), rows).dictionary_encode()
@@ -245,7 +247,7 @@ class _Names:
 def _is_plain(source: StitchSource) -> bool:
     if _ENCRYPTION in source.footer or source.rows != sum(int(g[_GROUP_ROWS][1]) for g in source.row_groups):
         return False
-    can_stitch([source])  # entries and schema are looked at, so that damage is told here
+    can_stitch([source])  # decodes entries and schema, so that damage is reported here
     _names(source, FILE_NAME)
     return all(
         _CHUNK_FILE not in chunk and _CHUNK_META in chunk and int(group[_GROUP_ROWS][1]) > 0
@@ -263,7 +265,7 @@ def _names(source: StitchSource, name: str | None) -> _Names | None:
 
 
 def _damaged(why: object) -> CorruptTableError:
-    return CorruptTableError(f"the footer of the file is damaged ({why}): restore it")
+    return CorruptTableError(f"The footer of the file is damaged ({why}). To repair the table, {REPAIR}.")
 
 
 def _path_of(chunk: Struct) -> list[bytes]:
@@ -279,7 +281,7 @@ def _start_of(chunk: Struct) -> int:
 
 
 def _keys(storage: Storage, sources: Sequence[StitchSource]) -> dict[str, str]:
-    """Return what the footer tells of the keys: the column of these is the only one that is read."""
+    """Return the key summary for the footer, for which only the record key column is read."""
     summary = KeySummary()
     for source in sources:
         for batch in read_parquet(storage, source.path, ParquetQuery(columns=[RECORD_KEY])):

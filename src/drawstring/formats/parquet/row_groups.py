@@ -1,7 +1,7 @@
-"""Which row groups of a Parquet file may hold rows that a condition keeps, by their statistics.
+"""Pruning of Parquet row groups by a predicate and their min/max statistics.
 
-Writers leave NaN out of least and greatest values, while conditions may hold for it. So a row group
-that its statistics rule out is kept all the same when the condition can be true with NaN:
+Writers ignore NaN in statistics, but a predicate may be true for NaN. So a row group that its statistics
+exclude is read nevertheless if the predicate can be true with NaN:
 
     groups = groups(statistics) + groups(statistics, column is NaN), for each column of floats
 """
@@ -18,7 +18,7 @@ import pyarrow.dataset as ds
 from pyarrow import types as pt
 
 _FLOAT_COLUMNS_MAX: Final = 2
-"""Columns of floats up to which each combination of NaNs is tried; beyond it all groups are read."""
+"""Number of float columns up to which each combination of NaNs is tested; with more, all groups are read."""
 
 _NAN: Final = float("nan")
 
@@ -26,14 +26,14 @@ _NAN: Final = float("nan")
 def groups_that_may_match(
     fragment: ds.ParquetFileFragment, where: pc.Expression, bound: pa.Schema, present: pa.Schema
 ) -> list[int]:
-    """Return the row groups whose statistics do not rule out a match.
+    """Return the row groups whose statistics do not exclude a match.
 
     Args:
-        fragment: the file, with what is known about all of its rows.
-        where: the condition.
-        bound: the condition's columns, with the types that it sees.
-        present: the columns that the file has and those with a known value. Statistics have the
-            file's types: a column that the condition sees otherwise rules nothing out.
+        fragment: the file, with a guarantee that holds for all of its rows.
+        where: the predicate.
+        bound: the predicate's columns, with their types in its evaluation.
+        present: the columns of the file and those with a known value. Statistics have the file's types: a
+            column with another type in the predicate excludes nothing.
     """
     everything = [group.id for group in fragment.row_groups]
     floats = [field.name for field in bound if pt.is_floating(field.type)]
@@ -46,13 +46,13 @@ def groups_that_may_match(
     ):
         return everything
     try:
-        found = _matching(fragment, where, present)
+        groups = _matching(fragment, where, present)
         for other in _with_nan(fragment, floats):
-            found |= _matching(other, where, present)
+            groups |= _matching(other, where, present)
     except pa.ArrowException:
-        # A constant part of the condition cannot be worked out; the rows, if any, will tell.
+        # A constant part of the predicate fails; evaluating it on rows, if there are any, reports the error.
         return everything
-    return sorted(found)
+    return sorted(groups)
 
 
 def _matching(fragment: ds.ParquetFileFragment, where: pc.Expression, present: pa.Schema) -> set[int]:
@@ -60,7 +60,7 @@ def _matching(fragment: ds.ParquetFileFragment, where: pc.Expression, present: p
 
 
 def _with_nan(fragment: ds.ParquetFileFragment, floats: list[str]) -> Iterator[ds.ParquetFileFragment]:
-    """Yield the file as it were with NaN in one or several columns; nothing is read again."""
+    """Yield fragments that assume NaN in one or several columns; nothing is read again."""
     if not floats:
         return
     footer = pa.BufferOutputStream()

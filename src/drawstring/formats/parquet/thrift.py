@@ -1,10 +1,10 @@
-"""Thrift's compact protocol, as Parquet footers use it: bytes to plain values and back.
+"""Thrift's compact protocol, as used in Parquet footers: decoding to plain values and encoding.
 
     struct   (delta << 4 | type, or type and zigzag id) value ... 0
-    list     (size << 4 | type, size 15: a varint follows) value ...
+    list     (size << 4 | type; size 15: a varint follows) value ...
     numbers  zigzag varints; text and bytes: varint length, bytes; double: 8 bytes, little-endian
 
-A struct is a dictionary from field ids to types with values, so that fields which nobody here knows are kept.
+A struct is a dictionary from field ids to types and values, so that unknown fields are preserved.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def decode_struct(data: bytes) -> Struct:
     """Return a struct.
 
     Raises:
-        ValueError: the bytes are no struct.
+        ValueError: the bytes are not a struct.
     """
     reader = _Reader(data)
     try:
@@ -51,7 +51,7 @@ def encode_struct(struct: Struct) -> bytes:
 
 
 class _Reader:
-    """A position in bytes."""
+    """Reads values from bytes."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -59,14 +59,14 @@ class _Reader:
 
     def struct(self, depth: int) -> Struct:
         if depth > _DEPTH_MAX:
-            raise ValueError("structs lie too deep in each other")
-        found: Struct = {}
+            raise ValueError("structs are nested too deeply")
+        fields: Struct = {}
         number = 0
         while (head := self._byte()) != 0:
             kind = head & 15
             number = number + (head >> 4) if head >> 4 else self._zigzag()
-            found[number] = (kind, self._value(kind, depth))
-        return found
+            fields[number] = (kind, self._value(kind, depth))
+        return fields
 
     def _value(self, kind: int, depth: int) -> Any:
         if kind in (TRUE, FALSE):

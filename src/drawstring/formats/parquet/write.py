@@ -1,6 +1,6 @@
-"""Write base files and Parquet log blocks.
+"""The writers of Parquet base files and log blocks.
 
-A base file's footer carries what other writers of the table look for (wire format: Base files,
+The footer of a base file has the entries that other writers of the table need (wire format: Base files,
 Footer keys):
 
     parquet.avro.schema             the record schema, meta columns included
@@ -10,7 +10,7 @@ Footer keys):
     hoodie_min_record_key           smallest key, in the order of Java strings
     hoodie_max_record_key           largest key
 
-Arrow's own schema is left out of the file: every reader takes the types from Parquet's.
+Arrow's own schema is not stored: readers take the types from Parquet's schema.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from drawstring.schema.nested import settle
 from drawstring.storage.protocol import Storage
 
 ROW_GROUP_BYTES_MAX: Final = 128 << 20
-"""Bytes of Arrow data in one row group of a base file."""
+"""Largest size in memory of a row group of a base file."""
 
 PAGE_BYTES: Final = 128 << 10
-"""Bytes of a page before a codec: what a core's cache holds beside the rows that it is made of."""
+"""Uncompressed size of a page: it has to fit a core's cache together with its input rows."""
 
 _CODECS: Final = {"uncompressed": "none", "lz4_raw": "lz4"}
 _LEVELS: Final = {"gzip": 6}
@@ -45,17 +45,17 @@ _COMPRESSION_GUESS: Final = 0.5
 
 
 class ParquetSink:
-    """A base file being written, row group by row group.
+    """Writes a base file, row group by row group.
 
     Args:
-        storage: where the file goes.
-        path: its path relative to the table's root.
-        schema: its columns, the meta columns among them.
-        table_avro_schema: the record schema as Avro JSON; meta columns are added if it lacks them.
+        storage: storage of the table.
+        path: path of the file, relative to the table's root.
+        schema: its columns, including meta columns.
+        table_avro_schema: the record schema as Avro JSON; missing meta columns are added.
         compression: Parquet codec by name (`snappy`, `zstd`, `gzip`, `lz4_raw`, `uncompressed`).
         bloom: whether the footer gets a bloom filter and the smallest and largest record key; or the
-            filter of the file that this one takes the place of, which is added to.
-        row_group_rows: rows in a row group; wide rows end it earlier.
+            filter of the file that this one replaces, which is extended.
+        row_group_rows: largest number of rows in a row group; row groups of wide rows have fewer.
     """
 
     def __init__(
@@ -85,17 +85,17 @@ class ParquetSink:
 
     @property
     def bytes_written(self) -> int:
-        """Bytes that the file will have if it ends here, an estimate: a row group may be waiting."""
+        """Estimated size of the file if it ended here, including rows that are not written yet."""
         on_disk = int(self._file.tell())
         ratio = on_disk / self._flushed_bytes if self._flushed_bytes else _COMPRESSION_GUESS
         return on_disk + int(self._pending_bytes * ratio)
 
     def write(self, batch: pa.RecordBatch, *, is_known: bool = False) -> None:
-        """Add rows. Meta columns that repeat may come dictionary-encoded: those are cheapest.
+        """Add rows; dictionary-encoded meta columns are the cheapest.
 
         Args:
             batch: the file's columns, in any order.
-            is_known: whether the file that this one takes the place of had all the keys.
+            is_known: whether the file that this one replaces had all the keys.
         """
         if self._keys is not None:
             self._keys.add(_named(batch, RECORD_KEY), is_known=is_known)
@@ -107,7 +107,7 @@ class ParquetSink:
                 self._flush(everything=False)
 
     def close(self) -> int:
-        """Write what is left and the footer.
+        """Write the remaining rows and the footer.
 
         Returns:
             The file's size in bytes.
@@ -116,12 +116,12 @@ class ParquetSink:
             with disk_errors(TABLE_DISK, self._path):
                 return self._finish()
         except BaseException:
-            # A deleted file takes space on the disk for as long as it is open.
+            # A deleted file takes disk space as long as it is open.
             self.abort()
             raise
 
     def abort(self) -> None:
-        """Give up the file and remove what was written of it."""
+        """Discard the file and delete its written part."""
         self._pending = []
         with suppress(OSError, ValueError, pa.ArrowException):
             if self._writer is not None:
@@ -164,14 +164,14 @@ def encode_parquet_block(
     compression: str,
     entries: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Return records as a Parquet file in memory, the content of a log block.
+    """Return records as a Parquet file in memory, for the content of a log block.
 
     Args:
-        batches: the records; there may be none.
+        batches: the records; may be empty.
         schema: their columns.
         avro_schema_json: the record schema as Avro JSON.
         compression: Parquet codec by name.
-        entries: what else the footer says.
+        entries: additional entries of the footer.
     """
     target = pa.BufferOutputStream()
     rows = _table(list(batches), physical(schema))
@@ -193,7 +193,7 @@ def _footer(avro_schema_json: str, keys: KeySummary | None) -> dict[str, str]:
 
 
 def _writer(target: pa.NativeFile, first: pa.Table, compression: str) -> pq.ParquetWriter:
-    """Open a file whose columns, and encodings, are those for its first rows."""
+    """Open a file with the columns and encodings of its first rows."""
     codec = compression.lower()
     encodings = encodings_of(first, _CODECS.get(codec, codec))
     levels = {name: _LEVELS[each] for name, each in encodings.codecs.items() if each in _LEVELS}
@@ -211,10 +211,12 @@ def _writer(target: pa.NativeFile, first: pa.Table, compression: str) -> pq.Parq
             store_schema=False,
         )
     except (pa.ArrowException, OSError) as error:
-        # Arrow reports codecs that it lacks as OSError as well, but those carry no error number.
+        # Arrow also reports unknown codecs as OSError, but without an error number.
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise InvalidError(f"Cannot write Parquet with codec {compression!r}: {error}") from error
+        raise InvalidError(
+            f"Parquet files cannot be written with the codec {compression!r} ({error}). Choose another codec."
+        ) from error
 
 
 def _write_rows(writer: pq.ParquetWriter, rows: pa.Table, rows_max: int) -> None:
@@ -222,7 +224,7 @@ def _write_rows(writer: pq.ParquetWriter, rows: pa.Table, rows_max: int) -> None
     try:
         writer.write_table(rows, rows_max)
     except pa.ArrowInvalid as error:
-        raise InvalidError(f"The rows do not fit the file's schema: {error}") from error
+        raise InvalidError(f"The rows do not fit the file's schema ({error}). Correct the rows.") from error
 
 
 def _table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
@@ -239,7 +241,7 @@ def _named(batch: pa.RecordBatch, name: str) -> pa.Array:
     try:
         return batch.column(name)
     except KeyError as error:
-        raise InternalError(f"A batch lacks column {name} of the file that it goes to.") from error
+        raise InternalError(f"A batch lacks column {name} of its file. Report this defect.") from error
 
 
 def _as_field(values: pa.Array, field: pa.Field) -> pa.Array:

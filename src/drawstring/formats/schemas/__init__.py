@@ -1,4 +1,4 @@
-"""Avro schemas of metadata files, as other implementations write them into the files."""
+"""Avro schemas of metadata files, equal to those that Hudi stores in the files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @cache
 def load(name: str) -> dict[str, Any]:
-    """Return a schema by name.
+    """Return a schema.
 
     Args:
         name: `commit`, `replace_commit`, `requested_replace`, `compaction_plan`, `rollback_plan`,
