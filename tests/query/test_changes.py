@@ -106,7 +106,7 @@ def test_commits_whose_slices_are_gone_are_named(tmp_path: Path) -> None:
     second = write(table, (1, 2, "b"))
     third = write(table, (1, 3, "c"))
     next((tmp_path / "t").glob(f"*_{table.timeline.writes()[0].requested}.parquet")).unlink()
-    with pytest.raises(InvalidError, match=f"start at {second}") as caught:
+    with pytest.raises(InvalidError, match=f"Start at {second}") as caught:
         told(table, table.timeline.writes()[0].completed or "")
     assert caught.value.instant == table.timeline.writes()[1].requested
     assert told(table, second, third) == [("u", "b", "c")]

@@ -166,7 +166,7 @@ def test_cleaned_commits_end_in_an_error_that_says_where_to_go_on(table: drawstr
     with pytest.raises(InvalidError, match="cleaned away") as caught:
         list(table.follow(start, poll_seconds=None, changes=True))
     # The last commit is there, but not what was before it.
-    assert f"follow from {table.timeline.writes()[-1].completed}," in str(caught.value)
+    assert f"Follow from {table.timeline.writes()[-1].completed}," in str(caught.value)
     snapshot = list(table.follow(start, poll_seconds=None, changes=True, on_cleaned="snapshot"))
     assert len(snapshot) == 1
     changes = snapshot[0].rows.to_arrow().to_pylist()

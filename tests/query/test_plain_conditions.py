@@ -52,7 +52,7 @@ def assert_same(text: str, schema: pa.Schema) -> bool:
         return False
     parsed = outcome(expression_of, text, schema)
     # The parser refuses names that are words of SQL; the table has such a column, so it is meant.
-    is_refused = isinstance(parsed, str) and parsed.startswith(("the condition ", "the SQL "))
+    is_refused = isinstance(parsed, str) and parsed.startswith(("The condition ", "The SQL "))
     assert is_refused or str(plain) == str(parsed), text
     return True
 

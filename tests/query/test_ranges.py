@@ -53,7 +53,7 @@ def test_the_start_is_exclusive_unless_it_is_included(table: drawstring.Table, t
 
 
 def test_an_end_before_the_start_is_told(table: drawstring.Table, times: list[str]) -> None:
-    with pytest.raises(InvalidError, match=f"ends at {times[1]}, before it starts at {times[2]}"):
+    with pytest.raises(InvalidError, match=f"ends at {times[1]}, before its start {times[2]}"):
         table.incremental(times[2], times[1])
 
 
@@ -112,7 +112,7 @@ def test_changes_of_archived_commits_are_refused_with_the_first_start_that_works
     table: drawstring.Table, times: list[str]
 ) -> None:
     archive(table, 2)
-    with pytest.raises(InvalidError, match=f"start at {times[2]} with include_start"):
+    with pytest.raises(InvalidError, match=f"Start at {times[2]} with include_start"):
         table.changes("earliest").to_arrow()
     assert table.changes(times[2], include_start=True).to_arrow().num_rows == 6
 
@@ -122,7 +122,7 @@ def test_following_from_an_archived_position_ends_in_an_error_or_takes_the_table
 ) -> None:
     position = next(table.follow(poll_seconds=None, max_commits=1)).position
     archive(table, 3)
-    with pytest.raises(InvalidError, match=f"follow from {times[2]}"):
+    with pytest.raises(InvalidError, match=f"Follow from {times[2]}"):
         list(table.follow(position, poll_seconds=None))
     snapshot = list(table.follow(position, poll_seconds=None, on_cleaned="snapshot", max_commits=1))
     assert [ids(batch.rows) for batch in snapshot] == [names(0, 1, 2, 3, 4, 5)]

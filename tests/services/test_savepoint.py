@@ -222,7 +222,7 @@ def test_a_file_of_a_savepoint_that_is_gone_is_named() -> None:
     (content,) = (decode_savepoint(store_of(table).read(each)) for each in saved_instants(table))
     path = f"oslo/{content.files['oslo'][0]}"
     table._context.storage.delete([path])
-    with pytest.raises(CorruptTableError, match="of the savepoint is gone") as caught:
+    with pytest.raises(CorruptTableError, match="of the savepoint is missing") as caught:
         table.scan(as_of=saved).to_arrow()
     assert (caught.value.path, caught.value.instant) == (path, saved)
     assert table.scan(as_of=saved, where="city = 'rome'").to_arrow().num_rows > 0

@@ -52,9 +52,9 @@ def test_types_are_cast_and_wrong_columns_refused() -> None:
     batch = pa.record_batch({"t": pa.array([1], pa.timestamp("us", "Europe/Berlin"))})
     utc = pa.schema([("t", pa.timestamp("us", "UTC"))])
     assert with_types(batch, utc).schema == utc
-    with pytest.raises(InternalError, match="expected columns"):
+    with pytest.raises(InternalError, match="instead of"):
         with_types(batch, pa.schema([("other", pa.int64())]))
-    with pytest.raises(InternalError, match="column t came as"):
+    with pytest.raises(InternalError, match="column t as"):
         with_types(batch, pa.schema([("t", pa.bool_())]))
 
 

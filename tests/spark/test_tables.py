@@ -126,7 +126,7 @@ def test_the_folder_is_flushed_before_the_old_table_is_deleted(
 def test_save_modes_mean_what_they_mean_for_hudi(session: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "rides"
     save(rides(session, 1), path, "upsert", mode="errorifexists")
-    with pytest.raises(InvalidError, match="there is a table already"):
+    with pytest.raises(InvalidError, match="The table already exists"):
         save(rides(session, 2), path, "upsert", mode="error")
     save(rides(session, 2), path, "upsert", mode="ignore")
     assert load(session, path) == [(1, 1)]
@@ -191,7 +191,7 @@ def test_a_mistake_loses_nothing(session: SparkSession, tmp_path: Path) -> None:
     save(rides(session, 1), path, "upsert")
     refused: list[tuple[DataFrame, dict[str, str], str]] = [
         (rides(session, 2), {"hoodie.datasource.write.recordkey.field": "no"}, "no"),
-        (rides(session, 2).selectExpr("*", "interval 1 day as i"), {}, "column i"),
+        (rides(session, 2).selectExpr("*", "interval 1 day as i"), {}, "Column i"),
         (rides(session, 2), {"hoodie.datasource.write.table.typ": "MERGE_ON_READ"}, "table.type"),
         (session.read.format("hudi").load(str(path)), {}, "would drop"),
     ]
@@ -209,7 +209,7 @@ def test_an_overwrite_that_fails_leaves_the_old_table(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renames: bool
 ) -> None:
     if not renames:
-        monkeypatch.setattr(replacing, "_room_beside", lambda storage: None)
+        monkeypatch.setattr(replacing, "_staging_folder", lambda storage: None)
     path = tmp_path / "rides"
     save(rides(session, 1, 2), path, "insert", **MOR)
     save(rides(session, 2, ts=2), path, "upsert", **MOR)
@@ -242,7 +242,7 @@ def test_an_overwrite_waits_for_a_writer_of_the_old_table(session: SparkSession,
 def test_what_cannot_be_is_said(session: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(InvalidError, match="no table to delete"):
         save(rides(session, 1), tmp_path / "new", "delete")
-    with pytest.raises(InvalidError, match="there is no mode"):
+    with pytest.raises(InvalidError, match="There is no save mode"):
         drawstring.spark.write(rides(session, 1), str(tmp_path / "new"), options=KEYS, mode="sometimes")
     with pytest.raises(UnsupportedError, match="memory://"):
         drawstring.spark.write(rides(session, 1), "memory://t", options=KEYS)

@@ -240,8 +240,8 @@ SOURCE = rides(("a", "rome", 2, 5.0))
 WRONG: list[tuple[Any, Callable[[MergeBuilder], MergeBuilder], str]] = [
     (None, lambda b: b, "says nothing about what to do"),
     (None, lambda b: b.when_matched_update({"fare": "tip"}), "no column tip here"),
-    (None, lambda b: b.when_matched_update({"fare": "fare"}), "write source.fare or target.fare"),
-    (None, lambda b: b.when_matched_update({"fere": "1"}), "no column fere: did you mean fare"),
+    (None, lambda b: b.when_matched_update({"fare": "fare"}), "Write source.fare or target.fare"),
+    (None, lambda b: b.when_matched_update({"fere": "1"}), "no column fere. Did you mean fare"),
     (None, lambda b: b.when_matched_update({"id": "source.id"}), "id makes the record key"),
     (None, lambda b: b.when_matched_update({"fare": "source.city"}), "fare is double.*which is string"),
     (None, lambda b: b.when_matched_delete("source.fare + 1"), "not a condition"),

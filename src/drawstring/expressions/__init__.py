@@ -1,1 +1,1 @@
-"""Row expressions: SQL conditions and values as Arrow expressions."""
+"""Translation of SQL conditions and values to Arrow expressions."""

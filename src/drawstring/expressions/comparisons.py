@@ -1,7 +1,7 @@
-"""Comparisons and arithmetic as Spark does them, so that both engines keep the same rows.
+"""Comparisons and arithmetic with Spark's semantics, so that both engines return the same rows.
 
-NaN equals itself and is greater than every other number; a quotient is a float, and null when it
-is by zero, as a remainder is. A comparison with null is null.
+NaN equals itself and is greater than every other number. A quotient is a float. Quotient and remainder are
+null when the divisor is zero. A comparison with null is null.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Comparison = Callable[[pc.Expression, pc.Expression], pc.Expression]
 
 
 def in_pairs(operands: list[pc.Expression], operator: Comparison) -> pc.Expression:
-    """Join operands, of which there may be hundreds, to a tree that is not deep."""
+    """Combine operands pairwise into a balanced tree, so that hundreds of operands do not nest deeply."""
     while len(operands) > 1:
         pairs = zip(operands[::2], operands[1::2], strict=False)
         operands = [operator(*pair) for pair in pairs] + operands[len(operands) & ~1 :]
@@ -24,12 +24,12 @@ def in_pairs(operands: list[pc.Expression], operator: Comparison) -> pc.Expressi
 
 
 def equal(left: pc.Expression, right: pc.Expression) -> pc.Expression:
-    """Compare floats, NaN with NaN too."""
+    """Compare floats for equality, where NaN equals NaN."""
     return (left == right) | (pc.is_nan(left) & pc.is_nan(right))
 
 
 def greater(left: pc.Expression, right: pc.Expression) -> pc.Expression:
-    """Compare floats, with NaN above all others."""
+    """Compare floats, where NaN is greater than all other values."""
     return (left > right) | (pc.is_nan(left) & ~pc.is_nan(right))
 
 
@@ -59,8 +59,8 @@ def quotient(left: pc.Expression, right: pc.Expression) -> pc.Expression:
 
 
 def remainder(left: pc.Expression, right: pc.Expression) -> pc.Expression:
-    """Return what is left of whole numbers, with the sign of the dividend; null where the divisor is zero."""
-    nothing = pc.scalar(pa.scalar(None, pa.int64()))
-    # Nothing is left by -1 as by 1, but the least number divided by -1 does not fit.
-    divisor = pc.if_else(right == 0, nothing, pc.if_else(right == -1, pc.scalar(1), right))
+    """Return the remainder of integers, with the sign of the dividend; null where the divisor is zero."""
+    null = pc.scalar(pa.scalar(None, pa.int64()))
+    # The remainder by -1 is that by 1, but the smallest integer divided by -1 overflows.
+    divisor = pc.if_else(right == 0, null, pc.if_else(right == -1, pc.scalar(1), right))
     return pc.subtract(left, pc.multiply(pc.divide(left, divisor), divisor))

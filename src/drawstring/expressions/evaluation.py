@@ -1,4 +1,4 @@
-"""What expressions make of rows."""
+"""Evaluation of Arrow expressions on rows."""
 
 from __future__ import annotations
 

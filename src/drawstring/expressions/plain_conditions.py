@@ -1,9 +1,9 @@
-"""The plainest conditions without a parser: comparisons of columns with literals, joined by AND.
+"""Fast parser for simple conditions: comparisons of columns with literals, joined by AND.
 
     city = 'delhi' and fare > 30
 
-A parser of SQL takes longer to load than such a query takes. What is taken here means just what
-`sql_condition` makes of it; any other text is left to it.
+Loading a full SQL parser takes longer than such a query. Conditions that this parser accepts have the same
+meaning as in `sql_condition`, which parses all others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _AND: Final = re.compile(r"and\b", re.ASCII | re.IGNORECASE)
 
 
 def plain_condition(text: str, schema: pa.Schema) -> pc.Expression | None:
-    """Return the expression of a plain condition, None for any other text.
+    """Return the expression of a simple condition, None for any other text.
 
     Args:
         text: the condition.
@@ -37,26 +37,26 @@ def plain_condition(text: str, schema: pa.Schema) -> pc.Expression | None:
     Raises:
         InvalidError: a literal does not fit its column.
     """
-    comparisons, place = [], 0
+    matches, offset = [], 0
     while True:
-        match = _COMPARISON.match(text, place)
+        match = _COMPARISON.match(text, offset)
         if match is None or match[1] not in schema.names:
             return None
-        comparisons.append(match)
-        place = match.end()
-        if place == len(text):
-            return in_pairs([_compared(each, schema) for each in comparisons], and_)
-        joint = _AND.match(text, place)
-        if joint is None:
+        matches.append(match)
+        offset = match.end()
+        if offset == len(text):
+            return in_pairs([_comparison(match, schema) for match in matches], and_)
+        conjunction = _AND.match(text, offset)
+        if conjunction is None:
             return None
-        place = joint.end()
+        offset = conjunction.end()
 
 
-def _compared(match: re.Match[str], schema: pa.Schema) -> pc.Expression:
+def _comparison(match: re.Match[str], schema: pa.Schema) -> pc.Expression:
     name, operator, *texts, number = match.groups()
     kind = schema.field(name).type
-    text = next((each for each in texts if each is not None), None)
+    text = next((quoted for quoted in texts if quoted is not None), None)
     value = text if text is not None else Decimal(number) if "." in number else int(number)
-    kinds = FLOAT_COMPARISONS if pa.types.is_floating(kind) else PLAIN_COMPARISONS
-    compared = kinds["<>" if operator == "!=" else operator]
-    return compared(pc.field(name), pc.scalar(typed(value, kind)))
+    comparisons = FLOAT_COMPARISONS if pa.types.is_floating(kind) else PLAIN_COMPARISONS
+    compare = comparisons["<>" if operator == "!=" else operator]
+    return compare(pc.field(name), pc.scalar(typed(value, kind)))

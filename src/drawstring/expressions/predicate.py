@@ -1,13 +1,13 @@
-"""Row predicates: the text of a SQL condition, or an Arrow expression, checked against the columns.
+"""Row predicates: SQL conditions and Arrow expressions, checked against the columns of a table.
 
     "month = 3 AND (carrier IN ('AA', 'DL') OR delay > 15.5) AND dest IS NOT NULL"
 
-The dialect is that of Spark 4, on both engines: double quotes make a text as single ones do, a quote
-inside a text is written twice, and names of columns stand plain or in backticks; NaN equals itself and
-is greater than other numbers; a quotient is a float. Three-valued as in SQL: a row is kept when the
-condition is true, not when it is null. A literal takes the type of the column that it is compared with,
-so `day >= '2013-06-01'` works on dates; a time without an offset is in UTC. Division by zero is null, the
-remainder has the sign of the dividend. There are no subqueries, aggregates and functions of dates.
+The dialect is that of Spark 4, on both engines. Strings have single or double quotes, a quote inside a string
+is doubled, and column names are plain or in backticks. NaN equals itself and is greater than other numbers; a
+quotient is a float. Logic is three-valued as in SQL: a row matches when the condition is true, not when it is
+null. A literal takes the type of the column that it is compared with, as in `day >= '2013-06-01'`. A time
+without an offset is in UTC. Division by zero is null, and the remainder has the sign of the dividend.
+Subqueries, aggregates and date functions are not supported.
 """
 
 from __future__ import annotations
@@ -33,53 +33,54 @@ def parse_where(where: Where, schema: pa.Schema, *, has_sides: bool = False) -> 
     Args:
         where: SQL text, or an Arrow expression.
         schema: the table's columns.
-        has_sides: whether these are columns of several tables, named `table.column`.
+        has_sides: whether the schema has columns of several tables, named `table.column`.
 
     Raises:
-        InvalidError: an unknown column, a condition that does not parse, or a type that does not fit.
+        InvalidError: an unknown column, a syntax error, or a type mismatch.
     """
     if where is None:
         return None
     if not isinstance(where, str | pc.Expression):
-        raise InvalidError(f"a condition is a SQL text or a pyarrow expression, not {where!r}")
+        raise InvalidError(f"The condition is {where!r}. Pass SQL text or a pyarrow expression.")
     expression = _condition(where, schema, has_sides) if isinstance(where, str) else where
     check_columns(where_columns(expression, schema), schema)
     try:
         schema.empty_table().filter(expression)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise InvalidError(f"{where!s} is not a condition on the table's rows: {error}") from error
+        raise InvalidError(
+            f"{where!s} is not a condition on the rows of the table. Correct it: {error}"
+        ) from error
     return expression
 
 
 def parse_value(value: Any, schema: pa.Schema, column: pa.Field, *, has_sides: bool = False) -> pc.Expression:
-    """Return what a column is set to as an expression of a type that goes into the column.
+    """Return the new value of a column as an expression of a type that the column accepts.
 
     Args:
-        value: SQL text, an Arrow expression, or any other Python value, which stands for itself.
-        schema: the columns that it may look at.
+        value: SQL text, an Arrow expression, or any other Python value as a literal.
+        schema: the columns that the value may use.
         column: the column that is set.
         has_sides: as in `parse_where`.
 
     Raises:
-        InvalidError: an unknown column, a text that does not parse, or a type that does not go into
-            the column.
+        InvalidError: an unknown column, a syntax error, or a type that the column does not accept.
     """
     try:
         expression = _value(value, schema, column.type, has_sides)
-        found = evaluated(schema.empty_table(), [expression], ["value"]).schema.field("value").type
+        kind = evaluated(schema.empty_table(), [expression], ["value"]).schema.field("value").type
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise InvalidError(f"column {column.name} cannot be set to {value!s}: {error}") from error
+        raise InvalidError(f"Column {column.name} cannot be set to {value!s}: {error}") from error
     except InvalidError as error:
-        raise InvalidError(f"column {column.name} cannot be set to {value!s}: {error.message}") from error
-    if not _goes_into(found, column.type):
+        raise InvalidError(f"Column {column.name} cannot be set to {value!s}. {error.message}") from error
+    if not _fits(kind, column.type):
         raise InvalidError(
-            f"column {column.name} is {column.type} and is set to {value!s}, which is {found}: cast it"
+            f"Column {column.name} is {column.type} and cannot be set to {value!s}, which is {kind}. Cast it."
         )
     return expression
 
 
-def _goes_into(kind: pa.DataType, column: pa.DataType) -> bool:
-    """Tell whether values of a type may stand in a column; each is cast, and refused if it does not fit."""
+def _fits(kind: pa.DataType, column: pa.DataType) -> bool:
+    """Return whether a column accepts values of a type; the cast of each value may still fail."""
     if kind == column or pa.types.is_null(kind):
         return True
     if _is_number(kind) and _is_number(column):

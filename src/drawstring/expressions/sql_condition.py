@@ -1,6 +1,7 @@
-"""SQL conditions to Arrow expressions.
+"""Translation of SQL text to Arrow expressions.
 
-Imported when the first text is parsed: sqlglot takes a while to load, and most processes have no need of it.
+This module is imported when the first SQL text is parsed, because sqlglot loads slowly and most processes do
+not need it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from drawstring.expressions.sql_functions import CASTS, FUNCTIONS, KNOWN
 from drawstring.expressions.sql_parser import DIALECT, parsed
 
 _SPELLED_OUT_MAX: Final = 64
-"""Values of an IN list up to which it becomes equalities, which row groups can be pruned by."""
+"""Largest IN list that is translated to equalities, which can prune row groups."""
 
 
 def expression_of(text: str, schema: pa.Schema, *, has_sides: bool = False) -> pc.Expression:
@@ -39,10 +40,10 @@ def expression_of(text: str, schema: pa.Schema, *, has_sides: bool = False) -> p
     Args:
         text: the condition.
         schema: the table's columns.
-        has_sides: whether these are columns of several tables, named `table.column`.
+        has_sides: whether the schema has columns of several tables, named `table.column`.
 
     Raises:
-        InvalidError: it does not parse, or a literal does not fit its column.
+        InvalidError: a syntax error, or a literal that does not fit its column.
     """
     with _bounded():
         return _Translator(schema, has_sides).of(parsed(text, "condition"))
@@ -54,10 +55,10 @@ def value_of(text: str, schema: pa.Schema, kind: pa.DataType, *, has_sides: bool
     Args:
         text: the value.
         schema, has_sides: as in `expression_of`.
-        kind: the column's type, which a literal takes.
+        kind: type of the column; literals are converted to it.
 
     Raises:
-        InvalidError: it does not parse, or a literal does not fit the column.
+        InvalidError: a syntax error, or a literal that does not fit the column.
     """
     with _bounded():
         return _Translator(schema, has_sides).value(parsed(text, "value"), kind)
@@ -69,12 +70,12 @@ def _bounded() -> Iterator[None]:
         yield
     except RecursionError:
         raise InvalidError(
-            "the SQL is nested too deeply: take parentheses out, or use IN for many values"
+            "The SQL is nested too deeply. Remove parentheses, or use IN for many values."
         ) from None
 
 
 class _Translator:
-    """Turns a parsed condition or value into an expression."""
+    """Translates a parsed condition or value to an Arrow expression."""
 
     def __init__(self, schema: pa.Schema, has_sides: bool) -> None:
         self._schema = schema
@@ -100,10 +101,10 @@ class _Translator:
         }
 
     def of(self, node: Any) -> pc.Expression:
-        """Translate a condition or a value; what is said about it and not known here is refused."""
-        _check_all_known(node)
-        if isinstance(node, _ABOUT_COLUMNS):
-            _check_about_columns(node)
+        """Translate a condition or a value; raise InvalidError for syntax that is not supported."""
+        _check_supported(node)
+        if isinstance(node, _NEEDS_COLUMN):
+            _check_names_column(node)
         if type(node) in _COMPARISONS:
             left, right = node.this, node.expression
             return self._comparison(_COMPARISONS[type(node)], left, right)(*self._operands(left, right))
@@ -115,7 +116,7 @@ class _Translator:
         return self._function(node, None)
 
     def value(self, node: Any, kind: pa.DataType | None) -> pc.Expression:
-        """Translate a value; a literal in it takes the type of what it is for."""
+        """Translate a value; literals are converted to the given type."""
         if isinstance(node, sql.Paren):
             return self.value(node.this, kind)
         if type(node) in FUNCTIONS and _literal(node) is None:
@@ -123,11 +124,11 @@ class _Translator:
         return self._operand(node, kind)
 
     def column_type(self, node: Any) -> pa.DataType | None:
-        """Return the type of a column that the node is, None for anything else."""
+        """Return the type of a node that is a column, None for other nodes."""
         return self._type(node)
 
     def plain_value(self, node: Any) -> Any:
-        """Return the value of a literal; anything else is refused."""
+        """Return the value of a literal; raise InvalidError for other nodes."""
         return _value(node)
 
     def type_of(self, expression: pc.Expression) -> pa.DataType:
@@ -135,17 +136,17 @@ class _Translator:
         return evaluated(self._schema.empty_table(), [expression], ["value"]).schema.field("value").type
 
     def _function(self, node: Any, kind: pa.DataType | None) -> pc.Expression:
-        _check_all_known(node)
+        _check_supported(node)
         function = FUNCTIONS.get(type(node))
         if function is None:
             raise _unsupported(node)
         return function(self, node, kind)
 
     def _chain(self, node: Any, operator: Callable[[Any, Any], pc.Expression]) -> pc.Expression:
-        """Translate operands of one operator, a chain as deep as it is long."""
+        """Translate a chain of one operator, without recursion along the chain."""
         kind, operands = type(node), []
         while type(node) is kind:
-            _check_all_known(node)
+            _check_supported(node)
             operands.append(self.of(node.expression))
             node = node.this
         operands.append(self.of(node))
@@ -157,12 +158,12 @@ class _Translator:
         return pc.field(name, *inner) if inner else pc.field(name)
 
     def _path(self, node: Any) -> list[str]:
-        """Return the name of a column, or the path to a field inside it, as the table spells it."""
+        """Return the path of a column or a nested field, with the column name as the schema spells it."""
         parts = [part.name for part in node.parts]
         return path_in_sides(parts, self._schema) if self._has_sides else path_in(parts, self._schema)
 
     def _type(self, node: sql.Expression) -> pa.DataType | None:
-        """Return the type of a column that the node is, None for anything else."""
+        """Return the type of a node that is a column, None for other nodes."""
         if isinstance(node, sql.Paren):
             return self._type(node.this)
         if not isinstance(node, sql.Column | sql.Dot):
@@ -171,26 +172,29 @@ class _Translator:
         kind = self._schema.field(name).type
         for part in inner:
             if not pa.types.is_struct(kind) or kind.get_field_index(part) < 0:
-                raise InvalidError(f"column {name} has no field {'.'.join(inner)}")
+                column_type = self._schema.field(name).type
+                raise InvalidError(
+                    f"Column {name} has no field {'.'.join(inner)}. Its type is {column_type}."
+                )
             kind = kind.field(part).type
         return kind
 
     def _is_float(self, node: sql.Expression) -> bool:
-        """Tell whether a value may be NaN."""
+        """Return whether a value may be NaN."""
         if isinstance(node, sql.Div):
             return True
         if isinstance(node, sql.Paren | sql.Add | sql.Sub | sql.Mul):
-            return any(self._is_float(each) for each in (node.this, node.args.get("expression")) if each)
+            return any(self._is_float(side) for side in (node.this, node.args.get("expression")) if side)
         kind = self._type(node)
         return kind is not None and pa.types.is_floating(kind)
 
     def _comparison(self, operator: str, *nodes: sql.Expression) -> Comparison:
-        """Return how values compare, given all that are compared."""
+        """Return the comparison function for an operator and all values that it compares."""
         kinds = FLOAT_COMPARISONS if any(self._is_float(node) for node in nodes) else PLAIN_COMPARISONS
         return kinds[operator]
 
     def _operand(self, node: sql.Expression, kind: pa.DataType | None) -> pc.Expression:
-        """Translate a value; a literal takes the type of what it is compared with."""
+        """Translate a value; a literal is converted to the type that it is compared with."""
         if isinstance(node, sql.Null):
             return pc.scalar(pa.scalar(None, kind or pa.null()))
         value = _literal(node)
@@ -202,23 +206,24 @@ class _Translator:
         """Translate two values that are compared with each other."""
         if _literal(left) is not None:
             second = self._operand(right, self._type(left))
-            return self._operand(left, self._beside(right, second, left)), second
+            return self._operand(left, self._literal_type(right, second, left)), second
         first = self._operand(left, self._type(right))
-        return first, self._operand(right, self._beside(left, first, right))
+        return first, self._operand(right, self._literal_type(left, first, right))
 
-    def _beside(
+    def _literal_type(
         self, node: sql.Expression, translated: pc.Expression, *others: sql.Expression
     ) -> pa.DataType | None:
-        """Return the type that literals take beside a value: a column's, or that of dates and times."""
+        """Return the type for literals that are compared with a value: of its column, or a temporal type."""
         kind = self._type(node)
-        values = [] if kind is not None or _literal(node) is not None else [_literal(each) for each in others]
-        if not any(isinstance(each, str | pa.Scalar) for each in values):
+        is_typed = kind is not None or _literal(node) is not None
+        values = [] if is_typed else [_literal(other) for other in others]
+        if not any(isinstance(value, str | pa.Scalar) for value in values):
             return kind
         try:
-            found = self.type_of(translated)
+            value_type = self.type_of(translated)
         except pa.ArrowException:
-            return None  # whoever evaluates the condition says why
-        return found if pa.types.is_temporal(found) else None
+            return None  # the evaluation of the condition reports the error
+        return value_type if pa.types.is_temporal(value_type) else None
 
     def _is(self, node: Any) -> pc.Expression:
         if isinstance(node.expression, sql.Null):
@@ -230,25 +235,25 @@ class _Translator:
 
     def _in(self, node: Any) -> pc.Expression:
         column = self.of(node.this)
-        kind = self._beside(node.this, column, *node.expressions)
+        kind = self._literal_type(node.this, column, *node.expressions)
         if not node.expressions:
-            raise InvalidError("IN needs a list of values; queries inside a condition are not supported")
+            raise InvalidError("IN needs a list of values. Subqueries are not supported: list the values.")
         if len(node.expressions) > _SPELLED_OUT_MAX and kind is not None:
             if pa.types.is_floating(kind):
                 column, kind = column.cast(pa.float64()), pa.float64()
-            values = pa.array([typed(_value(each), kind).as_py() for each in node.expressions], kind)
+            values = pa.array([typed(_value(item), kind).as_py() for item in node.expressions], kind)
             return pc.if_else(column.is_null(), pc.scalar(pa.scalar(None, pa.bool_())), column.isin(values))
         equal = self._comparison("=", node.this, *node.expressions)
         result = equal(column, self._operand(node.expressions[0], kind))
-        for each in node.expressions[1:]:
-            result = result | equal(column, self._operand(each, kind))
+        for item in node.expressions[1:]:
+            result = result | equal(column, self._operand(item, kind))
         return result
 
     def _between(self, node: Any) -> pc.Expression:
         low, high = node.args["low"], node.args["high"]
         column = self.of(node.this)
-        kind = self._beside(node.this, column, low, high)
-        at_least, at_most = (self._comparison(each, node.this, low, high) for each in (">=", "<="))
+        kind = self._literal_type(node.this, column, low, high)
+        at_least, at_most = (self._comparison(sign, node.this, low, high) for sign in (">=", "<="))
         return at_least(column, self._operand(low, kind)) & at_most(column, self._operand(high, kind))
 
     def _like(self, node: Any, *, ignore_case: bool) -> pc.Expression:
@@ -260,7 +265,7 @@ class _Translator:
         return function(self._term(left, self._type(right)), self._term(right, self._type(left)))
 
     def _term(self, node: Any, other: pa.DataType | None) -> pc.Expression:
-        """Translate an operand; beside a decimal column a number is a decimal."""
+        """Translate an operand; if the other operand is a decimal column, a number becomes a decimal."""
         value = _literal(node) if other is not None and pa.types.is_decimal(other) else None
         if isinstance(value, int | Decimal) and not isinstance(value, bool):
             return pc.scalar(Decimal(value))
@@ -271,8 +276,8 @@ class _Translator:
             kind = self._type(side)
             if kind is not None and pa.types.is_decimal(kind):
                 raise InvalidError(
-                    f"the SQL has {_said(node)}, which divides a decimal, and that is not supported:"
-                    " multiply instead"
+                    f"The SQL contains {_sql_of(node)}, which divides a decimal. That is not supported."
+                    " Multiply instead."
                 )
         return quotient(self.of(node.this), self.of(node.expression))
 
@@ -285,16 +290,16 @@ _COMPARISONS: Final[dict[type[sql.Expression], str]] = {
     sql.LT: "<",
     sql.LTE: "<=",
 }
-_ABOUT_COLUMNS: Final = (*_COMPARISONS, sql.Is, sql.In, sql.Between, sql.Like, sql.ILike, sql.RegexpLike)
+_NEEDS_COLUMN: Final = (*_COMPARISONS, sql.Is, sql.In, sql.Between, sql.Like, sql.ILike, sql.RegexpLike)
 
 
-def _check_about_columns(node: Any) -> None:
-    """Refuse what holds for all rows or for none because a column was written as a text."""
-    texts = [each for each in node.find_all(sql.Literal) if each.is_string]
-    if texts and node.find(sql.Column) is None:
+def _check_names_column(node: Any) -> None:
+    """Reject a predicate without a column, which is usually a column name written as a string."""
+    strings = [literal for literal in node.find_all(sql.Literal) if literal.is_string]
+    if strings and node.find(sql.Column) is None:
         raise InvalidError(
-            f"the SQL has {_said(node)}, which names no column: quotes, double ones too, make a text;"
-            " write a column's name without them, or in backticks"
+            f"The SQL contains {_sql_of(node)}, which names no column. Single and double quotes make a"
+            " string. Write a column name without quotes, or in backticks."
         )
 
 
@@ -308,48 +313,48 @@ _KNOWN: Final[dict[type[sql.Expression], frozenset[str]]] = {
     sql.Literal: frozenset({"this", "is_string"}),
     **KNOWN,
 }
-"""What the parser may say about a node, where it is more than one or two operands.
+"""Supported arguments of parser nodes that have more than one or two operands.
 
-A parser's new version may say more, the negation of LIKE for instance: it must not be overlooked.
+A new version of the parser may add arguments, such as the negation of LIKE, that must not be ignored.
 """
 
 _OPERANDS: Final = frozenset({"this", "expression"})
 
 
-def _check_all_known(node: Any) -> None:
-    known = _KNOWN.get(type(node), _OPERANDS)
-    if any(value and name not in known for name, value in node.args.items()):
+def _check_supported(node: Any) -> None:
+    supported = _KNOWN.get(type(node), _OPERANDS)
+    if any(value and name not in supported for name, value in node.args.items()):
         raise _unsupported(node)
 
 
 def _unsupported(node: Any) -> InvalidError:
     return InvalidError(
-        f"the SQL has {_said(node)}, which is not supported: there are comparisons, and, or, not, in,"
+        f"The SQL contains {_sql_of(node)}, which is not supported. Use comparisons, and, or, not, in,"
         " between, like, ilike, rlike, is null, + - * / %, ||, case, if, cast and the functions abs,"
-        " coalesce, concat, length, lower, nullif, trim, upper; a pyarrow expression can say more"
+        " coalesce, concat, length, lower, nullif, trim, upper, or pass a pyarrow expression."
     )
 
 
-def _said(node: Any) -> str:
+def _sql_of(node: Any) -> str:
     return repr(node.sql(dialect=DIALECT))
 
 
 def _checked(value: Any) -> Any:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise InvalidError(f"the SQL has {value}, which is beyond 64 bits")
+        raise InvalidError(f"The SQL contains {value}, which has more than 64 bits. Use a smaller number.")
     return value
 
 
 def _value(node: sql.Expression) -> Any:
     value = _literal(node)
     if value is None:
-        raise InvalidError(f"{node.sql(dialect=DIALECT)!r} should be a plain value")
+        raise InvalidError(f"The SQL contains {_sql_of(node)} where it needs a plain value. Write a literal.")
     return value
 
 
 def _literal(node: sql.Expression) -> Any:
-    """Return the value of a literal, None for anything else."""
-    _check_all_known(node)
+    """Return the value of a literal, None for other nodes."""
+    _check_supported(node)
     if isinstance(node, sql.Paren):
         return _literal(node.this)
     if isinstance(node, sql.Neg):
@@ -358,13 +363,13 @@ def _literal(node: sql.Expression) -> Any:
     if isinstance(node, sql.Boolean):
         return bool(node.this)
     if isinstance(node, sql.Cast) and (value := _literal(node.this)) is not None:
-        _check_all_known(node.to)
+        _check_supported(node.to)
         kind = CASTS.get(node.to.this)
         return None if kind is None else typed(value, kind)
     if isinstance(node, sql.RawString):
         return str(node.this)
     if isinstance(node, sql.Concat):
-        return _joined(node.expressions)
+        return _concatenated(node.expressions)
     if not isinstance(node, sql.Literal):
         return None
     if node.is_string:
@@ -375,7 +380,7 @@ def _literal(node: sql.Expression) -> Any:
     return float(text) if "e" in text.lower() else Decimal(text)
 
 
-def _joined(nodes: list[Any]) -> str | None:
-    """Return the text that texts side by side are, None where one of them is something else."""
-    texts = [_literal(each) for each in nodes]
-    return "".join(texts) if all(isinstance(each, str) for each in texts) else None
+def _concatenated(nodes: list[Any]) -> str | None:
+    """Return the concatenation of string literals, None if a node is not a string literal."""
+    values = [_literal(node) for node in nodes]
+    return "".join(values) if all(isinstance(value, str) for value in values) else None

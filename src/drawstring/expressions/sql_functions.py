@@ -1,4 +1,4 @@
-"""Functions of SQL as Arrow expressions, with Spark's meaning: null in, null out, except where said."""
+"""SQL functions as Arrow expressions, with Spark's semantics: null in, null out, unless documented."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from drawstring.expressions.comparisons import remainder
 
 
 class Translator(Protocol):
-    """Turns the parts of a function call into expressions."""
+    """Translates the parts of a function call to expressions."""
 
     def of(self, node: Any) -> pc.Expression:
         """Translate a condition or a value."""
         ...
 
     def value(self, node: Any, kind: pa.DataType | None) -> pc.Expression:
-        """Translate a value; a literal takes a type."""
+        """Translate a value; literals are converted to the given type."""
         ...
 
     def column_type(self, node: Any) -> pa.DataType | None:
-        """Return the type of a column that the node is, None for anything else."""
+        """Return the type of a node that is a column, None for other nodes."""
         ...
 
     def plain_value(self, node: Any) -> Any:
-        """Return the value of a literal; anything else is refused."""
+        """Return the value of a literal; raise InvalidError for other nodes."""
         ...
 
     def type_of(self, expression: pc.Expression) -> pa.DataType:
@@ -48,7 +48,7 @@ def _coalesce(translator: Translator, node: Any, kind: pa.DataType | None) -> pc
 
 
 def _case(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
-    """CASE, with or without a value to compare; IF has the same parts."""
+    """Translate CASE, with or without a value to compare, and IF, which has the same parts."""
     whens = node.args["ifs"] if isinstance(node, sql.Case) else [node]
     last = node.args.get("default" if isinstance(node, sql.Case) else "false")
     results = [when.args["true"] for when in whens] + ([last] if last is not None else [])
@@ -78,34 +78,40 @@ def _concat(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.E
 def _cast(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
     target = CASTS.get(node.to.this)
     if target is None and node.to.this is sql.DataType.Type.DECIMAL:
-        digits = [int(each.name) for each in node.to.expressions] or [10, 0]
+        digits = [int(argument.name) for argument in node.to.expressions] or [10, 0]
         target = pa.decimal128(*digits) if len(digits) > 1 else pa.decimal128(digits[0], 0)
     if target is None:
-        raise InvalidError(f"no value can be cast to {node.to.sql(dialect='spark')} here")
+        raise InvalidError(
+            f"A cast to {node.to.sql(dialect='spark')} is not supported. Pass a pyarrow expression instead."
+        )
     return translator.value(node.this, None).cast(target)
 
 
 def _remainder(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
-    nothing = pc.scalar(pa.scalar(None, pa.int64()))
+    null = pc.scalar(pa.scalar(None, pa.int64()))
     left, right = (
-        nothing if isinstance(each, sql.Null) else translator.of(each)
-        for each in (node.this, node.expression)
+        null if isinstance(operand, sql.Null) else translator.of(operand)
+        for operand in (node.this, node.expression)
     )
-    for found in (translator.type_of(left), translator.type_of(right)):
-        if not pa.types.is_integer(found):
-            raise InvalidError(f"the SQL has a remainder (%) of {found}: only whole numbers have one here")
+    for operand_type in (translator.type_of(left), translator.type_of(right)):
+        if not pa.types.is_integer(operand_type):
+            raise InvalidError(
+                f"The SQL contains a remainder (%) of type {operand_type}. Use % on integers only."
+            )
     return remainder(left, right)
 
 
 def _matches(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
-    """RLIKE, as Java reads it; RE2 does the work."""
+    """Translate RLIKE, with a Java regular expression, to an RE2 match."""
     pattern = translator.plain_value(node.expression)
     if not isinstance(pattern, str):
-        raise InvalidError(f"the SQL has rlike with {pattern!r}, which is no regular expression")
+        raise InvalidError(
+            f"The SQL contains rlike with {pattern!r}. Write the regular expression as a string."
+        )
     try:
         expression = linear_pattern(pattern)
     except DrawstringError as error:
-        raise InvalidError(f"the SQL has the regular expression {pattern!r}: {error.message}") from error
+        raise InvalidError(f"The SQL contains the regular expression {pattern!r}: {error.message}") from error
     return pc.match_substring_regex(translator.value(node.this, pa.string()), expression)
 
 
@@ -154,7 +160,7 @@ FUNCTIONS: Final[dict[type[Any], FunctionTranslator]] = {
     sql.Mod: _remainder,
     sql.RegexpLike: _matches,
 }
-"""By kind of node: what it becomes."""
+"""Translators by node type."""
 
 KNOWN: Final[dict[type[Any], frozenset[str]]] = {
     sql.Coalesce: frozenset({"this", "expressions", "is_nvl"}),
@@ -168,4 +174,4 @@ KNOWN: Final[dict[type[Any], frozenset[str]]] = {
     sql.TryCast: frozenset({"this", "to", "safe"}),
     sql.DataType: frozenset({"this", "expressions", "nested"}),
 }
-"""What the parser may say about each; `sql_condition` refuses the rest."""
+"""Supported arguments by node type; `sql_condition` rejects all others."""

@@ -1,7 +1,7 @@
-"""Text of SQL to the tree of one condition or value, as Spark 4 reads it.
+"""Parser of one SQL condition or value in the dialect of Spark 4.
 
-A quote that stands twice inside a text is one quote: `'O''Brien'`. The parser's own reading is that of Spark
-before version 4, two texts side by side, which would make `OBrien` of it.
+A doubled quote inside a string is one quote: `'O''Brien'`. The dialect of the parser library follows Spark
+before version 4, which reads two adjacent strings and yields `OBrien`.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ class _Tokenizer(Spark.Tokenizer):
 
 
 def parsed(text: str, what: str) -> Any:
-    """Return the tree of a text.
+    """Parse a text and return its syntax tree.
 
     Args:
         text: one condition or value.
-        what: what to call it in an error.
+        what: `condition` or `value`, for error messages.
 
     Raises:
-        InvalidError: it does not parse, or is more than one.
+        InvalidError: a syntax error, or more than one statement.
     """
     try:
         tokens = _Tokenizer(dialect=DIALECT).tokenize(text)
         trees = Spark().parser().parse(tokens, text)
     except sqlglot.errors.SqlglotError as error:
-        raise InvalidError(f"the {what} {text!r} is no SQL {what}{_where(error)}") from error
+        raise InvalidError(f"The {what} {text!r} is not a SQL {what}.{_hint(error)}") from error
     if len(trees) != 1 or trees[0] is None:
-        raise InvalidError(f"the {what} {text!r} is no SQL {what}")
+        raise InvalidError(f"The {what} {text!r} is not a SQL {what}. Write one {what} only.")
     return trees[0]
 
 
-def _where(error: sqlglot.errors.SqlglotError) -> str:
-    """Say where a text stops making sense, as far as the parser tells."""
-    found = error.errors[0] if isinstance(error, sqlglot.errors.ParseError) and error.errors else {}
-    return f": look at column {found['col']}, near {found['highlight']!r}" if found.get("highlight") else ""
+def _hint(error: sqlglot.errors.SqlglotError) -> str:
+    """Return a sentence with the position of a syntax error, empty if the parser does not report it."""
+    first = error.errors[0] if isinstance(error, sqlglot.errors.ParseError) and error.errors else {}
+    return f" Look at column {first['col']}, near {first['highlight']!r}." if first.get("highlight") else ""

@@ -1,1 +1,1 @@
-"""Queries: which slices, which rows, which columns."""
+"""Query planning: from a query to the file slices, rows and columns that it reads."""

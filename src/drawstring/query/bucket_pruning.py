@@ -1,6 +1,7 @@
-"""Bucket pruning: which file groups of a bucket index a condition on the record key rules out.
+"""Bucket pruning: the buckets of a bucket index that can hold rows of a query.
 
-A condition that holds for few keys only (`query.key_conditions`) leads to the buckets of these keys.
+A condition that is true for a few record keys only (`query.key_conditions`) selects the buckets of these
+keys.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from drawstring.storage.protocol import Storage
 
 @dataclass(frozen=True, slots=True)
 class BucketFacts:
-    """What the buckets of a table follow from.
+    """The parts of a table that determine its buckets.
 
     Attributes:
-        storage: its files.
-        config: its properties.
-        instants: which instants count.
+        storage: storage of the table.
+        config: table configuration.
+        instants: instants that the query may see.
     """
 
     storage: Storage
@@ -37,22 +38,24 @@ class BucketFacts:
 
 
 class BucketPruning:
-    """The buckets that may hold the records that a query finds.
+    """The buckets that can hold the record keys of a query.
 
     Args:
-        keys: record keys of the records.
-        counts: buckets by partition.
-        fields: columns that are hashed.
+        keys: record keys that the query can match.
+        counts: number of buckets by partition.
+        fields: record key columns that are hashed.
     """
 
     def __init__(self, keys: pa.Array, counts: BucketCounts, fields: tuple[str, ...]) -> None:
         self._keys = keys
         self._counts = counts
         self._fields = fields
-        self._known: dict[int, frozenset[int]] = {}
+        self._buckets: dict[int, frozenset[int]] = {}
 
     def may_hold(self, file_slice: FileSlice) -> bool:
-        """Tell whether a slice may have one of the records; one that is in none of the index's buckets may.
+        """Return whether a file slice can hold one of the keys.
+
+        A slice whose file id names no bucket of the index always can.
 
         Args:
             file_slice: the slice.
@@ -61,34 +64,36 @@ class BucketPruning:
         return bucket is None or bucket >= count or bucket in self.among(count)
 
     def among(self, count: int) -> frozenset[int]:
-        """Return which ones of so many buckets they are."""
-        if count not in self._known:
-            self._known[count] = frozenset(bucket_numbers(self._keys, count, self._fields).tolist())
-        return self._known[count]
+        """Return the buckets of the keys in a partition with `count` buckets."""
+        if count not in self._buckets:
+            self._buckets[count] = frozenset(bucket_numbers(self._keys, count, self._fields).tolist())
+        return self._buckets[count]
 
 
 def bucket_pruning(
     where: pc.Expression | None, schema: pa.Schema, table: BucketFacts
 ) -> BucketPruning | None:
-    """Return the buckets that may hold rows of a query, None for all.
+    """Return the buckets that can hold rows of a query, None when no bucket can be ruled out.
+
+    The table either names its index in its properties or stores bucket counts by partition.
 
     Args:
         where: the condition; None for all rows.
         schema: the columns.
-        table: the table, which says its index if it was created with one, or has counts by partition.
+        table: the table.
     """
     config = table.config
-    texts = None if where is None else _key_texts(where, config, schema)
-    if texts is None:
+    keys = None if where is None else _record_keys(where, config, schema)
+    if keys is None:
         return None
     count = config.bucket_count if config.index_type == "BUCKET" else None
     fixed = BucketCounts(count) if count else None
     counts = stored_counts(table.storage, table.instants.admits, fixed)
-    return None if counts is None else BucketPruning(texts, counts, config.record_key_fields)
+    return None if counts is None else BucketPruning(keys, counts, config.record_key_fields)
 
 
-def _key_texts(where: pc.Expression, config: TableConfig, schema: pa.Schema) -> pa.Array | None:
-    """Return the only record keys that a condition can be true for, None when they are not known."""
+def _record_keys(where: pc.Expression, config: TableConfig, schema: pa.Schema) -> pa.Array | None:
+    """Return all record keys that a condition can be true for, None when they are unknown."""
     fields = config.record_key_fields
     if config.index_type not in (None, "BUCKET") or config.bucket_engine != "SIMPLE" or len(fields) != 1:
         return None

@@ -1,7 +1,7 @@
-"""What cleans have deleted, by file group, and whether a query needs it.
+"""Files that cleans deleted, by file group, and the check whether a query needs them.
 
-A clean deletes the older slices of a file group, whole ones, oldest first. So a slice is there as it was
-unless something as new as its base file was deleted.
+A clean deletes whole file slices of a file group, the oldest first. A slice is therefore intact unless a file
+as new as its base file was deleted.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ Group = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Clean:
-    """A clean that deleted files, or is about to.
+    """A completed or pending clean and the files that it deletes.
 
     Attributes:
-        instant: of the clean.
+        instant: instant of the clean.
         policy: name of its policy.
-        earliest: requested time of the first instant whose files it kept; empty where versions are counted.
-        last_completed: requested time of the newest write when it was planned.
-        names: names of the files, by partition.
+        earliest: requested time of the earliest instant whose files it retains; empty under the policy
+            KEEP_LATEST_FILE_VERSIONS.
+        last_completed: requested time of the newest write when the clean was planned.
+        names: names of the deleted files, by partition.
     """
 
     instant: Instant
@@ -44,17 +45,17 @@ class Clean:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """Data files that were deleted.
+    """Deleted data files.
 
     Attributes:
-        groups: requested times in the names of the files, by partition and file id.
+        groups: requested times in the names of the deleted files, by file group (partition, file id).
     """
 
     groups: Mapping[Group, tuple[str, ...]]
 
     @staticmethod
     def by(cleans: Iterable[Clean]) -> Deleted:
-        """Return what some cleans deleted; change logs, which no slice has, are left out."""
+        """Return the files that cleans deleted, without CDC log files, which belong to no slice."""
         groups: dict[Group, list[str]] = defaultdict(list)
         for clean in cleans:
             for partition, names in clean.names.items():
@@ -65,36 +66,40 @@ class Deleted:
         return Deleted({group: tuple(instants) for group, instants in groups.items()})
 
     def reaches(self, file_slice: FileSlice) -> bool:
-        """Tell whether files of a slice, or of a later one of its file group, were deleted."""
+        """Return whether files of a slice, or of a later slice of its file group, were deleted."""
         instants = self.groups.get((file_slice.partition, file_slice.file_id), ())
-        return any(each >= file_slice.base_instant for each in instants)
+        return any(instant >= file_slice.base_instant for instant in instants)
 
 
 def cleans_of(
     store: TimelineStore, timeline: Timeline, after: str = "", besides: Container[Instant] = ()
 ) -> Iterator[Clean]:
-    """Yield the cleans on a timeline that deleted files or are about to, the newest first.
+    """Yield the completed and pending cleans of a timeline that delete files, the newest first.
 
     Args:
-        store: reads what they say.
-        timeline: where they stand.
-        after: requested time after which they were requested.
-        besides: instants that are not read.
+        store: reads the metadata of the cleans.
+        timeline: timeline that holds the cleans.
+        after: yield only cleans requested after this time.
+        besides: instants to skip.
     """
     for instant in reversed(timeline.instants):
         if instant.action is Action.CLEAN and instant.requested > after and instant not in besides:
-            found = _completed(store, instant) if instant.is_completed else _pending(store, instant)
-            if found is not None and found.names:
-                yield found
+            clean = _completed(store, instant) if instant.is_completed else _pending(store, instant)
+            if clean is not None and clean.names:
+                yield clean
 
 
 def _completed(store: TimelineStore, instant: Instant) -> Clean | None:
     data = store.read(instant)
     if not data:
-        return None  # what a crashed writer of another engine left
-    done: CleanMetadata = decode_clean(data)
-    names = {place: each.deleted for place, each in done.partitions.items() if each.deleted or each.is_gone}
-    return Clean(instant, done.policy, done.earliest, done.last_completed, names)
+        return None  # a crashed writer of another engine left an empty file
+    metadata: CleanMetadata = decode_clean(data)
+    names = {
+        path: partition.deleted
+        for path, partition in metadata.partitions.items()
+        if partition.deleted or partition.is_gone
+    }
+    return Clean(instant, metadata.policy, metadata.earliest, metadata.last_completed, names)
 
 
 def _pending(store: TimelineStore, instant: Instant) -> Clean | None:
@@ -103,50 +108,53 @@ def _pending(store: TimelineStore, instant: Instant) -> Clean | None:
     except MissingFileError:
         raise
     except CorruptTableError:
-        return None  # it was never whole, and deletes nothing
-    names = {place: tuple(path.rpartition("/")[2] for path in paths) for place, paths in plan.files.items()}
+        return None  # an incomplete plan deletes nothing
+    names = {
+        partition: tuple(path.rpartition("/")[2] for path in paths) for partition, paths in plan.files.items()
+    }
     earliest = plan.earliest.requested if plan.earliest else ""
     return Clean(instant, plan.policy, earliest, plan.last_completed, names)
 
 
 def deleted_since(facts: TableFacts, now: Timeline) -> Deleted | None:
-    """Return what cleans may have deleted since a look at a table.
+    """Return the files that cleans may have deleted since a table was loaded.
 
     Args:
-        facts: the look.
-        now: the timeline after it.
+        facts: the table as it was loaded.
+        now: a timeline that was loaded later.
 
     Returns:
-        What was deleted; None where that is not known, since instants were archived or taken back.
+        The deleted files; None when they are unknown because instants were archived or rolled back.
     """
     then = facts.timeline
-    gone = [each.requested for each in then.writes() if now.write_at(each.requested) is None]
+    missing = [write.requested for write in then.writes() if now.write_at(write.requested) is None]
     newest = then.latest_write()
-    if (newest is not None and newest.requested in gone) or not all(map(now.is_archived, gone)):
+    if (newest is not None and newest.requested in missing) or not all(map(now.is_archived, missing)):
         return None
-    here = {(each.requested, each.action) for each in now.instants}
-    if any((each.requested, each.action) not in here for each in then.pending_of(*DELETING)):
+    present = {(instant.requested, instant.action) for instant in now.instants}
+    if any((instant.requested, instant.action) not in present for instant in then.pending_of(*DELETING)):
         return None
-    done = set(then.completed_of(Action.CLEAN))
-    return Deleted.by(cleans_of(facts.store, now, besides=done))
+    earlier_cleans = set(then.completed_of(Action.CLEAN))
+    return Deleted.by(cleans_of(facts.store, now, besides=earlier_cleans))
 
 
 def is_needed(facts: TableFacts, deleted: Deleted, as_of: str | None = None) -> bool:
-    """Tell whether slices that a snapshot query reads were deleted, or some of their files.
+    """Return whether file slices that a snapshot query reads have lost files to a clean.
 
     Args:
         facts: the table as the query sees it.
-        deleted: what was deleted.
-        as_of: the latest requested time that counts; None for all.
+        deleted: the deleted files.
+        as_of: latest requested time that the query sees; None for no bound.
     """
     timeline = facts.timeline
-    places: dict[str, dict[str, FileSlice]] = {}
+    slices: dict[str, dict[str, FileSlice]] = {}
     for (partition, file_id), instants in deleted.groups.items():
-        if not any(timeline.has_completed(each) and (as_of is None or each <= as_of) for each in instants):
+        if not any(timeline.has_completed(time) and (as_of is None or time <= as_of) for time in instants):
             continue
-        if partition not in places:
-            places[partition] = {each.file_id: each for each in facts.view.slices(partition, as_of)}
-        read = places[partition].get(file_id)
+        if partition not in slices:
+            visible = facts.view.slices(partition, as_of)
+            slices[partition] = {file_slice.file_id: file_slice for file_slice in visible}
+        read = slices[partition].get(file_id)
         if read is None:
             if _is_lost(facts, (partition, file_id), as_of):
                 return True
@@ -156,18 +164,18 @@ def is_needed(facts: TableFacts, deleted: Deleted, as_of: str | None = None) -> 
 
 
 def _reaches(facts: TableFacts, deleted: Deleted, read: FileSlice, as_of: str | None) -> bool:
-    """Tell whether files that count, of a slice or of a later one, were deleted."""
+    """Return whether visible files of a slice, or of a later slice of its file group, were deleted."""
     return any(
-        each >= read.base_instant and facts.timeline.has_completed(each) and (as_of is None or each <= as_of)
-        for each in deleted.groups[read.partition, read.file_id]
+        time >= read.base_instant and facts.timeline.has_completed(time) and (as_of is None or time <= as_of)
+        for time in deleted.groups[read.partition, read.file_id]
     )
 
 
 def _is_lost(facts: TableFacts, group: Group, as_of: str | None) -> bool:
-    """Tell whether a file group that files were deleted of has to show, though it has no slice.
+    """Return whether the query should see a file group that has deleted files and no visible slice.
 
-    One that was replaced before does not. A group without any file was replaced in any case; where the write
-    that did it is archived, it came before all times from the start of the timeline on.
+    It should not when the group was replaced before. A group without any file was certainly replaced; if the
+    replacing write is archived, it precedes every instant of the active timeline.
     """
     replaced_at = facts.view.replaced_groups().get(group)
     if replaced_at is not None:

@@ -1,4 +1,4 @@
-"""What is known about a table when an action on it is planned."""
+"""The state of a table as one load sees it: the input to every plan."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from drawstring.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """A table as it was at one look.
+    """The state of a table as one load sees it.
 
     Attributes:
-        storage: its files.
-        config: its properties.
-        timeline: its active timeline.
+        storage: storage of the table.
+        config: table configuration (hoodie.properties).
+        timeline: the active timeline.
         store: reads and changes the timeline.
-        view: its file groups.
-        schema: its columns without meta columns.
+        view: the file groups.
+        schema: the columns without meta columns.
     """
 
     storage: Storage
@@ -41,26 +41,26 @@ class TableFacts:
 
     @property
     def full_schema(self) -> pa.Schema:
-        """The columns that a query sees: meta columns first, when the table has them."""
+        """The columns that a query sees: meta columns first, if the table has them."""
         return with_meta(self.schema) if self.config.populate_meta_fields else self.schema
 
     def as_of(self, requested: str) -> TableFacts:
-        """Return the facts with the schema that the table had at a time."""
+        """Return this state with the schema that the table had at a requested time."""
         schema = table_schema(self.storage, self.store, self.timeline, self.config, requested)
         return replace(self, schema=schema)
 
 
 def load_facts(storage: Storage, clock: Clock) -> TableFacts:
-    """Look at a table.
+    """Load the state of a table.
 
     Args:
-        storage: its files.
-        clock: for instants made later.
+        storage: storage of the table.
+        clock: generates instant times for later actions.
 
     Raises:
         InvalidError: there is no table.
         CorruptTableError: its properties or timeline are damaged.
-        UnavailableError: it changed all the time.
+        UnavailableError: the table changed during every attempt to load it.
     """
     try:
         return _load(storage, clock)
@@ -69,14 +69,14 @@ def load_facts(storage: Storage, clock: Clock) -> TableFacts:
 
 
 def _load(storage: Storage, clock: Clock) -> TableFacts:
-    """Look at a table, and look again where a file of its timeline was archived in between."""
+    """Load a table; load it again if a timeline file was archived meanwhile."""
     missing: str | None = None
     for _ in range(LOOKS_MAX):
         try:
-            config, store, timeline = _look(storage, clock)
+            config, store, timeline = _load_timeline(storage, clock)
             schema = table_schema(storage, store, timeline, config)
         except ConflictError:
-            continue  # the table changed its version just now
+            continue  # the table version changed just now
         except MissingFileError as error:
             if error.path == missing:
                 raise
@@ -84,10 +84,10 @@ def _load(storage: Storage, clock: Clock) -> TableFacts:
             continue
         view = table_view(storage, config, timeline, store)
         return TableFacts(storage, config, timeline, store, view, schema)
-    raise UnavailableError("The table changed whenever it was looked at: try again.")
+    raise UnavailableError("The table changed during every attempt to load it. Try again.")
 
 
-def _look(storage: Storage, clock: Clock) -> tuple[TableConfig, TimelineStore, Timeline]:
+def _load_timeline(storage: Storage, clock: Clock) -> tuple[TableConfig, TimelineStore, Timeline]:
     config = load_config(storage)
     store = TimelineStore(storage, config, clock)
     return config, store, store.load()

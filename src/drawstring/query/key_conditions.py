@@ -1,9 +1,10 @@
-"""Which record keys a condition can be true for.
+"""Record keys that a condition can be true for.
 
-A condition that holds for few keys only, `id = 'a'` or `id IN (...)` whatever else it says, leads to the
-buckets of these keys (`query.bucket_pruning`), and past the base files whose bloom filter lacks them all.
-Arrow does not tell what an expression is made of, but it tells whether one can be true where something is
-known: so the keys are those literals between which it cannot.
+A condition such as `id = 'a'` or `id IN (...)`, with or without further terms, can be true for a few keys
+only. These keys select buckets (`query.bucket_pruning`) and rule out base files whose bloom filter has none
+of them. Arrow does not expose the structure of an expression, but it can decide whether an expression can be
+true in a given range of a column. So the literals of the condition are the keys, provided that the condition
+cannot be true between, below or above them.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from drawstring.formats.partition_match import ranges_that_match
 from drawstring.schema.meta import RECORD_KEY
 
 KEYS_MAX: Final = 64
-"""Literals of a condition up to which its keys are looked for."""
+"""Largest number of literals in a condition whose keys are determined."""
 
 FROM_KEY_COLUMNS: Final = frozenset(
     {KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.NON_PARTITION}
 )
-"""Key generators whose record key tells the key column's value and nothing else."""
+"""Key generators whose record key consists of the value of the key column only."""
 
 _GENERATOR_NAMES: Final = ("hoodie.table.keygenerator.type", "hoodie.table.keygenerator.class")
 _TEXT: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -35,15 +36,15 @@ _NUMBER: Final = re.compile(r"(?<![\w.])-?\d+(?![\w.])")
 def stored_keys(
     where: pc.Expression | None, config: TableConfig, schema: pa.Schema
 ) -> tuple[str, ...] | None:
-    """Return the only texts of record keys in base files that a condition can be true for; None for any.
+    """Return all record keys, as stored in base files, that a condition can be true for; None for any.
 
-    Of a value both texts are among them, bare and with the column's name in front: releases of Hudi differ in
-    what their COMPLEX generator makes. A table that does not say what makes its keys may have any.
+    Each value yields two keys, with and without the column name as prefix, because the COMPLEX key generators
+    of Hudi releases differ in this. A table that does not name its key generator may have any keys.
 
     Args:
         where: the condition; None for all rows.
-        config: the table.
-        schema: its columns.
+        config: table configuration.
+        schema: the table's columns.
     """
     if where is None or not config.populate_meta_fields:
         return None
@@ -62,18 +63,18 @@ def stored_keys(
 
 
 def key_values(where: pc.Expression, schema: pa.Schema, name: str) -> pa.Array | None:
-    """Return all values of a column that a condition can be true for, None when that is not known.
+    """Return all values of a column that a condition can be true for, None when they are unknown.
 
     Args:
         where: the condition.
         schema: the columns.
-        name: the column, of text or whole numbers.
+        name: the column, of type string or integer.
     """
-    said = str(where)
-    found = _literals(said, schema.field(name).type) if name in said else None
-    if not found or len(found) > KEYS_MAX:
+    text = str(where)
+    literals = _literals(text, schema.field(name).type) if name in text else None
+    if not literals or len(literals) > KEYS_MAX:
         return None
-    keys = pa.array(sorted(found), schema.field(name).type)
+    keys = pa.array(sorted(literals), schema.field(name).type)
     column = pc.field(name)
     between = [
         column < keys[0],
@@ -87,10 +88,11 @@ def key_values(where: pc.Expression, schema: pa.Schema, name: str) -> pa.Array |
 
 
 def _literals(text: str, kind: pa.DataType) -> set[Any]:
-    """Return what may be values of a type in the text of an expression; to miss one does no harm."""
+    """Return the literals of a type in the text of an expression; missing one does no harm."""
     if pa.types.is_string(kind):
         return {re.sub(r"\\(.)", r"\1", match[1]) for match in _TEXT.finditer(text)} - {""}
     if pa.types.is_integer(kind):
         bits = kind.bit_width - 1
-        return {number for each in _NUMBER.findall(text) if -(1 << bits) <= (number := int(each)) < 1 << bits}
+        numbers = (int(digits) for digits in _NUMBER.findall(text))
+        return {number for number in numbers if -(1 << bits) <= number < 1 << bits}
     return set()

@@ -1,4 +1,4 @@
-"""A planned query made narrower: an engine's optimizer has found out that fewer columns and rows will do."""
+"""Column pruning and predicate pushdown into a planned query, for an engine's optimizer."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from drawstring.storage import open_spec
 
 
 def narrowed(tasks: Sequence[Task], columns: Sequence[str], where: pc.Expression | None) -> list[Task]:
-    """Return the tasks that are left, reading less; those of change queries stay what they are.
+    """Return the tasks that are still needed, with fewer columns and a stricter condition.
+
+    The tasks of change queries are returned unchanged.
 
     Args:
-        tasks: of one query.
-        columns: those of its columns to yield, in order.
-        where: which of its rows may be left out: those that this is not true for; None for none.
+        tasks: tasks of one query.
+        columns: columns of the query to yield, in order.
+        where: condition that rows must fulfil besides that of the query; None for none.
     """
     slices = [task for task in tasks if isinstance(task, ReadTask)]
     if not slices or len(slices) < len(tasks):
@@ -30,18 +32,16 @@ def narrowed(tasks: Sequence[Task], columns: Sequence[str], where: pc.Expression
         return [replace(task, columns=tuple(columns)) for task in slices]
     both = where if slices[0].where is None else slices[0].where & where
     keys = stored_keys(both, slices[0].config, slices[0].schema)
-    return [
-        replace(task, columns=tuple(columns), where=both, keys=keys) for task in _that_match(slices, where)
-    ]
+    return [replace(task, columns=tuple(columns), where=both, keys=keys) for task in _matching(slices, where)]
 
 
-def _that_match(tasks: Sequence[ReadTask], where: pc.Expression) -> list[ReadTask]:
+def _matching(tasks: Sequence[ReadTask], where: pc.Expression) -> list[ReadTask]:
     first, schema = tasks[0], tasks[0].schema
     table = BucketFacts(open_spec(first.storage), first.config, first.instants)
     buckets = bucket_pruning(where, schema, table)
-    kept = partitions_that_match(where, schema, [task.partition_values for task in tasks])
+    matches = partitions_that_match(where, schema, [task.partition_values for task in tasks])
     return [
         task
-        for task, keep in zip(tasks, kept, strict=True)
-        if keep and (buckets is None or buckets.may_hold(task.file_slice))
+        for task, matches_partition in zip(tasks, matches, strict=True)
+        if matches_partition and (buckets is None or buckets.may_hold(task.file_slice))
     ]

@@ -1,7 +1,7 @@
-"""Partition pruning: which partitions a condition rules out, by their paths.
+"""Partition pruning: the partitions that can hold rows of a query, by their partition paths.
 
-Where a path tells the value of a partition column (`keygen.path_values`), it also stands for the column
-in the rows: a global index may leave an older one in the file.
+Where a path contains the value of a partition column (`keygen.path_values`), this value also replaces the
+column in the rows: under a global index the file may hold an older value.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Partition:
 
     Attributes:
         path: partition path.
-        values: value by column, for the columns whose value the path tells.
+        values: value by column, for the columns whose value the path contains.
     """
 
     path: str
@@ -35,50 +35,52 @@ class Partition:
 def partitions_to_read(
     paths: Sequence[str], config: TableConfig, schema: pa.Schema, where: pc.Expression | None
 ) -> list[Partition]:
-    """Return the partitions that may hold rows of a query.
+    """Return the partitions that can hold rows of a query.
 
     Args:
         paths: all partition paths.
-        config: the table.
-        schema: its columns.
+        config: table configuration.
+        schema: the table's columns.
         where: the condition; None for all rows.
     """
     partitions = [Partition(path, partition_values(path, config, schema)) for path in paths]
     if config.drop_partition_columns:
-        _check_told(partitions, config)
+        _check_values(partitions, config)
     if where is None or not any(partition.values for partition in partitions):
         return partitions
-    kept = partitions_that_match(where, schema, [partition.values for partition in partitions])
-    return [partition for partition, keep in zip(partitions, kept, strict=True) if keep]
+    matches = partitions_that_match(where, schema, [partition.values for partition in partitions])
+    return [partition for partition, is_match in zip(partitions, matches, strict=True) if is_match]
 
 
 def partition_values(path: str, config: TableConfig, schema: pa.Schema) -> dict[str, Any]:
-    """Return the values of the partition columns that a path tells; what merging looks at stays as stored.
+    """Return the values of the partition columns that a partition path contains.
+
+    Record key columns and ordering fields are left out: merging needs them as they are stored.
 
     Args:
         path: partition path.
-        config: the table.
-        schema: its columns.
+        config: table configuration.
+        schema: the table's columns.
     """
-    merged_by = {*config.record_key_fields, *config.ordering_fields}
+    merge_columns = {*config.record_key_fields, *config.ordering_fields}
     values = path_values(path, config, schema)
     return {
         name: value
         for name, value in values.items()
-        if name not in merged_by and (value is not None or config.drop_partition_columns)
+        if name not in merge_columns and (value is not None or config.drop_partition_columns)
     }
 
 
-def _check_told(partitions: Sequence[Partition], config: TableConfig) -> None:
-    """Check that paths tell the partition columns, which the files lack.
+def _check_values(partitions: Sequence[Partition], config: TableConfig) -> None:
+    """Check that the paths contain the values of the partition columns, which the files lack.
 
     Raises:
-        UnsupportedError: one does not.
+        UnsupportedError: a path lacks a value.
     """
     for partition in partitions:
         for name in config.partition_fields:
             if name not in partition.values:
                 raise UnsupportedError(
-                    f"the files lack partition column {name}, and its value cannot be told from"
-                    f" the path {partition.path!r}: reading the table is not available yet"
+                    f"The files lack partition column {name}, and the partition path {partition.path!r} does"
+                    " not contain its value. This release cannot read such a table."
                 )

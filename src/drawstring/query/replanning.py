@@ -1,12 +1,12 @@
-"""Plans of queries that hold although the table is cleaned, archived or restored meanwhile.
+"""Query plans that stay valid while the table is cleaned, archived or restored.
 
-    look at the timeline ── plan: list files, read what commits say ── look again
+    load the timeline ── plan: list files, read commit metadata ── load the timeline again
          ^                     │                                          │
-         └── a file of the plan is missing, or something that it needs was deleted in between
+         └── a file of the plan is missing, or a file that it needs was deleted in between
 
-A plan that a second look finds whole is handed out with a digest of that look in its tasks: whoever misses a
-file later can tell whether it was deleted since (`timeline.change_detection`). As long as nobody has seen a
-row, the query is planned again then.
+A plan that the second load confirms carries a digest of that timeline in its tasks. A reader that misses a
+file later compares the digest to learn whether the file was deleted since (`timeline.change_detection`). If
+so, the query is planned again, as long as it has not returned any row.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ from drawstring.timeline.change_detection import LOOKS_MAX, digest, outrun
 from drawstring.timeline.timeline import Timeline
 
 Task: TypeAlias = ReadTask | ChangeTask
-"""What a scan is made of."""
+"""A unit of work of a scan."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Draft(Generic[T]):
-    """What a query reads, as one look at the table gives it.
+    """The plan of a query, made from one load of the table and not yet confirmed.
 
     Attributes:
-        tasks: what to read.
-        lacks: tells whether deletions since that look may have taken something before it was listed.
+        tasks: tasks that read the result.
+        lacks: returns whether the given deletions may have removed a file of the result before the plan
+            listed it.
     """
 
     tasks: Sequence[T]
@@ -46,11 +47,11 @@ class Draft(Generic[T]):
 
 
 class Replanning:
-    """Plans a query, and plans it again from a new look at the table where that is needed.
+    """Plans a query, and plans it again from a fresh load of the table when needed.
 
     Args:
-        facts: the first look at the table.
-        plan: makes the tasks of a look.
+        facts: the table as it was first loaded.
+        plan: makes the plan for a loaded table.
     """
 
     def __init__(self, facts: TableFacts, plan: Callable[[TableFacts], Draft[Task]]) -> None:
@@ -58,19 +59,19 @@ class Replanning:
         self._plan = plan
 
     def tasks(self) -> list[Task]:
-        """Return the tasks of the look at the table, or of a later one where files were deleted since.
+        """Return the tasks of the query; load the table again if files were deleted meanwhile.
 
         Raises:
             CorruptTableError: a file is lost.
-            OutrunError: the table changed as often as it was looked at.
-            DrawstringError: what the plan raises.
+            OutrunError: the table changed during every attempt.
+            DrawstringError: errors of the plan.
         """
         self._facts, draft, now = planned(self._facts, self._plan)
-        look = digest(now)
-        return [replace(task, look=look) for task in draft.tasks]
+        timeline_digest = digest(now)
+        return [replace(task, look=timeline_digest) for task in draft.tasks]
 
     def again(self) -> list[Task]:
-        """Return the tasks of a new look at the table; see `tasks`."""
+        """Load the table again and return the tasks; see `tasks`."""
         self._facts = look_again(self._facts)
         return self.tasks()
 
@@ -78,29 +79,29 @@ class Replanning:
 def planned(
     facts: TableFacts, plan: Callable[[TableFacts], Draft[T]]
 ) -> tuple[TableFacts, Draft[T], Timeline]:
-    """Plan on a look at the table, or on a later one where files were deleted since.
+    """Make a plan and confirm it; load the table again if files were deleted meanwhile.
 
     Args:
-        facts: the first look at the table.
-        plan: makes the plan of a look.
+        facts: the table as it was first loaded.
+        plan: makes the plan for a loaded table.
 
     Returns:
-        The look, its plan, and the timeline after it.
+        The table that the plan was made for, the plan, and the timeline that confirmed it.
 
     Raises:
         CorruptTableError: a file is lost.
-        OutrunError: the table changed as often as it was looked at.
+        OutrunError: the table changed during every attempt.
     """
 
-    def drafted(look: TableFacts) -> tuple[Draft[T], Timeline | None]:
-        draft = plan(look)
+    def drafted(current: TableFacts) -> tuple[Draft[T], Timeline | None]:
+        draft = plan(current)
         try:
-            now = look.store.load()
+            now = current.store.load()
         except ConflictError:
             return draft, None
-        if now == look.timeline:
+        if now == current.timeline:
             return draft, now
-        deleted = deleted_since(look, now)
+        deleted = deleted_since(current, now)
         return draft, None if deleted is None or (deleted.groups and draft.lacks(deleted)) else now
 
     for _ in range(LOOKS_MAX):
@@ -109,45 +110,46 @@ def planned(
             return facts, draft, now
         facts = look_again(facts)
     raise OutrunError(
-        "Files were deleted whenever this query was planned: try again, or keep more with"
+        "Files were deleted during every attempt to plan this query. Try again, or retain more commits with"
         " hoodie.clean.commits.retained.",
         table=facts.storage.spec.uri,
     )
 
 
 def settled(facts: TableFacts, use: Callable[[TableFacts], T]) -> tuple[TableFacts, T]:
-    """Use a look at a table; look again where a file is missing that may have been deleted meanwhile.
+    """Call a function with the table; load the table again if a file is missing that may have been deleted.
 
     Args:
-        facts: the first look.
-        use: what is done with a look; changes nothing.
+        facts: the table as it was first loaded.
+        use: function without side effects; may be called several times.
 
     Returns:
-        The look that was used, and what came of it.
+        The table that the last call received, and its result.
 
     Raises:
-        MissingFileError: the file is missing still, and the table did not change.
-        OutrunError: the table changed as often as it was looked at.
+        MissingFileError: the file is still missing, and the table did not change.
+        OutrunError: the table changed during every attempt.
     """
     missing: MissingFileError | None = None
     for _ in range(LOOKS_MAX):
         try:
             return facts, use(facts)
         except MissingFileError as error:
-            now = look_again(facts)
-            is_same = missing is not None and missing.path == error.path and now.timeline == facts.timeline
-            if is_same and not now.timeline.pending_of(Action.RESTORE):
+            reloaded = look_again(facts)
+            is_unchanged = reloaded.timeline == facts.timeline
+            is_same = missing is not None and missing.path == error.path and is_unchanged
+            if is_same and not reloaded.timeline.pending_of(Action.RESTORE):
                 raise
-            missing, facts = error, now
+            missing, facts = error, reloaded
     assert missing is not None
     raise outrun(missing).at(table=facts.storage.spec.uri) from missing
 
 
 def look_again(facts: TableFacts) -> TableFacts:
-    """Return a new look at a table."""
-    found = load_facts(facts.storage, SystemClock())
-    found.store.recall(facts.store)
-    return found
+    """Load a table again."""
+    reloaded = load_facts(facts.storage, SystemClock())
+    reloaded.store.recall(facts.store)
+    return reloaded
 
 
 def slices_of(tasks: Sequence[Task]) -> Iterator[FileSlice]:
@@ -158,4 +160,4 @@ def slices_of(tasks: Sequence[Task]) -> Iterator[FileSlice]:
             if task.beneath is not None:
                 yield task.beneath.file_slice
         else:
-            yield from (each.file_slice for each in (task.before, task.after) if each is not None)
+            yield from (read.file_slice for read in (task.before, task.after) if read is not None)

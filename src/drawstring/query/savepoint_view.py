@@ -1,7 +1,7 @@
-"""Reading a table as of a savepoint: the files that it keeps, whatever was cleaned away around them.
+"""The view of a table as of a savepoint: the files that the savepoint retains.
 
-A savepoint names the files of every slice as of its write. These are all that the table had then, so a query
-of that very instant reads them and no others.
+A savepoint lists the files of every file slice as of its commit. These are all files that the table had then,
+so a query as of exactly this instant reads them and no others, whatever cleans deleted since.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from drawstring.query.facts import TableFacts
 
 
 def facts_of_savepoint(facts: TableFacts, time: str) -> TableFacts | None:
-    """Return the table as a savepoint keeps it.
+    """Return the table as a savepoint retains it.
 
     Args:
         facts: the table.
-        time: an instant.
+        time: requested time of the savepoint.
 
     Returns:
-        The table with the files of the savepoint and what was committed then; None where there is no
-        savepoint of that instant, or one that leaves out files that its own write made.
+        The table with the files of the savepoint and the instants completed then; None when there is no
+        savepoint at that time, or when it lacks files of its own commit.
     """
     completed = facts.timeline.completed_of(Action.SAVEPOINT)
-    own = next((each for each in completed if each.requested == time), None)
+    savepoint = next((instant for instant in completed if instant.requested == time), None)
     write = facts.timeline.write_at(time)
-    if own is None or write is None:
+    if savepoint is None or write is None:
         return None
-    saved = decode_savepoint(facts.store.read(own))
+    saved = decode_savepoint(facts.store.read(savepoint))
     if not _has_files_of(facts, saved, write):
         return None
     then = facts.timeline.completed_by(time_of(write))
@@ -43,19 +43,19 @@ def facts_of_savepoint(facts: TableFacts, time: str) -> TableFacts | None:
 
 
 def _has_files_of(facts: TableFacts, saved: Savepoint, write: Instant) -> bool:
-    """Tell whether a savepoint names what its write made; old releases of Hudi left log files out."""
-    named = {join_path(partition, name) for partition, names in saved.files.items() for name in names}
-    return all(stat.path in named for stat in facts.store.commit_metadata(write).stats)
+    """Return whether a savepoint lists all files of its commit; old Hudi releases left out log files."""
+    listed_files = {join_path(partition, name) for partition, names in saved.files.items() for name in names}
+    return all(stat.path in listed_files for stat in facts.store.commit_metadata(write).stats)
 
 
 @dataclass(frozen=True, slots=True)
 class _SavedListing:
-    """The files that a savepoint names, each partition listed when it is asked for.
+    """The files of a savepoint; each partition is listed on first use.
 
     Attributes:
-        saved: what the savepoint names.
-        listing: of the table as it is.
-        instant: of the savepoint.
+        saved: metadata of the savepoint.
+        listing: listing of the current table.
+        instant: requested time of the savepoint.
     """
 
     saved: Savepoint
@@ -73,15 +73,15 @@ class _SavedListing:
         """Return the files of a partition.
 
         Raises:
-            CorruptTableError: one is gone.
+            CorruptTableError: a file is missing.
         """
         listed = {status.name: status for status in self.listing.files(partition)}
         names = self.saved.files.get(partition, ())
         for name in names:
             if name not in listed:
                 raise MissingFileError(
-                    "a file of the savepoint is gone, so the table cannot be read as of it: restore the file"
-                    " from a backup, or read another instant",
+                    "A file of the savepoint is missing, so the table cannot be read as of it. Restore the"
+                    " file from a backup, or read the table as of another instant.",
                     instant=self.instant,
                     path=join_path(partition, name),
                 )

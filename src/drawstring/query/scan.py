@@ -1,7 +1,7 @@
-"""A query's result, lazy: nothing is read before it is asked for.
+"""The lazy result of a query.
 
-plan ── tasks ──> worker threads, each its own task ── bounded queues ──> batches in task order
-          └── few bytes on this machine ── one after the other ──> batches
+plan ── tasks ──> worker threads, one task each ── bounded queues ──> batches in task order
+          └── small local files ── one task after the other ──> batches
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ T = TypeVar("T")
 
 
 class Scan:
-    """Rows of a query.
+    """The rows of a query, read on demand.
 
     Args:
         schema: the columns of the result.
-        plan: makes the tasks, when they are first needed.
-        threads: tasks that run at once; None for as many as the tasks and the machine are good for.
-        table: root of the table, for errors.
-        again: makes the tasks from a new look at the table, for when files of the first ones were deleted;
-            None where there is nothing to look at.
+        plan: makes the tasks when they are first needed.
+        threads: number of tasks that run at once; None to choose by the tasks and the machine.
+        table: root of the table, for error messages.
+        again: makes the tasks from a fresh load of the table when files of the first tasks were deleted;
+            None if the table cannot be loaded again.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Scan:
         return self._schema
 
     def tasks(self) -> list[Task]:
-        """Return the tasks that make up the result, one a file slice; each can run anywhere."""
+        """Return the tasks of the result, one per file slice; each can run in any process."""
         if self._tasks is None:
             self._tasks = self._planned(self._plan)
         return self._tasks
@@ -71,8 +71,8 @@ class Scan:
         """Yield the rows as they are read, file slice by file slice.
 
         Raises:
-            UnavailableError: a file was deleted by a clean after rows of others had been yielded. Before that
-                the query is planned again.
+            UnavailableError: a clean deleted a file after rows had been yielded. Before the first row the
+                query is planned again instead.
         """
         has_yielded = False
         for is_last in (*repeat(False, LOOKS_MAX), True):
@@ -88,10 +88,13 @@ class Scan:
                 self._tasks = self._planned(self._again)
 
     def use(self, take: Callable[[list[Task]], T]) -> T:
-        """Hand the tasks to something that looks at their files; plan again where one was deleted.
+        """Call a function that reads files of the tasks; plan again if a file was deleted.
 
         Args:
-            take: uses the tasks; may be called several times.
+            take: receives the tasks; may be called several times.
+
+        Returns:
+            The result of the last call.
 
         Raises:
             CorruptTableError: a file is lost.
@@ -117,7 +120,7 @@ class Scan:
             raise error.at(table=self._table) from error.__cause__
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """Return the rows as a stream that other libraries read."""
+        """Return the rows as an Arrow record batch reader, which other libraries accept."""
         return pa.RecordBatchReader.from_batches(self._schema, self.to_batches())
 
     def to_arrow(self) -> pa.Table:
@@ -128,7 +131,7 @@ class Scan:
         """Return all rows as a pandas DataFrame.
 
         Args:
-            options: of `pyarrow.Table.to_pandas`.
+            options: keyword arguments of `pyarrow.Table.to_pandas`.
 
         Raises:
             InvalidError: pandas is not installed.
@@ -150,7 +153,7 @@ class Scan:
         return frame
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Hand the rows over through the Arrow C stream interface."""
+        """Export the rows through the Arrow C stream interface."""
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
 
@@ -160,27 +163,28 @@ def scan_of_plan(
     plan: Callable[[TableFacts], Draft[Task]],
     threads: int | None = None,
 ) -> Scan:
-    """Return the scan of a query that is planned again where files of it are deleted.
+    """Return the scan of a query that is planned again when files of it are deleted.
 
     Args:
         schema: the columns of the result.
-        facts: the first look at the table.
-        plan: makes the tasks of a look.
-        threads: tasks that run at once; None for as many as the tasks and the machine are good for.
+        facts: the table as it was first loaded.
+        plan: makes the plan for a loaded table.
+        threads: number of tasks that run at once; None to choose by the tasks and the machine.
     """
     planner = Replanning(facts, plan)
     return Scan(schema, planner.tasks, threads, facts.storage.spec.uri, planner.again)
 
 
 def _threads_for(tasks: Sequence[Task]) -> int:
-    """Return 1 for what is read sooner than threads begin; of an object store each file is waited for."""
-    is_near = not any(is_object_store(task.storage.uri) for task in tasks[:1])
-    is_little = sum(task_bytes(task) for task in tasks) <= LITTLE_BYTES
-    return 1 if is_near and is_little else worker_threads()
+    """Return 1 for small local files, which are read before threads would start, else the default."""
+    is_local = not any(is_object_store(task.storage.uri) for task in tasks[:1])
+    is_small = sum(task_bytes(task) for task in tasks) <= LITTLE_BYTES
+    return 1 if is_local and is_small else worker_threads()
 
 
 def _check_installed(package: str) -> None:
     if find_spec(package) is None:
         raise InvalidError(
-            f"to_{package} needs {package}, which is not installed: pip install {package}, or use to_arrow"
+            f"to_{package} needs {package}, which is not installed. Run pip install {package}, or use"
+            " to_arrow."
         )

@@ -1,4 +1,4 @@
-"""Snapshot queries: the table as it is, as it was (`as_of`), or only its base files."""
+"""Snapshot queries: the current table, the table as of an instant, or its base files only."""
 
 from __future__ import annotations
 
@@ -44,29 +44,30 @@ def snapshot_scan(
 
     Args:
         facts: the table.
-        columns: columns in the order wanted; None for all, meta columns included.
+        columns: columns of the result, in order; None for all, including meta columns.
         where: SQL text or an Arrow expression; None for all rows.
-        as_of: an instant or a date-time: the last instant requested up to it is seen; None for now. An
-            instant with a savepoint can be read for as long as that keeps its files.
-        read_optimized: leave log files out.
-        threads: tasks that run at once; None for as many as the machine is good for.
+        as_of: an instant or a date-time: the query sees instants requested up to it; None for now. An
+            instant with a savepoint can be read for as long as the savepoint exists.
+        read_optimized: read base files only.
+        threads: number of tasks that run at once; None to choose by the tasks and the machine.
 
     Returns:
         A lazy scan.
 
     Raises:
-        InvalidError: an unknown column, a bad condition, or a time whose files were cleaned away by commits.
+        InvalidError: an unknown column, an invalid condition, or a time whose files were deleted by a clean
+            under a policy that retains commits or hours.
         UnsupportedError: a feature of the table that this release cannot read.
     """
     time = None if as_of is None else as_instant_time(as_of, facts.config.timezone)
-    asked = _Asked(columns, where, time, read_optimized)
-    facts, query = settled(facts, asked.query)
-    return scan_of_plan(query.output, facts, partial(asked.draft, facts, query), threads)
+    request = _Request(columns, where, time, read_optimized)
+    facts, query = settled(facts, request.query)
+    return scan_of_plan(query.output, facts, partial(request.draft, facts, query), threads)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What a snapshot query asks for."""
+class _Request:
+    """The arguments of a snapshot query."""
 
     columns: Sequence[str] | None
     where: Where
@@ -74,7 +75,7 @@ class _Asked:
     read_optimized: bool
 
     def query(self, facts: TableFacts) -> Query:
-        """Return the checked query on one look at the table."""
+        """Check the query against a loaded table and return it."""
         if self.time is None:
             return query_of(facts, self.columns, self.where, InstantRange.of(facts.timeline))
         saved = facts_of_savepoint(facts, self.time)
@@ -85,7 +86,7 @@ class _Asked:
         return query_of(then, self.columns, self.where, instants, self.time)
 
     def draft(self, first: TableFacts, known: Query, facts: TableFacts) -> Draft[Task]:
-        """Return the tasks on one look at the table; the query is known of the first."""
+        """Return the plan for a loaded table; `known` is the query on the table that was loaded first."""
         query = known if facts is first else same_columns(known, self.query(facts))
         tasks = snapshot_tasks(query, read_optimized=self.read_optimized)
         if self.time is not None and query.facts.timeline is facts.timeline:
@@ -95,16 +96,16 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A checked selection on a table.
+    """A query that was checked against a table.
 
     Attributes:
         facts: the table.
-        schema: all columns that may be asked for.
+        schema: all columns that a query may select.
         columns: columns of the result.
         where: the condition.
-        instants: which log blocks count.
-        history: versions of the schema, for a table that evolved it on read.
-        keys: record keys that rows of the condition can have at most; None for any.
+        instants: instants whose log blocks the query sees.
+        history: versions of the schema, for a table with schema-on-read evolution.
+        keys: all record keys that rows of the condition can have; None for any.
     """
 
     facts: TableFacts
@@ -128,51 +129,51 @@ def query_of(
     instants: InstantRange,
     schema_time: str | None = None,
 ) -> Query:
-    """Check what a query wants against a table.
+    """Check the arguments of a query against a table.
 
     Args:
         facts: the table.
-        columns: columns in the order wanted, or one column; None for all.
+        columns: columns of the result, in order, or one column; None for all.
         where: SQL text or an Arrow expression; None for all rows.
-        instants: which log blocks count.
-        schema_time: the time whose schema `facts` tell; None for now.
+        instants: instants whose log blocks the query sees.
+        schema_time: requested time that the schema of `facts` belongs to; None for now.
 
     Raises:
-        InvalidError: an unknown column or a bad condition.
+        InvalidError: an unknown column or an invalid condition.
         UnsupportedError: a feature of the table that this release cannot read.
     """
     check_readable(facts.config)
     schema = visible_schema(facts)
-    asked = [columns] if isinstance(columns, str) else columns
-    if asked is not None and not isinstance(asked, Iterable):
-        raise InvalidError(f"columns are a list of names, not {asked!r}")
-    asked = None if asked is None else list(asked)
-    check_columns(asked or (), schema)
-    wanted = tuple(schema.names if asked is None else dict.fromkeys(asked))
+    requested = [columns] if isinstance(columns, str) else columns
+    if requested is not None and not isinstance(requested, Iterable):
+        raise InvalidError(f"The argument columns is {requested!r}. Pass a list of column names.")
+    requested = None if requested is None else list(requested)
+    check_columns(requested or (), schema)
+    names = tuple(schema.names if requested is None else dict.fromkeys(requested))
     history = schema_history(facts, schema_time)
-    return Query(facts, schema, wanted, parse_where(where, schema), instants, history)
+    return Query(facts, schema, names, parse_where(where, schema), instants, history)
 
 
 def snapshot_tasks(query: Query, *, read_optimized: bool = False) -> list[ReadTask]:
-    """Return the tasks of a snapshot query: one for each file slice that may hold rows of it."""
+    """Return the tasks of a snapshot query, one per file slice that can hold rows of it."""
     facts = query.facts
     table = BucketFacts(facts.storage, facts.config, query.instants)
     buckets = bucket_pruning(query.where, query.schema, table)
     query = replace(query, keys=stored_keys(query.where, facts.config, query.schema))
-    found = []
+    tasks = []
     for partition in partitions_to_read(facts.view.partitions(), facts.config, query.schema, query.where):
         for file_slice in facts.view.slices(partition.path, query.instants.as_of):
-            wanted = replace(file_slice, logs=()) if read_optimized else file_slice
-            if (wanted.base or wanted.logs) and (buckets is None or buckets.may_hold(wanted)):
-                found.append(task_of(query, partition, wanted))
-    return found
+            visible = replace(file_slice, logs=()) if read_optimized else file_slice
+            if (visible.base or visible.logs) and (buckets is None or buckets.may_hold(visible)):
+                tasks.append(task_of(query, partition, visible))
+    return tasks
 
 
 def task_of(query: Query, partition: Partition, file_slice: FileSlice) -> ReadTask:
-    """Return the task that reads a slice for a query.
+    """Return the task that reads a file slice for a query.
 
     Raises:
-        UnsupportedError: its records merge in a way that is not known.
+        UnsupportedError: this release does not know the record merger of the table.
     """
     facts = query.facts
     if file_slice.logs:
@@ -193,70 +194,75 @@ def task_of(query: Query, partition: Partition, file_slice: FileSlice) -> ReadTa
 
 
 def same_columns(known: Query, query: Query) -> Query:
-    """Return a query on a later look at the table with the columns that it had before.
+    """Return a query on a table that was loaded again, with the columns that it first had.
 
     Raises:
-        OutrunError: the table has other columns now.
+        OutrunError: the columns of the table have changed.
     """
-    asked = replace(query, columns=known.columns) if set(known.columns) <= set(query.schema.names) else query
-    if not asked.output.equals(known.output):
+    same = replace(query, columns=known.columns) if set(known.columns) <= set(query.schema.names) else query
+    if not same.output.equals(known.output):
         raise OutrunError(
-            "The columns of the table were changed after this query was planned, and the files that it was to"
-            " read were deleted: run the query again.",
+            "After this query was planned, the columns of the table changed and files of the query were"
+            " deleted. Run the query again.",
             table=query.facts.storage.spec.uri,
         )
-    return asked
+    return same
 
 
 def check_not_cleaned(facts: TableFacts, time: str) -> None:
-    """Check that the files of a time are still there, as far as cleans by commits or by hours say.
+    """Check that no clean by commits or hours deletes files that the table had at a time.
 
-    What an archived clean took is not looked up: no time before it can be read.
+    The metadata of archived cleans is not read: times before an archived clean cannot be queried.
 
     Raises:
-        InvalidError: a clean removed files that the table had then, or is about to.
+        InvalidError: a completed or pending clean deletes files that the table had then.
     """
     cleans = cleans_of(facts.store, facts.timeline, after=time)
-    earliest = next((each.earliest for each in cleans if each.earliest), "")
+    earliest = next((clean.earliest for clean in cleans if clean.earliest), "")
     if earliest and time < earliest:
         raise _cleaned(facts, time, earliest)
     first = facts.timeline.start
     if earliest or first is None or time >= first:
         return
     archived = open_archive(facts.storage, facts.config).completed(time)
-    then = [each.requested for each in archived if each.action is Action.CLEAN and each.requested > time]
-    if then:
+    later_cleans = [
+        instant.requested
+        for instant in archived
+        if instant.action is Action.CLEAN and instant.requested > time
+    ]
+    if later_cleans:
         raise InvalidError(
-            f"files of the table as of {time} may have been cleaned away at {then[-1]}:"
-            f" ask for {first} or later",
+            f"Files of the table as of {time} may have been cleaned away at {later_cleans[-1]}."
+            f" Query the table as of {first} or later.",
             table=facts.storage.spec.uri,
         )
 
 
 def check_versions_kept(facts: TableFacts, time: str) -> None:
-    """Check that cleans which count versions of file groups left the slices of a time.
+    """Check that no clean by file versions deletes file slices that the table had at a time.
 
     Args:
         facts: the table as of the time.
-        time: an instant.
+        time: requested time of an instant.
 
     Raises:
-        InvalidError: a clean removed files that the table had then, or is about to.
+        InvalidError: a completed or pending clean deletes files that the table had then.
     """
-    cleans = [each for each in cleans_of(facts.store, facts.timeline, after=time) if not each.earliest]
+    cleans = [clean for clean in cleans_of(facts.store, facts.timeline, after=time) if not clean.earliest]
     if is_needed(facts, Deleted.by(cleans), time):
         raise _cleaned(facts, time, cleans[0].last_completed)
 
 
 def _cleaned(facts: TableFacts, time: str, earliest: str) -> InvalidError:
     return InvalidError(
-        f"files of the table as of {time} were cleaned away: ask for {earliest} or later, and keep more with"
-        " hoodie.clean.commits.retained, or by table.hold() or a savepoint, what is to be read later",
+        f"Files of the table as of {time} were cleaned away. Query the table as of {earliest} or later. To"
+        " read older instants in future, raise hoodie.clean.commits.retained, or use table.hold() or a"
+        " savepoint.",
         table=facts.storage.spec.uri,
     )
 
 
 def _with_schema_of(facts: TableFacts, time: str) -> TableFacts:
-    """Return the facts with the schema of a time, where it is known."""
+    """Return the table with the schema of a time, if that schema is known."""
     then = facts.as_of(time)
     return then if len(then.schema) else facts

@@ -1,4 +1,4 @@
-"""What a query sees of a table's columns, and which tables it can read rightly."""
+"""The columns that a query shows, and the check that this release can read a table."""
 
 from __future__ import annotations
 
@@ -17,29 +17,30 @@ SCHEMA_FOLDER = ".hoodie/.schema"
 
 
 def check_readable(config: TableConfig) -> None:
-    """Check that the data files of a table can be read.
+    """Check that this release can read the data files of a table.
 
     Raises:
-        UnsupportedError: they cannot, naming the feature.
+        UnsupportedError: it cannot; the error names the feature.
     """
     if config.base_file_format not in _BASE_FILE_FORMATS:
         raise UnsupportedError(
-            f"the table has {config.base_file_format} base files: {', '.join(_BASE_FILE_FORMATS)} can be read"
+            f"The table has {config.base_file_format} base files, which this release cannot read. It reads"
+            f" {', '.join(_BASE_FILE_FORMATS)}."
         )
 
 
 def visible_schema(facts: TableFacts) -> pa.Schema:
     """Return the columns of a query's rows.
 
-    Two kinds of tables show other columns than their files have: one whose files lack the partition
-    columns has them at the end, as text; and a timestamp-based key generator shows the column that
-    it formats as text.
+    They differ from the columns of the files in two cases: when the files lack the partition columns, these
+    follow at the end as strings; when the key generator is timestamp-based, the column that it formats is a
+    string.
 
     Args:
         facts: the table.
 
     Raises:
-        UnsupportedError: a formatted column that is neither text nor a whole number.
+        UnsupportedError: a timestamp-based key generator formats a column that is neither string nor integer.
     """
     schema, config = facts.full_schema, facts.config
     if config.path_generator is KeyGeneratorType.TIMESTAMP:
@@ -47,8 +48,8 @@ def visible_schema(facts: TableFacts) -> pa.Schema:
             kind = field.type
             if field.name in config.partition_fields and not _can_be_shown(kind):
                 raise UnsupportedError(
-                    f"column {field.name} of type {kind} under a timestamp-based key generator"
-                    " cannot be read yet"
+                    f"This release cannot read column {field.name} of type {kind} under a timestamp-based key"
+                    " generator. It reads strings and integers."
                 )
     return with_shown_columns(schema, config)
 
@@ -58,7 +59,7 @@ def _can_be_shown(kind: pa.DataType) -> bool:
 
 
 def with_shown_columns(schema: pa.Schema, config: TableConfig) -> pa.Schema:
-    """Return stored columns as queries show them; see `visible_schema`."""
+    """Return the columns that a query shows for stored columns; see `visible_schema`."""
     if config.drop_partition_columns:
         missing = [name for name in config.partition_fields if name not in schema.names]
         return pa.schema([*schema, *(pa.field(name, pa.string()) for name in missing)])
@@ -69,11 +70,11 @@ def with_shown_columns(schema: pa.Schema, config: TableConfig) -> pa.Schema:
 
 
 def schema_history(facts: TableFacts, as_of: str | None = None) -> SchemaHistory | None:
-    """Return the versions of a schema that was evolved on read; None for a table without them.
+    """Return the schema versions of a table with schema-on-read evolution; None for other tables.
 
     Args:
         facts: the table.
-        as_of: the latest requested time that counts; None for all.
+        as_of: latest requested time that the query sees; None for no bound.
 
     Raises:
         CorruptTableError: the history is damaged.
@@ -81,12 +82,12 @@ def schema_history(facts: TableFacts, as_of: str | None = None) -> SchemaHistory
     latest = _latest_schema(facts, as_of)
     if latest is None:
         return None
-    asked = decode_history(f'{{"schemas": [{latest}]}}')
-    return SchemaHistory({**_stored_history(facts), **asked}, max(asked))
+    current = decode_history(f'{{"schemas": [{latest}]}}')
+    return SchemaHistory({**_stored_history(facts), **current}, max(current))
 
 
 def _latest_schema(facts: TableFacts, as_of: str | None) -> str | None:
-    """Return the version of the schema that the newest write names, None when it names none."""
+    """Return the schema version in the metadata of the newest write, None if it has none."""
     writes = [i for i in facts.timeline.writes() if as_of is None or i.requested <= as_of]
     for instant in reversed(writes):
         extra = facts.store.commit_metadata(instant).extra
@@ -98,7 +99,7 @@ def _latest_schema(facts: TableFacts, as_of: str | None) -> str | None:
 
 
 def _stored_history(facts: TableFacts) -> Mapping[int, tuple[SchemaColumn, ...]]:
-    """Return the versions in the newest history file; none without one."""
+    """Return the versions in the newest history file, none if there is no such file."""
     path = _history_path(facts)
     if path is None:
         return {}
@@ -106,20 +107,22 @@ def _stored_history(facts: TableFacts) -> Mapping[int, tuple[SchemaColumn, ...]]
         return decode_history(facts.storage.read(path).decode())
     except FileNotFoundError as error:
         raise MissingFileError(
-            "The schema history is missing: restore it from a backup.", path=path
+            "The schema history file is missing. Restore it from a backup.", path=path
         ) from error
     except (DrawstringError, UnicodeDecodeError) as error:
-        raise CorruptTableError(f"the schema history is damaged: {error}", path=path) from error
+        raise CorruptTableError(
+            f"The schema history file is damaged ({error}). Restore it from a backup.", path=path
+        ) from error
 
 
 def _history_path(facts: TableFacts) -> str | None:
-    """Return the path of the newest history that a completed write left."""
+    """Return the path of the newest history file of a completed write."""
     completed = {instant.requested for instant in facts.timeline.writes()}
     start = facts.timeline.start
-    found = []
+    files = []
     for status in facts.storage.list_files(SCHEMA_FOLDER):
         stem, _, kind = status.name.partition(".")
         instant = stem.partition("_")[0]
         if kind == "schemacommit" and (instant in completed or (start is not None and instant < start)):
-            found.append((instant, status.path))
-    return max(found)[1] if found else None
+            files.append((instant, status.path))
+    return max(files)[1] if files else None

@@ -1,4 +1,4 @@
-"""Hudi tables in PySpark, with no bundle jar.
+"""PySpark API for Hudi tables, without the Hudi bundle jar.
 
 import drawstring.spark
 
@@ -11,12 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 try:
-    import pyspark  # noqa: F401 - says early that it is missing
+    import pyspark  # noqa: F401 - fails early if it is missing
 except ModuleNotFoundError as error:
     if error.name != "pyspark":
         raise
     raise ModuleNotFoundError(
-        "drawstring.spark needs PySpark 4.0 to 4.3: pip install 'drawstring[spark]'", name="pyspark"
+        "drawstring.spark needs PySpark 4.0 to 4.3. Run pip install 'drawstring[spark]'.", name="pyspark"
     ) from None
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SparkEngine", "SparkTable", "changes", "compact", "read", "register", "table", "write"]
 
-_ROOMS = {
+_MODULES = {
     "SparkEngine": "engine.spark_engine",
     "SparkTable": "spark_table",
     "changes": "functions",
@@ -40,7 +40,7 @@ _ROOMS = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for; a Python worker, which comes here for its task, asks for none of it."""
-    if name not in _ROOMS:
+    """Import a name on first use; Python workers import this package for their tasks and need no name."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

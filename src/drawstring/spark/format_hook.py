@@ -1,12 +1,12 @@
-"""`format("hudi")` in scripts: DataFrame reads and writes of registered sessions come to drawstring.
+"""The hook for `format("hudi")`: DataFrame reads and writes of registered sessions call drawstring.
 
-A Python data source has no say in how Spark distributes the rows that it writes, and is not told
-which columns a query needs. So `spark.read` and `df.write` of a session that was registered give a
-reader and a writer that know two more formats, `hudi` and `drawstring`; everything else they leave
-to PySpark's own. Other sessions get PySpark's own objects.
+A Python data source cannot control how Spark distributes the rows that it writes, and Spark does not pass it
+the columns that a query needs. Therefore `spark.read` and `df.write` of a registered session return a reader
+and a writer that handle two more formats, `hudi` and `drawstring`, and delegate all other formats to PySpark.
+Other sessions get PySpark's own objects.
 
-A session is marked by a setting, not by the Python object: sessions that Spark clones from it, as
-for each batch of a stream, keep it.
+A setting marks a registered session, not an attribute of the Python object, so that sessions that Spark
+clones from it, for example for each batch of a stream, are marked as well.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _PARTITION_BY: Final = "hoodie.datasource.write.partitionpath.field"
 
 
 def register(spark: SparkSession) -> None:
-    """Make the formats `hudi` and `drawstring` work in a session, for DataFrames and in SQL.
+    """Register the formats `hudi` and `drawstring` in a session, for DataFrames and SQL.
 
-    Each session of an application has to be registered; registering one twice does nothing more.
+    Register each session of an application. To register a session again has no effect.
 
     Args:
         spark: a classic session.
@@ -50,7 +50,7 @@ def register(spark: SparkSession) -> None:
         >>> spark.read.format("hudi").load("/lake/rides").show()
     """
     session = classic(spark)
-    _take_over()
+    _install()
     if session.conf.get(_MARK, None) == "true":
         return
     surface_in_actions()
@@ -62,7 +62,7 @@ def register(spark: SparkSession) -> None:
 
 @contextmanager
 def _active(session: SparkSession) -> Iterator[None]:
-    """Make a session the active one of this thread, where Spark looks for sources of the same name."""
+    """Make a session the active session of this thread, in which Spark looks up data sources."""
     sessions = getattr(session.sparkContext._jvm, "org.apache.spark.sql.classic.SparkSession")
     before = SparkSession.getActiveSession()
     sessions.setActiveSession(session._jsparkSession)
@@ -76,18 +76,18 @@ def _active(session: SparkSession) -> Iterator[None]:
 
 
 def is_registered(spark: SparkSession) -> bool:
-    """Tell whether a session, or the one it was cloned from, was registered."""
+    """Return whether a session, or the session that it was cloned from, is registered."""
     return spark.conf.get(_MARK, None) == "true"
 
 
 class TableReader(DataFrameReader):
-    """PySpark's reader, and drawstring for its formats."""
+    """PySpark's reader, extended by drawstring's formats."""
 
     def __init__(self, spark: SparkSession) -> None:
         super().__init__(spark)
         self._source: str | None = None
         self._has_schema = False
-        self._given: dict[str, str] = {}
+        self._options: dict[str, str] = {}
 
     def format(self, source: str) -> TableReader:
         """Set the format."""
@@ -96,14 +96,14 @@ class TableReader(DataFrameReader):
         return self
 
     def schema(self, schema: Any) -> TableReader:
-        """Set the columns; of formats that do not know them."""
+        """Set the schema; not valid for drawstring's formats."""
         self._has_schema = True
         super().schema(schema)
         return self
 
     def option(self, key: str, value: Any) -> TableReader:
         """Set an option."""
-        _note(self._given, key, value)
+        _record(self._options, key, value)
         super().option(key, value)
         return self
 
@@ -116,32 +116,32 @@ class TableReader(DataFrameReader):
     def load(
         self, path: Any = None, format: str | None = None, schema: Any = None, **options: Any
     ) -> DataFrame:
-        """Load a table, or whatever PySpark loads."""
+        """Load a table with drawstring, or another format with PySpark."""
         if format is not None:
             self.format(format)
         if schema is not None:
             self.schema(schema)
         self.options(**options)
-        if not _is_ours(self._source, self._spark):
+        if not _is_drawstring_format(self._source, self._spark):
             return super().load(path)
         if self._has_schema:
             raise InvalidError(
-                "a table knows its columns: leave out schema, or choose some by drawstring.columns",
-                table=_path(path, self._given),
+                "A table has its own schema. Leave out schema, or select columns with drawstring.columns.",
+                table=_path(path, self._options),
             )
-        return functions.load(self._spark, _path(path, self._given), _without_path(self._given))
+        return functions.load(self._spark, _path(path, self._options), _without_path(self._options))
 
 
 class TableWriter(DataFrameWriter):
-    """PySpark's writer, and drawstring for its formats."""
+    """PySpark's writer, extended by drawstring's formats."""
 
     def __init__(self, df: DataFrame) -> None:
         super().__init__(df)
         self._source: str | None = None
         self._mode = "errorifexists"
         self._partition_by: tuple[str, ...] = ()
-        self._laid_out = ""
-        self._given: dict[str, str] = {}
+        self._bucketing = ""
+        self._options: dict[str, str] = {}
 
     def format(self, source: str) -> TableWriter:
         """Set the format."""
@@ -150,7 +150,7 @@ class TableWriter(DataFrameWriter):
         return self
 
     def mode(self, saveMode: str | None) -> TableWriter:
-        """Set what to do about what is there."""
+        """Set the save mode."""
         if saveMode:
             self._mode = saveMode
         super().mode(saveMode)
@@ -158,7 +158,7 @@ class TableWriter(DataFrameWriter):
 
     def option(self, key: str, value: Any) -> TableWriter:
         """Set an option."""
-        _note(self._given, key, value)
+        _record(self._options, key, value)
         super().option(key, value)
         return self
 
@@ -176,14 +176,14 @@ class TableWriter(DataFrameWriter):
         return self
 
     def bucketBy(self, numBuckets: Any, col: Any, *cols: Any) -> TableWriter:
-        """Set buckets; of formats that have Spark's."""
-        self._laid_out = "bucketBy"
+        """Set buckets; not valid for drawstring's formats."""
+        self._bucketing = "bucketBy"
         super().bucketBy(numBuckets, col, *cols)
         return self
 
     def sortBy(self, col: Any, *cols: Any) -> TableWriter:
-        """Set the order in buckets; of formats that have Spark's."""
-        self._laid_out = "sortBy"
+        """Set the order in buckets; not valid for drawstring's formats."""
+        self._bucketing = "sortBy"
         super().sortBy(col, *cols)
         return self
 
@@ -195,16 +195,17 @@ class TableWriter(DataFrameWriter):
         partitionBy: Any = None,
         **options: Any,
     ) -> None:
-        """Save to a table, or wherever PySpark saves."""
+        """Save to a table with drawstring, or to another format with PySpark."""
         self._set(format, mode, partitionBy, options)
-        if not _is_ours(self._source, self._spark):
+        if not _is_drawstring_format(self._source, self._spark):
             super().save(path)
             return
-        if self._laid_out:
+        if self._bucketing:
             raise InvalidError(
-                f"{self._laid_out} has no meaning for a table: leave it out", table=_path(path, self._given)
+                f"{self._bucketing} does not apply to a table. Leave it out.",
+                table=_path(path, self._options),
             )
-        root = _path(path, self._given)
+        root = _path(path, self._options)
         functions.write(self._df, root, options=self._table_options(root), mode=self._mode)
 
     def saveAsTable(
@@ -215,12 +216,12 @@ class TableWriter(DataFrameWriter):
         partitionBy: Any = None,
         **options: Any,
     ) -> None:
-        """Save to a table of the catalogue; of formats other than drawstring's."""
+        """Save to a table of the catalog; not valid for drawstring's formats."""
         self._set(format, mode, partitionBy, options)
-        if _is_ours(self._source, self._spark):
+        if _is_drawstring_format(self._source, self._spark):
             raise UnsupportedError(
-                f"saveAsTable({name!r}) does not work for format {self._source}: save(path), and then"
-                " CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path '...') gives it a name"
+                f"saveAsTable({name!r}) does not support format {self._source}. Use save(path), and name the"
+                " table with CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path '...')."
             )
         super().saveAsTable(name)
 
@@ -232,28 +233,28 @@ class TableWriter(DataFrameWriter):
             self.format(source)
 
     def _table_options(self, path: str) -> dict[str, str]:
-        """Return the options, with the columns of `partitionBy` where no option names any.
+        """Return the options; the columns of `partitionBy` are the default for the partition path option.
 
         Raises:
-            InvalidError: both name columns, and not the same ones.
+            InvalidError: `partitionBy` and the option name different columns.
         """
-        options = _without_path(self._given)
+        options = _without_path(self._options)
         if not self._partition_by:
             return options
-        said = _partition_columns(options)
-        if said is None:
+        columns = _partition_columns(options)
+        if columns is None:
             return {**options, _PARTITION_BY: ",".join(self._partition_by)}
-        if said != self._partition_by:
+        if columns != self._partition_by:
             raise InvalidError(
                 f"partitionBy names {', '.join(self._partition_by)} and {_PARTITION_BY}"
-                f" {', '.join(said) or 'no column'}. Nothing was written: leave one of them out.",
+                f" {', '.join(columns) or 'no column'}. Nothing was written. Leave one of them out.",
                 table=path,
             )
         return options
 
 
-def _take_over() -> None:
-    """Put the reader, the writer and what follows refreshes in place, once a process."""
+def _install() -> None:
+    """Replace PySpark's reader, writer and refresh functions; once per process."""
     if getattr(SparkSession.read.fget, "_drawstring", False):  # type: ignore[attr-defined]
         return
     own_read, own_write = SparkSession.read.fget, ClassicDataFrame.write.fget  # type: ignore[attr-defined]
@@ -273,28 +274,28 @@ def _take_over() -> None:
     ClassicDataFrame.write = property(write)  # type: ignore[assignment]
 
 
-def _is_ours(source: str | None, spark: SparkSession) -> bool:
+def _is_drawstring_format(source: str | None, spark: SparkSession) -> bool:
     name = source or spark.conf.get("spark.sql.sources.default", "parquet") or ""
     return name.lower() in FORMATS
 
 
 def _partition_columns(options: dict[str, str]) -> tuple[str, ...] | None:
-    """Return the partition columns that options name, None where there is no such option."""
-    known = OPTION_OF_KEY[_PARTITION_BY]
-    texts = [text for key, text in options.items() if key.lower() in known.keys]
-    return typed_columns(split_list(texts[0]))[0] if texts else None
+    """Return the partition columns that the options name, None without such an option."""
+    option = OPTION_OF_KEY[_PARTITION_BY]
+    values = [value for key, value in options.items() if key.lower() in option.keys]
+    return typed_columns(split_list(values[0]))[0] if values else None
 
 
-def _note(given: dict[str, str], key: str, value: Any) -> None:
+def _record(options: dict[str, str], key: str, value: Any) -> None:
     text = text_of(value)
     if text is not None:
-        given[key] = text
+        options[key] = text
 
 
 def _path(path: Any, options: dict[str, str]) -> str:
     paths = path if isinstance(path, list | tuple) else [path or _option_path(options)]
     if len(paths) != 1 or not isinstance(paths[0], str):
-        raise InvalidError("a table has one path: hand it to load or save, or set option path")
+        raise InvalidError("A table has exactly one path. Pass it to load or save, or set option path.")
     return str(paths[0])
 
 

@@ -1,4 +1,4 @@
-"""Read and write tables as DataFrames; `format("hudi")` ends up here."""
+"""Functions that read and write tables as DataFrames; `format("hudi")` calls them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OPERATION: Final = "hoodie.datasource.write.operation"
 
 
 @naming
-def read(  # noqa: PLR0913 - everything a query can be told
+def read(  # noqa: PLR0913 - all arguments of a query
     spark: SparkSession,
     path: str,
     *,
@@ -38,10 +38,10 @@ def read(  # noqa: PLR0913 - everything a query can be told
     incremental: tuple[Any, Any] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return the rows of a table as a DataFrame, fixed at the moment of the call.
+    """Return the rows of a table as a DataFrame with the snapshot of the time of the call.
 
-    Slices without log files go through Spark's own Parquet reader, the others are merged in Python.
-    Spark hands the columns and predicates of later steps down to both.
+    Spark's own Parquet reader reads file slices without log files; Python workers merge the others. Spark
+    pushes the columns and predicates of later steps down to both.
 
     Args:
         spark: a classic session.
@@ -72,7 +72,7 @@ def read(  # noqa: PLR0913 - everything a query can be told
     """
     storage = options_of_storage(classic(spark), path, {}, storage_options)
     if incremental is not None and (as_of is not None or read_optimized):
-        raise InvalidError("incremental does not go with as_of or read_optimized: leave them out")
+        raise InvalidError("The argument incremental excludes as_of and read_optimized. Leave them out.")
 
     def scan() -> Scan:
         table = open_table(path, storage_options=storage)
@@ -92,7 +92,7 @@ def changes(
     *,
     storage_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return every change of a range of commits as a DataFrame, fixed at the moment of the call.
+    """Return every change of a range of commits as a DataFrame, as of the time of the call.
 
     The columns are `op` (`i`, `u` or `d`), `ts_ms` (the requested time of the commit), and the record
     `before` and `after` the change as JSON.
@@ -126,10 +126,10 @@ def changes(
 
 @naming
 def load(spark: SparkSession, path: str, options: Mapping[str, Any]) -> DataFrame:
-    """Return the rows that a read with Hudi's option names asks for; see `read`."""
-    asked = ReadOptions.parse(options)
+    """Return the rows of a read with Hudi's option keys; see `read`."""
+    parsed = ReadOptions.parse(options)
     storage = options_of_storage(spark, path, options)
-    return Reread(path, storage, partial(scan_at, path, storage, asked), asked.where).dataframe(spark)
+    return Reread(path, storage, partial(scan_at, path, storage, parsed), parsed.where).dataframe(spark)
 
 
 @naming
@@ -142,7 +142,7 @@ def write(
     mode: str = "append",
     storage_options: Mapping[str, str] | None = None,
 ) -> CommitResult:
-    """Write a DataFrame to a table, which comes into being if it is not there.
+    """Write a DataFrame to a table, and create the table if it does not exist.
 
     Args:
         df: the rows; of a classic session.
@@ -175,25 +175,29 @@ def write(
     parsed = WriteOptions.parse({**options, **({_OPERATION: operation} if operation else {})})
     given = options_of_storage(classic(df.sparkSession), path, options, storage_options)
     target = Target(path, open_storage(path, given), given, SparkEngine(df.sparkSession))
-    found = target.exists()
-    asked = mode_of(mode)
-    if found and asked == "ignore":
+    exists = target.exists()
+    save_mode = mode_of(mode)
+    if exists and save_mode == "ignore":
         return CommitResult.nothing(parsed.operation)
-    if found:
-        _check_mode(asked, parsed.operation)
+    if exists:
+        _check_mode(save_mode, parsed.operation)
     if parsed.operation == "bootstrap":
         return target.bootstrap(parsed, options)
     rows = SparkRows.of(df)
-    if found and asked == "overwrite" and parsed.operation != "insert_overwrite_table":
+    if exists and save_mode == "overwrite" and parsed.operation != "insert_overwrite_table":
         return target.replace(df, rows, parsed, options)
-    table = target.open() if found else target.create(rows.schema, parsed, options)
+    table = target.open() if exists else target.create(rows.schema, parsed, options)
     return table._write_rows(parsed.operation, rows, options)
 
 
 def _check_mode(mode: str, operation: str) -> None:
-    """Refuse save modes that say no clear thing about the table that is there."""
+    """Check that the save mode is defined for an existing table.
+
+    Raises:
+        InvalidError: mode `error`, or `overwrite` with an operation that makes its meaning ambiguous.
+    """
     if mode == "error":
-        raise InvalidError("there is a table already: use mode append or overwrite")
+        raise InvalidError("The table already exists. Use mode append or overwrite.")
     if mode == "overwrite" and operation == "insert_overwrite":
         raise InvalidError(
             "Mode overwrite with operation insert_overwrite can mean all rows of the table (Hudi drops it) or"
@@ -241,7 +245,7 @@ def compact(
 
 
 def mode_of(mode: str) -> str:
-    """Return the one name of a save mode.
+    """Return the canonical name of a save mode.
 
     Raises:
         InvalidError: there is no such mode.
@@ -250,5 +254,5 @@ def mode_of(mode: str) -> str:
     if name in ("error", "errorifexists", "default"):
         return "error"
     if name not in ("append", "overwrite", "ignore"):
-        raise InvalidError(f"there is no mode {mode!r}: use append, overwrite, errorifexists or ignore")
+        raise InvalidError(f"There is no save mode {mode!r}. Use append, overwrite, errorifexists or ignore.")
     return name

@@ -1,4 +1,4 @@
-"""Where a table is for Spark: its storage options, and whether Spark's own readers get there."""
+"""Storage options of a table in a Spark session, and the paths that Spark's own readers can open."""
 
 from __future__ import annotations
 
@@ -26,33 +26,35 @@ _GLOB: Final = frozenset("*?[]{}\\")
 def storage_options(
     spark: SparkSession, path: str, options: Mapping[str, Any], given: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return the options that open a table's storage.
+    """Return the storage options of a table.
+
+    Of several values for an option, that of the last source below applies.
 
     Args:
-        spark: Hadoop's S3A settings of the session come first.
+        spark: classic session; its Hadoop S3A settings are the first source.
         path: the table's root.
-        options: options of the read or write; `fs.s3a.*` and `aws_*` among them come next, with
-            `drawstring.storage.*`, which local files have as well.
-        given: storage options of their own; they win.
+        options: options of the read or write; `fs.s3a.*`, `aws_*` and `drawstring.storage.*` among them are
+            the second source. For local tables only `drawstring.storage.*` applies.
+        given: explicit storage options, the third source.
 
     Raises:
-        UnsupportedError: the table is in this process's memory, where executors cannot see it.
+        UnsupportedError: the table is in the memory of this process, which executors cannot read.
     """
     if path.startswith("memory:"):
         raise UnsupportedError(
-            "Spark's executors cannot see a memory:// table: use a folder, s3://, or the embedded engine",
+            "Spark's executors cannot read a memory:// table. Use a folder, s3://, or the embedded engine.",
             table=path,
         )
     if not path.startswith(("s3:", "s3a:", "s3n:")):
         return {**{key: str(value) for key, value in options.items() if is_storage_key(key)}, **(given or {})}
-    # Hadoop's own defaults (an empty endpoint among them) say nothing.
-    found = {key: value for key in _HADOOP_KEYS if (value := _set_by_user(spark, key))}
-    found |= {key: str(value) for key, value in options.items() if is_storage_option(key)}
-    return {**found, **(given or {})}
+    # Hadoop's own defaults, such as an empty endpoint, are ignored.
+    settings = {key: value for key in _HADOOP_KEYS if (value := _set_by_user(spark, key))}
+    settings |= {key: str(value) for key, value in options.items() if is_storage_option(key)}
+    return {**settings, **(given or {})}
 
 
 def is_storage_option(key: str) -> bool:
-    """Tell whether an option of a read or write is about the storage."""
+    """Return whether an option of a read or write is a storage option."""
     return key.lower().startswith(_PREFIXES) or is_storage_key(key)
 
 
@@ -62,11 +64,11 @@ def _set_by_user(spark: SparkSession, key: str) -> str | None:
 
 
 def spark_path(spark: SparkSession, uri: str) -> str | None:
-    """Return the path by which Spark's own readers open a file, None when they cannot.
+    """Return the path by which Spark's own readers open a file, None if they cannot open it.
 
     Args:
-        spark: the session; its Hadoop libraries decide about object stores.
-        uri: the file's address, unescaped, as `Storage.full_uri` gives it.
+        spark: the session; its Hadoop libraries determine which object stores it supports.
+        uri: unescaped URI of the file, as `Storage.full_uri` returns it.
     """
     scheme = uri.partition("://")[0]
     if _GLOB.intersection(uri):

@@ -1,4 +1,4 @@
-"""A table as a Spark session sees it: DataFrames go in, and its rows are changed by Spark's executors."""
+"""Tables in a Spark session: writes accept DataFrames, and Spark's executors do the work."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from drawstring.txn.table_context import TableContext
 
 
 class SparkTable(Table):
-    """A `drawstring.Table` whose verbs take DataFrames, and whose work is done in Spark's executors."""
+    """A `drawstring.Table` whose methods accept DataFrames and run in Spark's executors."""
 
     def _rows_of(self, data: Any) -> tuple[TableContext, Rows]:
         is_frame = isinstance(data, DataFrame)
@@ -27,7 +27,7 @@ class SparkTable(Table):
 
 @naming
 def table(spark: SparkSession, path: str, *, storage_options: Mapping[str, str] | None = None) -> SparkTable:
-    """Open a table for what DataFrames have no word for: `update`, `delete(where=)`, `merge`.
+    """Open a table for operations that DataFrames lack, such as `update`, `delete(where=)` and `merge`.
 
     Args:
         spark: a classic session.
@@ -36,7 +36,7 @@ def table(spark: SparkSession, path: str, *, storage_options: Mapping[str, str] 
             session's `spark.hadoop.fs.s3a.*`.
 
     Returns:
-        The table; its verbs take DataFrames, and whatever those of `drawstring.Table` take.
+        The table. Its methods accept DataFrames and everything that `drawstring.Table` accepts.
 
     Raises:
         InvalidError: there is no table.

@@ -1,1 +1,1 @@
-"""Incremental and change queries, and tables that are followed."""
+"""Incremental queries, change (CDC) queries, and batches that follow a table."""

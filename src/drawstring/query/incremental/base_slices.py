@@ -1,7 +1,7 @@
-"""What lies beneath the log files that a range of commits wrote: their slices as the range left them.
+"""Whole file slices of the log files that a range of commits wrote, as of the end of the range.
 
-Log blocks with some of the columns alone do not make whole rows, so whoever meets them among the files of a
-range reads the records that they touch in the whole slice (`filegroups.read.slice_reader`).
+Partial log blocks contain some of the columns and do not make whole rows. An incremental query that reads
+such a block reads the records that it changes from the whole slice (`filegroups.read.slice_reader`).
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from drawstring.query.snapshot import Query
 
 
 class Beneath:
-    """Finds the slices that the log files of a range are part of.
+    """Finds the whole slices of the log files that a range wrote.
 
     Args:
-        query: what is asked.
-        asked: the range.
+        query: the incremental query.
+        commit_range: its commits.
     """
 
-    def __init__(self, query: Query, asked: CommitRange) -> None:
+    def __init__(self, query: Query, commit_range: CommitRange) -> None:
         self._query = query
         facts = query.facts
         self._timeline = facts.timeline
-        end = asked.end or max(map(time_of, asked.writes))
+        end = commit_range.end or max(map(time_of, commit_range.writes))
         before = [write.requested for write in facts.timeline.writes() if time_of(write) <= end]
         among = InstantRange.among(frozenset(before), facts.timeline)
         self._instants = replace(among, is_written=query.instants.is_written)
@@ -39,10 +39,10 @@ class Beneath:
         self._groups: dict[str, Mapping[str, GroupFiles]] = {}
 
     def under(self, task: ReadTask) -> ReadTask:
-        """Return a task with the one that reads the whole slice, where blocks may be partial.
+        """Attach the task that reads the whole slice, if log blocks may be partial.
 
         Args:
-            task: reads the files of the range in a file group.
+            task: reads the files that the range wrote to a file group.
         """
         if not task.file_slice.logs or not takes_partial_blocks(task.config):
             return task
@@ -52,30 +52,31 @@ class Beneath:
         return replace(task, beneath=replace(task, file_slice=whole, instants=self._instants))
 
     def _whole(self, written: FileSlice) -> FileSlice | None:
-        """Return the slice that log files belong to today, without what came after the range.
+        """Return the slice that the log files belong to now, without log files written after the range.
 
-        A compaction that completed after a write has the same records as what the write saw.
+        If a compaction completed after the write, its base file has the same records as the slice that the
+        write saw.
         """
         files = self._group(written.partition, written.file_id)
         visible = Visibility(self._timeline.completion_of)
         paths = {log.status.path for log in written.logs}
-        for piece in reversed(slices_by_completion(written.partition, written.file_id, files, visible)):
-            if paths.isdisjoint(log.status.path for log in piece.logs):
+        for candidate in reversed(slices_by_completion(written.partition, written.file_id, files, visible)):
+            if paths.isdisjoint(log.status.path for log in candidate.logs):
                 continue
             admits = self._instants.admits
-            logs = tuple(log for log in piece.logs if log.status.path in paths or admits(log.instant))
-            base = piece.base or self._stated_base(written)
-            return self._query.facts.store.sources.on([replace(piece, base=base, logs=logs)])[0]
+            logs = tuple(log for log in candidate.logs if log.status.path in paths or admits(log.instant))
+            base = candidate.base or self._base_named_by_commit(written)
+            return self._query.facts.store.sources.on([replace(candidate, base=base, logs=logs)])[0]
         return None
 
-    def _stated_base(self, written: FileSlice) -> BaseFile | None:
-        """Return the base file that a write found under its log file, though it is not listed: it is lost."""
+    def _base_named_by_commit(self, written: FileSlice) -> BaseFile | None:
+        """Return the unlisted base file that the commit metadata names for a log file; reading it fails."""
         last = written.logs[-1]
         instant = self._timeline.write_at(last.instant)
         stats = self._query.facts.store.commit_metadata(instant).stats if instant else ()
-        found = (each.base_file for each in stats if each.path == last.status.path and each.base_file)
-        named = next(found, None)
-        return None if named is None else BaseFile.parse(FileStatus(join_path(written.partition, named), 0))
+        names = (stat.base_file for stat in stats if stat.path == last.status.path and stat.base_file)
+        name = next(names, None)
+        return None if name is None else BaseFile.parse(FileStatus(join_path(written.partition, name), 0))
 
     def _group(self, partition: str, file_id: str) -> GroupFiles:
         if partition not in self._groups:

@@ -1,4 +1,4 @@
-"""Where a batch of a followed table may end, and which commits of it are gone."""
+"""Possible ends of a batch of a followed table, and the commits whose changes are lost to cleaning."""
 
 from __future__ import annotations
 
@@ -17,44 +17,51 @@ from drawstring.query.incremental.listed_files import ListedFiles
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much goes into a batch; one commit does in any case.
+    """Upper bounds of a batch, which contains at least one commit in any case.
 
     Attributes:
-        commits: most commits; None for no bound.
-        bytes: most bytes that the commits wrote; None for no bound.
+        commits: maximum number of commits; None for no bound.
+        bytes: maximum number of bytes that the commits wrote; None for no bound.
     """
 
     commits: int | None = None
     bytes: int | None = None
 
 
-def ends(facts: TableFacts, found: CommitRange, limits: Limits) -> Iterator[tuple[str, Sequence[Instant]]]:
-    """Yield where a batch may end: where the limits say, and at every later commit.
+def ends(
+    facts: TableFacts, commit_range: CommitRange, limits: Limits
+) -> Iterator[tuple[str, Sequence[Instant]]]:
+    """Yield the possible ends of a batch: the one that the limits give, then every later commit.
 
-    Commits of one time are never parted, and commits that change nothing do not end a batch. No more commits
-    are looked at than are asked for.
+    Commits with the same time stay in one batch, and a commit without changes does not end a batch. Commit
+    metadata is read only as far as the caller iterates.
+
+    Args:
+        facts: the table.
+        commit_range: commits after the last batch.
+        limits: bounds of the batch.
 
     Yields:
-        The end, and the writes since the end before.
+        The time of the end, and the writes since the previous end.
     """
     end: str | None = None
-    since: list[Instant] = []
-    waiting: list[Instant] = []
+    writes_since: list[Instant] = []
+    unassigned: list[Instant] = []
     commits = size = 0
-    for time, together in groupby(sorted(found.writes, key=time_of), time_of):
-        writes = list(together)
-        changing = [each for each in map(facts.store.commit_metadata, writes) if each.changes_records]
+    for time, same_time in groupby(sorted(commit_range.writes, key=time_of), time_of):
+        writes = list(same_time)
+        changing = [commit for commit in map(facts.store.commit_metadata, writes) if commit.changes_records]
         commits += len(changing)
-        size += sum(stat.size_bytes for each in changing for stat in each.stats)
-        waiting += writes
+        size += sum(stat.size_bytes for commit in changing for stat in commit.stats)
+        unassigned += writes
         if not changing:
             continue
         if end is not None and _is_over(limits, commits, size):
-            yield end, since
-            since = []
-        since, waiting, end = since + waiting, [], time
+            yield end, writes_since
+            writes_since = []
+        writes_since, unassigned, end = writes_since + unassigned, [], time
     if end is not None:
-        yield end, since
+        yield end, writes_since
 
 
 def _is_over(limits: Limits, commits: int, size: int) -> bool:
@@ -63,7 +70,10 @@ def _is_over(limits: Limits, commits: int, size: int) -> bool:
 
 
 class Gone:
-    """Which file groups lack files that commits of a growing range wrote and no later one made up for.
+    """Tracks, for a growing range of commits, the file groups whose changes are lost.
+
+    The changes of a file group are lost when a file that a commit wrote is deleted and no later commit of the
+    range wrote a base file of the group or replaced the group.
 
     Args:
         facts: the table.
@@ -75,7 +85,7 @@ class Gone:
         self._groups: set[tuple[str, str]] = set()
 
     def after(self, writes: Sequence[Instant]) -> bool:
-        """Take more writes into the range and tell whether something is gone."""
+        """Add writes to the range and return whether any changes are lost."""
         for write in writes:
             commit = self._facts.store.commit_metadata(write)
             self._groups -= settled_groups(commit)
@@ -89,54 +99,61 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Commits of a range whose changes are gone: the time of the last of them, and those left."""
+    """Commits of a range whose changes are lost.
+
+    Attributes:
+        until: time of the last of them.
+        left: the writes after it.
+    """
 
     until: str
     left: tuple[Instant, ...]
 
 
-def loss_of(facts: TableFacts, found: CommitRange, *, changes: bool) -> Loss | None:
-    """Return what is gone of a range, None when nothing is.
+def loss_of(facts: TableFacts, commit_range: CommitRange, *, changes: bool) -> Loss | None:
+    """Return the lost commits of a range, None when none are lost.
 
     Args:
         facts: the table.
-        found: the range.
-        changes: whether every change is wanted, rather than the rows as the range left them.
+        commit_range: the range.
+        changes: whether the query returns every change, rather than the rows as of the end of the range.
     """
-    writes = sorted(found.writes, key=time_of)
-    gone = _not_planned(facts, writes) if changes else _not_there(facts, writes)
-    if gone:
-        return Loss(time_of(writes[gone - 1]), tuple(writes[gone:]))
-    if not found.reaches_archive:
+    writes = sorted(commit_range.writes, key=time_of)
+    lost = _without_changes(facts, writes) if changes else _without_files(facts, writes)
+    if lost:
+        return Loss(time_of(writes[lost - 1]), tuple(writes[lost:]))
+    if not commit_range.reaches_archive:
         return None
-    return Loss(max(map(time_of, archived_writes(facts, found)), default=found.start), tuple(writes))
+    return Loss(
+        max(map(time_of, archived_writes(facts, commit_range)), default=commit_range.start), tuple(writes)
+    )
 
 
-def _not_planned(facts: TableFacts, writes: Sequence[Instant]) -> int:
-    """Return how many writes there are up to the last whose changes are gone."""
+def _without_changes(facts: TableFacts, writes: Sequence[Instant]) -> int:
+    """Return the number of writes up to the last one whose changes cannot be read."""
     planner = ChangePlanner(facts)
-    for at in reversed(range(len(writes))):
+    for position in reversed(range(len(writes))):
         try:
-            planner.tasks(writes[at])
+            planner.tasks(writes[position])
         except InvalidError:
-            return at + 1
+            return position + 1
     return 0
 
 
-def _not_there(facts: TableFacts, writes: Sequence[Instant]) -> int:
-    """Return how many writes there are up to the last that files are gone of and no later one made up for."""
+def _without_files(facts: TableFacts, writes: Sequence[Instant]) -> int:
+    """Return the number of writes up to the last one with deleted files that no later write superseded."""
     listed = ListedFiles(facts.view.listing)
     settled: set[tuple[str, str]] = set()
-    for at in reversed(range(len(writes))):
-        commit = facts.store.commit_metadata(writes[at])
+    for position in reversed(range(len(writes))):
+        commit = facts.store.commit_metadata(writes[position])
         for stat in commit.stats:
-            is_there = listed.find(stat.partition, stat.path) is not None
-            if not is_there and (stat.partition, stat.file_id) not in settled:
-                return at + 1
+            is_listed = listed.find(stat.partition, stat.path) is not None
+            if not is_listed and (stat.partition, stat.file_id) not in settled:
+                return position + 1
         settled |= settled_groups(commit)
     return 0
 
 
-def only(found: CommitRange, writes: tuple[Instant, ...]) -> CommitRange:
-    """Return a range of some of the writes."""
-    return replace(found, writes=writes, archived=(), reaches_archive=False, skips_superseded=True)
+def only(commit_range: CommitRange, writes: tuple[Instant, ...]) -> CommitRange:
+    """Return a range that contains only the given writes."""
+    return replace(commit_range, writes=writes, archived=(), reaches_archive=False, skips_superseded=True)

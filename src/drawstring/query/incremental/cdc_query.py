@@ -1,9 +1,9 @@
-"""Change queries: every change of the commits of a range, with images of the records before and after.
+"""Change (CDC) queries: every change of the commits of a range, with before and after images.
 
     commits of the range ── that change data ──> file groups that each of them wrote or replaced
-        ──> change log, slice before, slice after ──> one task a commit and file group
+        ──> CDC log files, slice before, slice after ──> one task per commit and file group
 
-Tables whose writers keep no change logs are answered too, by comparing slices.
+For commits without CDC log files, the changes come from comparing the slices before and after.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _OP_KEY_ONLY: Final = "OP_KEY_ONLY"
 _MODE_KEY: Final = "hoodie.table.cdc.supplemental.logging.mode"
 
 
-def changes_scan(facts: TableFacts, asked: RangeSpec, *, threads: int | None = None) -> Scan:
+def changes_scan(facts: TableFacts, spec: RangeSpec, *, threads: int | None = None) -> Scan:
     """Query the changes of a range of commits.
 
     Args:
         facts: the table.
-        asked: the range.
-        threads: tasks that run at once; None for as many as the machine is good for.
+        spec: the range, as the user gives it.
+        threads: number of tasks that run at once; None to choose by the tasks and the machine.
 
     Returns:
         A lazy scan with the columns `op` (`i`, `u`, `d`), `ts_ms` (requested time of the commit),
@@ -49,48 +49,48 @@ def changes_scan(facts: TableFacts, asked: RangeSpec, *, threads: int | None = N
 
     Raises:
         InvalidError: a time that cannot be read.
-        UnavailableError: a pending write would be missed.
+        UnavailableError: the query would skip a pending write.
         UnsupportedError: the table keeps no commit times.
     """
     check_commit_times(facts)
-    spec = replace(asked, names_commits=True)
-    facts, found = settled(facts, lambda look: find_range(look, spec))
-    return changes_of(facts, found, threads=threads)
+    spec = replace(spec, names_commits=True)
+    facts, commit_range = settled(facts, lambda current: find_range(current, spec))
+    return changes_of(facts, commit_range, threads=threads)
 
 
-def changes_of(facts: TableFacts, found: CommitRange, *, threads: int | None = None) -> Scan:
-    """Query the changes of a range that is known already; see `changes_scan`."""
+def changes_of(facts: TableFacts, commit_range: CommitRange, *, threads: int | None = None) -> Scan:
+    """Query the changes of a known range; see `changes_scan`."""
 
-    def draft(look: TableFacts) -> Draft[Task]:
-        return changes_draft(look, found if look is facts else same_range(look, found))
+    def draft(current: TableFacts) -> Draft[Task]:
+        return changes_draft(current, commit_range if current is facts else same_range(current, commit_range))
 
     return scan_of_plan(CHANGE_SCHEMA, facts, draft, threads)
 
 
-def changes_draft(facts: TableFacts, found: CommitRange) -> Draft[Task]:
-    """Return the tasks that tell the changes of a range on one look at the table."""
-    tasks = _tasks(facts, found)
-    return Draft(tasks, lambda deleted: any(deleted.reaches(each) for each in slices_of(tasks)))
+def changes_draft(facts: TableFacts, commit_range: CommitRange) -> Draft[Task]:
+    """Return the plan that reads the changes of a range of a loaded table."""
+    tasks = _tasks(facts, commit_range)
+    return Draft(tasks, lambda deleted: any(deleted.reaches(file_slice) for file_slice in slices_of(tasks)))
 
 
-def _tasks(facts: TableFacts, found: CommitRange) -> list[ChangeTask]:
-    if found.reaches_archive:
+def _tasks(facts: TableFacts, commit_range: CommitRange) -> list[ChangeTask]:
+    if commit_range.reaches_archive:
         first = min(facts.timeline.writes(), key=time_of, default=None)
         raise InvalidError(
-            "commits of the range were archived, and what they changed is not known any more: "
+            "Commits of the range were archived, so their changes can no longer be read. "
             + (
-                "take a snapshot"
+                "Query a snapshot instead."
                 if first is None
-                else f"start at {time_of(first)} with include_start, or later"
+                else f"Start at {time_of(first)} with include_start, or later."
             )
         )
     planner = ChangePlanner(facts)
-    tasks = [task for instant in sorted(found.writes, key=time_of) for task in planner.tasks(instant)]
+    tasks = [task for instant in sorted(commit_range.writes, key=time_of) for task in planner.tasks(instant)]
     return _with_histories(tasks)
 
 
 class ChangePlanner:
-    """Makes the tasks of commits.
+    """Plans the tasks that read the changes of commits.
 
     Args:
         facts: the table.
@@ -103,38 +103,38 @@ class ChangePlanner:
         self._mode = facts.config.properties.get(_MODE_KEY, _DATA_BEFORE_AFTER).upper()
 
     def tasks(self, instant: Instant) -> list[ChangeTask]:
-        """Return the tasks of a commit, those that delete first.
+        """Return the tasks of a commit, those that return deletes first.
 
-        A record can move from one file group to another within a commit, and who applies changes in their
-        order must not delete it after it was inserted.
+        Within a commit a record can move from one file group to another. A consumer that applies the changes
+        in order must not delete the record after it inserted it.
 
         Raises:
-            InvalidError: its files were cleaned away.
-            CorruptTableError: a file is gone that has to be there.
+            InvalidError: files of the commit were cleaned away.
+            CorruptTableError: a file is missing that no action deleted.
         """
         commit = self._facts.store.commit_metadata(instant)
         if not commit.changes_records:
             return []
         groups = self._groups(instant, commit)
-        found = [
+        deleting = [
             self._replaced(instant, partition, file_id)
             for partition, file_ids in commit.replaced.items()
             for file_id in file_ids
         ]
-        both = []
+        others = []
         for (partition, file_id), stats in groups.items():
             task = self._written(instant, partition, file_id, stats)
             if len(groups) > 1 and any(stat.num_deletes for stat in stats):
-                found.append(replace(task, operations=(DELETE,)))
+                deleting.append(replace(task, operations=(DELETE,)))
                 task = replace(task, operations=(INSERT, UPDATE))
-            both.append(task)
-        return found + both
+            others.append(task)
+        return deleting + others
 
     def _groups(self, instant: Instant, commit: CommitMetadata) -> Mapping[tuple[str, str], list[WriteStat]]:
-        """Return the statistics by file group, without those of rows that are written twice.
+        """Return the write statistics by file group, without the second copies of dual writes.
 
-        During a resizing of buckets writes go to the old buckets and, into files named by the resizing,
-        to the new ones as well. The old ones tell the change.
+        During the resizing of a consistent hash ring, a write goes to the old buckets and also to the new
+        ones, in files that carry the instant of the resizing. The files of the old buckets give the changes.
         """
         groups: dict[tuple[str, str], list[WriteStat]] = defaultdict(list)
         for stat in commit.stats:
@@ -174,48 +174,48 @@ class ChangePlanner:
             around = self._slices.around_logs(instant, partition, file_id, stats)
         else:
             around = self._slices.around_base(instant, partition, file_id, stats[-1])
-        touched = (partition, file_id, around.after.base_instant) if is_logged and around.after else None
-        is_told = bool(change_logs) and self._mode != _OP_KEY_ONLY
+        log_slice = (partition, file_id, around.after.base_instant) if is_logged and around.after else None
+        has_before_images = bool(change_logs) and self._mode != _OP_KEY_ONLY
         return replace(
             task,
-            before=None if is_told else self._reading(instant, around.before, is_after=False),
+            before=None if has_before_images else self._reading(instant, around.before, is_after=False),
             after=self._reading(instant, around.after, is_after=True),
-            slice_of_logs=touched,
+            slice_of_logs=log_slice,
         )
 
     def _change_log(self, instant: Instant, stat: WriteStat, path: str, size_bytes: int) -> LogFile:
         status = self._slices.listed(instant, stat.partition, path)
-        told = replace(status, size_bytes=max(size_bytes, status.size_bytes))
-        return LogFile(told, stat.file_id, instant.requested, 1, "", True)
+        status = replace(status, size_bytes=max(size_bytes, status.size_bytes))
+        return LogFile(status, stat.file_id, instant.requested, 1, "", True)
 
     def _replaced(self, instant: Instant, partition: str, file_id: str) -> ChangeTask:
-        newest = self._slices.before(instant, partition, file_id)
-        task = self._reading(instant, newest, is_after=False)
+        last_slice = self._slices.before(instant, partition, file_id)
+        task = self._reading(instant, last_slice, is_after=False)
         return ChangeTask(self._facts.storage.spec, instant.requested, task, None)
 
-    def _reading(self, instant: Instant, piece: FileSlice | None, *, is_after: bool) -> ReadTask | None:
-        if piece is None or not (piece.base or piece.logs):
+    def _reading(self, instant: Instant, file_slice: FileSlice | None, *, is_after: bool) -> ReadTask | None:
+        if file_slice is None or not (file_slice.base or file_slice.logs):
             return None
         facts = self._facts
-        seen = {*self._slices.earlier(instant), *((instant.requested,) if is_after else ())}
-        instants = InstantRange.among(frozenset(seen), facts.timeline)
-        partition = partitions_to_read([piece.partition], facts.config, self._query.schema, None)[0]
-        return task_of(replace(self._query, instants=instants), partition, piece)
+        visible = {*self._slices.earlier(instant), *((instant.requested,) if is_after else ())}
+        instants = InstantRange.among(frozenset(visible), facts.timeline)
+        partition = partitions_to_read([file_slice.partition], facts.config, self._query.schema, None)[0]
+        return task_of(replace(self._query, instants=instants), partition, file_slice)
 
 
 def _with_histories(tasks: Sequence[ChangeTask]) -> list[ChangeTask]:
-    """Let the tasks of writes to the log files of one slice read these once."""
+    """Give tasks of writes to the log files of one slice a shared history, so that these are read once."""
     by_slice: dict[tuple[str, str, str], list[ChangeTask]] = defaultdict(list)
     for task in tasks:
         if task.slice_of_logs is not None and task.after is not None:
             by_slice[task.slice_of_logs].append(task)
     histories = {
-        piece: LogHistory(
-            max((each.after for each in group if each.after), key=_seen),
-            frozenset(each.instant for each in group),
+        slice_key: LogHistory(
+            max((task.after for task in group if task.after), key=_visible_count),
+            frozenset(task.instant for task in group),
             len(group),
         )
-        for piece, group in by_slice.items()
+        for slice_key, group in by_slice.items()
     }
     return [
         replace(task, history=histories[task.slice_of_logs]) if task.slice_of_logs in histories else task
@@ -223,5 +223,5 @@ def _with_histories(tasks: Sequence[ChangeTask]) -> list[ChangeTask]:
     ]
 
 
-def _seen(task: ReadTask) -> int:
+def _visible_count(task: ReadTask) -> int:
     return len(task.instants.committed)

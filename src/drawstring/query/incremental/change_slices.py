@@ -1,4 +1,4 @@
-"""The file slices around a commit: what a file group was before it, and what it was after it."""
+"""The file slices of a file group before and after a commit."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from drawstring.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """A file group around a write: None for a slice that is not there."""
+    """The slices of a file group before and after a write; None for a slice that does not exist."""
 
     before: FileSlice | None
     after: FileSlice | None
 
 
 class ChangeSlices:
-    """Finds the slices around commits.
+    """Finds the slices before and after commits.
 
     Args:
         facts: the table.
@@ -39,14 +39,14 @@ class ChangeSlices:
     def __init__(self, facts: TableFacts) -> None:
         self._facts = facts
         self._files = ListedFiles(facts.view.listing)
-        self._seen: dict[str, frozenset[str]] = {}
+        self._earlier: dict[str, frozenset[str]] = {}
         self._groups: dict[str, Mapping[str, GroupFiles]] = {}
 
     def before(self, instant: Instant, partition: str, file_id: str) -> FileSlice:
-        """Return the slice that a commit found.
+        """Return the latest slice of a file group before a commit.
 
         Raises:
-            InvalidError: it was cleaned away.
+            InvalidError: files of it were cleaned away.
         """
         slices = self._slices(partition, file_id, before=time_of(instant))
         if not slices:
@@ -56,24 +56,26 @@ class ChangeSlices:
     def around_logs(
         self, instant: Instant, partition: str, file_id: str, stats: Sequence[WriteStat]
     ) -> Around:
-        """Return the slice that log files of a commit went on, without and with them.
+        """Return the slice of a commit's log files, without and with these log files.
 
-        The slice is the one that they belong to today: a compaction that completed after the write has
-        the same records as what the write saw.
+        It is the slice that the log files belong to now. If a compaction completed after the write, its base
+        file has the same records as the slice that the write saw.
 
         Raises:
             InvalidError: files of it were cleaned away.
         """
         paths = {self.listed(instant, partition, stat.path).path for stat in stats}
-        for piece in self._slices(partition, file_id):
-            if paths <= {log.status.path for log in piece.logs}:
-                after = self._until(self._whole(instant, piece), {*self.earlier(instant), instant.requested})
-                is_named = self._facts.config.shares_log_files
-                return Around(after if is_named else _without(after, paths), after)
+        for file_slice in self._slices(partition, file_id):
+            if paths <= {log.status.path for log in file_slice.logs}:
+                after = self._until(
+                    self._whole(instant, file_slice), {*self.earlier(instant), instant.requested}
+                )
+                is_shared = self._facts.config.shares_log_files
+                return Around(after if is_shared else _without(after, paths), after)
         raise _cleaned(instant)
 
     def around_base(self, instant: Instant, partition: str, file_id: str, stat: WriteStat) -> Around:
-        """Return the slice that a base file of a commit replaced, and the one that it began.
+        """Return the slice before a commit that wrote a base file, and the slice that the base file starts.
 
         Raises:
             InvalidError: files of them were cleaned away.
@@ -81,12 +83,14 @@ class ChangeSlices:
         before = None
         if stat.prev_commit != "null":
             earlier = self.earlier(instant)
-            known = [
-                piece for piece in self._slices(partition, file_id) if piece.base_instant == stat.prev_commit
+            matching = [
+                file_slice
+                for file_slice in self._slices(partition, file_id)
+                if file_slice.base_instant == stat.prev_commit
             ]
-            if not known:
+            if not matching:
                 raise _cleaned(instant)
-            before = self._until(self._whole(instant, known[0]), earlier)
+            before = self._until(self._whole(instant, matching[0]), earlier)
         if not stat.path or (stat.num_writes == 0 and stat.path not in self._files.of(partition)):
             return Around(before, None)
         sources = self._facts.store.sources
@@ -94,28 +98,28 @@ class ChangeSlices:
         return Around(before, FileSlice(partition, file_id, instant.requested, base))
 
     def earlier(self, instant: Instant) -> frozenset[str]:
-        """Return the requested times of the writes that took effect before one."""
-        if instant.requested not in self._seen:
+        """Return the requested times of the writes that completed before a write."""
+        if instant.requested not in self._earlier:
             time, writes = time_of(instant), self._facts.timeline.writes()
             earlier = frozenset(write.requested for write in writes if time_of(write) < time)
-            self._seen[instant.requested] = earlier
-        return self._seen[instant.requested]
+            self._earlier[instant.requested] = earlier
+        return self._earlier[instant.requested]
 
-    def _until(self, piece: FileSlice, instants: Set[str]) -> FileSlice:
-        """Return a slice without the log files of other writes than some.
+    def _until(self, file_slice: FileSlice, instants: Set[str]) -> FileSlice:
+        """Return a slice with only the log files of the given instants and of archived ones.
 
-        A log file of version 6 can hold blocks of several writes; what counts is told to whoever reads them.
+        A log file of table version 6 can hold blocks of several writes. There the reader filters the blocks.
         """
         if self._facts.config.shares_log_files:
-            return piece
+            return file_slice
         archived = self._facts.timeline.is_archived
-        logs = tuple(log for log in piece.logs if log.instant in instants or archived(log.instant))
-        return replace(piece, logs=logs)
+        logs = tuple(log for log in file_slice.logs if log.instant in instants or archived(log.instant))
+        return replace(file_slice, logs=logs)
 
     def _slices(self, partition: str, file_id: str, before: str | None = None) -> list[FileSlice]:
-        """Return the slices of a file group, replaced or not, as they are or were before a time."""
+        """Return all slices of a file group, replaced or not, that existed before a time; None for now."""
         if partition not in self._groups:
-            self._facts.view.groups(partition)  # what a snapshot would miss is missing here, too
+            self._facts.view.groups(partition)  # raises when a file of the latest slices is missing
             self._groups[partition] = group_files(self._files.of(partition).values())
         files = self._groups[partition].get(file_id)
         if files is None:
@@ -125,22 +129,22 @@ class ChangeSlices:
         slices = to_slices(partition, file_id, files, visible, self._facts.view.pending_compactions)
         return self._facts.store.sources.on(slices)
 
-    def _whole(self, instant: Instant, piece: FileSlice) -> FileSlice:
-        """Check that a slice that began with a base file still has it."""
-        begun = None if piece.base else self._facts.timeline.write_at(piece.base_instant)
-        if begun is None:
-            return piece
-        for stat in self._facts.store.commit_metadata(begun).stats:
-            is_its = (stat.partition, stat.file_id) == (piece.partition, piece.file_id)
-            if is_its and (stat.base_file or stat.path.endswith(BASE_EXTENSIONS)):
+    def _whole(self, instant: Instant, file_slice: FileSlice) -> FileSlice:
+        """Return a slice after checking that its base file, if it had one, still exists."""
+        write = None if file_slice.base else self._facts.timeline.write_at(file_slice.base_instant)
+        if write is None:
+            return file_slice
+        for stat in self._facts.store.commit_metadata(write).stats:
+            is_same_group = (stat.partition, stat.file_id) == (file_slice.partition, file_slice.file_id)
+            if is_same_group and (stat.base_file or stat.path.endswith(BASE_EXTENSIONS)):
                 raise _cleaned(instant)
-        return piece
+        return file_slice
 
     def listed(self, instant: Instant, partition: str, path: str) -> FileStatus:
-        """Return a file of a commit.
+        """Return the status of a file that a commit wrote.
 
         Raises:
-            InvalidError: it was cleaned away.
+            InvalidError: the file was cleaned away.
         """
         status = self._files.find(partition, path)
         if status is None:
@@ -153,13 +157,13 @@ def _completed_before(timeline: Timeline, time: str | None, requested: str) -> s
     return completed if completed is None or time is None or completed < time else None
 
 
-def _without(piece: FileSlice, paths: Set[str]) -> FileSlice | None:
-    logs = tuple(log for log in piece.logs if log.status.path not in paths)
-    return replace(piece, logs=logs) if piece.base or logs else None
+def _without(file_slice: FileSlice, paths: Set[str]) -> FileSlice | None:
+    logs = tuple(log for log in file_slice.logs if log.status.path not in paths)
+    return replace(file_slice, logs=logs) if file_slice.base or logs else None
 
 
 def _cleaned(instant: Instant) -> InvalidError:
     return InvalidError(
-        f"files that tell what a commit changed were cleaned away: start at {time_of(instant)} or later",
+        f"Files with the changes of a commit were cleaned away. Start at {time_of(instant)} or later.",
         instant=instant.requested,
     )

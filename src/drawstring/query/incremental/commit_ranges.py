@@ -1,15 +1,15 @@
-"""Ranges of commits: which writes a query of changes is about.
+"""Commit ranges: the writes that an incremental or change query reads.
 
     (start, end]      completion times (versions 8 and 9) or requested times (version 6)
-    start only        to the newest
-    end only          the newest write up to the end; compaction and clustering are none
+    start only        up to the newest write
+    end only          the newest write up to the end; compaction and clustering do not count
     neither           the newest write
 
-A bound of a change query may also be the commit time of a row, which is the requested time of a write: as
-start it leaves that write out, as end it takes it in (Hudi's change queries go by requested times alone).
+A bound of a change query may also be the commit time of a row, which is the requested time of a write. As
+start it excludes that write, as end it includes it (Hudi's change queries use requested times only).
 
-In version 6 a write may complete after one that was requested later: a hole, which a query by requested
-times would skip for good once it has passed it. What to do about holes is the caller's choice.
+In version 6 a write may complete after a write that was requested later. Such a pending write is a hole: a
+query by requested times that passes it would never read it. The caller chooses how to treat holes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Time = str | datetime | date
 
 
 class Holes(StrEnum):
-    """What a range of a version 6 table does about a pending write before a completed one."""
+    """Treatment of a hole in a version 6 table: a pending write before a completed one."""
 
     FAIL = "FAIL"
     BLOCK = "BLOCK"
@@ -40,15 +40,15 @@ class Holes(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RangeSpec:
-    """A range as a user asks for it.
+    """A range as the user gives it.
 
     Attributes:
-        start: None for the newest write only.
+        start: exclusive; None for the newest write only.
         end: inclusive; None for no end.
-        include_start: whether writes of the very start are in the range.
-        holes: what to do about holes.
-        full_scan: whether the whole table may be read when files of the range are gone.
-        names_commits: whether a bound that is the requested time of a write stands for that write.
+        include_start: whether the range includes writes at its start.
+        holes: treatment of holes.
+        full_scan: whether the query may read the whole table when files of the range were deleted.
+        names_commits: whether a bound that equals the requested time of a write denotes that write.
     """
 
     start: Time | None = None
@@ -61,14 +61,14 @@ class RangeSpec:
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """Which writes a range takes.
+    """Bounds of a range.
 
     Attributes:
         start: exclusive.
         end: inclusive; None for no end.
-        after: requested time of a write that is left out, though it completed after the start.
-        until: requested time of a write that is taken in, though it completed after the end.
-        time_of: the time of a write.
+        after: requested time of a write that is excluded although it completed after the start.
+        until: requested time of a write that is included although it completed after the end.
+        time_of: returns the time of a write that the bounds are compared with.
     """
 
     start: str
@@ -78,27 +78,27 @@ class _Bounds:
     time_of: Callable[[Instant], str]
 
     def begin_before(self, write: Instant) -> bool:
-        """Tell whether the range starts before a write."""
+        """Return whether the range starts before a write."""
         return self.start < self.time_of(write) and write.requested != self.after
 
     def end_after(self, write: Instant) -> bool:
-        """Tell whether the range ends with a write, or after it."""
+        """Return whether the range ends with a write, or after it."""
         return self.end is None or self.time_of(write) <= self.end or write.requested == self.until
 
 
 @dataclass(frozen=True, slots=True)
 class CommitRange:
-    """A range of times and the completed writes in it.
+    """A range of times with its completed writes.
 
     Attributes:
         start: exclusive, unless `include_start`.
         end: inclusive; None for no end.
-        writes: writes of the active timeline, by requested time.
-        archived: archived writes, by requested time; empty in version 6, see `reaches_archive`.
-        reaches_archive: whether archived writes are in the range.
-        full_scan: whether the whole table may be read when files of the range are gone.
-        skips_superseded: whether a file that is gone is left out when a later write of the range gave
-            its file group another base file, or replaced the group: its records do not show anyway.
+        writes: writes of the active timeline, sorted by requested time.
+        archived: archived writes, sorted by requested time; empty in version 6, see `reaches_archive`.
+        reaches_archive: whether the range contains archived writes.
+        full_scan: whether the query may read the whole table when files of the range were deleted.
+        skips_superseded: whether the query skips a deleted file if a later write of the range wrote a base
+            file to its file group or replaced the group, so that none of its records is visible.
     """
 
     start: str
@@ -115,109 +115,122 @@ class CommitRange:
         return tuple(instant.requested for instant in (*self.archived, *self.writes))
 
 
-def find_range(facts: TableFacts, asked: RangeSpec) -> CommitRange:
+def find_range(facts: TableFacts, spec: RangeSpec) -> CommitRange:
     """Return the writes of a range.
 
+    Args:
+        facts: the table.
+        spec: the range, as the user gives it.
+
     Raises:
-        InvalidError: a time that cannot be read, or an end before the start.
-        UnavailableError: a hole, and the range is to fail then.
+        InvalidError: a bound that is not a time, or an end before the start.
+        UnavailableError: the range has a hole, and `spec.holes` is FAIL.
     """
     zone = facts.config.timezone
-    time_in = _times(facts, asked.holes)
-    begin = EARLIEST if asked.start is None else as_instant_time(asked.start, zone)
-    writes = [write for write in _without_holes(facts, asked.holes, begin) if write.is_write]
-    stop = None if asked.end is None else as_instant_time(asked.end, zone)
-    bounds = _bounds(begin, stop, asked, writes, time_in)
-    if asked.start is None:
-        until = sorted(filter(bounds.end_after, writes), key=time_in)
-        changing = (each for each in reversed(until) if facts.store.commit_metadata(each).changes_records)
-        last = tuple(islice(changing, 1))
-        if not last and stop is not None:
-            return _newest_archived(facts, stop, asked)
-        return CommitRange(EARLIEST, max(map(time_in, last), default=stop), last, full_scan=asked.full_scan)
+    time_in = _times(facts, spec.holes)
+    begin = EARLIEST if spec.start is None else as_instant_time(spec.start, zone)
+    writes = [write for write in _before_holes(facts, spec.holes, begin) if write.is_write]
+    stop = None if spec.end is None else as_instant_time(spec.end, zone)
+    bounds = _bounds(begin, stop, spec, writes, time_in)
+    if spec.start is None:
+        up_to_end = sorted(filter(bounds.end_after, writes), key=time_in)
+        newest_first = reversed(up_to_end)
+        changing = (write for write in newest_first if facts.store.commit_metadata(write).changes_records)
+        newest = tuple(islice(changing, 1))
+        if not newest and stop is not None:
+            return _newest_archived(facts, stop, spec)
+        end = max(map(time_in, newest), default=stop)
+        return CommitRange(EARLIEST, end, newest, full_scan=spec.full_scan)
     if stop is not None and stop < begin:
-        raise InvalidError(f"the range ends at {stop}, before it starts at {begin}: swap start and end")
-    found = tuple(write for write in writes if bounds.begin_before(write) and bounds.end_after(write))
-    return _with_archived(facts, CommitRange(bounds.start, stop, found, full_scan=asked.full_scan), bounds)
+        raise InvalidError(f"The range ends at {stop}, before its start {begin}. Swap start and end.")
+    selected = tuple(write for write in writes if bounds.begin_before(write) and bounds.end_after(write))
+    commit_range = CommitRange(bounds.start, stop, selected, full_scan=spec.full_scan)
+    return _with_archived(facts, commit_range, bounds)
 
 
 def _bounds(
     begin: str,
     stop: str | None,
-    asked: RangeSpec,
+    spec: RangeSpec,
     writes: Sequence[Instant],
     time_in: Callable[[Instant], str],
 ) -> _Bounds:
-    """Return the bounds of a range; a time at which a write completed is no commit time."""
+    """Return the bounds of a range; a bound at which a write completed is a completion time."""
     completed = {time_in(write) for write in writes}
-    after = begin if asked.names_commits and begin not in completed else None
-    until = stop if asked.names_commits and stop not in completed else None
-    if asked.include_start:
+    after = begin if spec.names_commits and begin not in completed else None
+    until = stop if spec.names_commits and stop not in completed else None
+    if spec.include_start:
         return _Bounds(_before(begin), stop, None, until, time_in)
     return _Bounds(begin, stop, after, until, time_in)
 
 
-def _newest_archived(facts: TableFacts, stop: str, asked: RangeSpec) -> CommitRange:
-    """Return the range of the newest archived write up to a time that changed something, if there is one."""
+def _newest_archived(facts: TableFacts, stop: str, spec: RangeSpec) -> CommitRange:
+    """Return a range with the newest archived write up to a time that changes records, if any."""
     archive = open_archive(facts.storage, facts.config)
-    writes = (each for each in archive.completed(EARLIEST, stop) if each.is_write)
+    writes = (instant for instant in archive.completed(EARLIEST, stop) if instant.is_write)
     newest_first = sorted(writes, key=time_of, reverse=True)
-    changing = (each for each in newest_first if archive.commit_metadata(each).changes_records)
-    last = tuple(islice(changing, 1))
-    return CommitRange(EARLIEST, stop, (), last, reaches_archive=bool(last), full_scan=asked.full_scan)
+    changing = (write for write in newest_first if archive.commit_metadata(write).changes_records)
+    newest = tuple(islice(changing, 1))
+    return CommitRange(EARLIEST, stop, (), newest, reaches_archive=bool(newest), full_scan=spec.full_scan)
 
 
-def _with_archived(facts: TableFacts, found: CommitRange, bounds: _Bounds) -> CommitRange:
-    """Add what the archive has of a range.
+def _with_archived(facts: TableFacts, commit_range: CommitRange, bounds: _Bounds) -> CommitRange:
+    """Add the archived writes of a range.
 
-    In layout 1 records tell by their commit times which of them archived writes made, so the archive,
-    which can be large, is not read.
+    In timeline layout 1 the commit times of the records identify the records of archived writes, so the
+    archive, which can be large, is not read.
     """
     archive = open_archive(facts.storage, facts.config)
     first = facts.timeline.start
     if not facts.config.layout.has_completion_times:
-        reaches = (first is None or found.start < first) and not archive.is_empty()
-        return replace(found, reaches_archive=reaches)
-    # A write that the end names completed after it.
-    reads_on = bounds.until is not None and (first is None or bounds.until < first)
+        reaches = (first is None or commit_range.start < first) and not archive.is_empty()
+        return replace(commit_range, reaches_archive=reaches)
+    # The write that the end denotes completed after the end.
+    reads_past_end = bounds.until is not None and (first is None or bounds.until < first)
     archived = tuple(
         instant
-        for instant in archive.completed(found.start, None if reads_on else found.end)
+        for instant in archive.completed(commit_range.start, None if reads_past_end else commit_range.end)
         if instant.is_write and facts.timeline.write_at(instant.requested) is None
         if bounds.begin_before(instant) and bounds.end_after(instant)
     )
-    return replace(found, archived=archived, reaches_archive=bool(archived))
+    return replace(commit_range, archived=archived, reaches_archive=bool(archived))
 
 
-def same_range(facts: TableFacts, found: CommitRange) -> CommitRange:
-    """Return the writes of a range as a later look at the table finds them: some may be archived, or undone.
+def same_range(facts: TableFacts, commit_range: CommitRange) -> CommitRange:
+    """Update a range for a table that was loaded again: writes may have been archived or rolled back.
 
     Args:
-        facts: the later look.
-        found: the range.
+        facts: the table as it is now.
+        commit_range: the range as of the first load.
     """
     timeline = facts.timeline
-    here = tuple(each for each in found.writes if timeline.write_at(each.requested) is not None)
+    active = tuple(write for write in commit_range.writes if timeline.write_at(write.requested) is not None)
     archived = tuple(
-        each for each in found.writes if each not in here and timeline.is_archived(each.requested)
+        write
+        for write in commit_range.writes
+        if write not in active and timeline.is_archived(write.requested)
     )
     if not archived:
-        return replace(found, writes=here)
-    if found.reaches_archive and not found.archived:
-        # Layout 1: the records tell which archived writes are in the range, up to the end that it had.
-        end = found.end or max(each.requested for each in found.writes)
-        return replace(found, end=end, writes=here)
-    return replace(found, writes=here, archived=(*found.archived, *archived), reaches_archive=True)
+        return replace(commit_range, writes=active)
+    if commit_range.reaches_archive and not commit_range.archived:
+        # Layout 1: commit times of records select the archived writes, up to the original end of the range.
+        end = commit_range.end or max(write.requested for write in commit_range.writes)
+        return replace(commit_range, end=end, writes=active)
+    return replace(
+        commit_range, writes=active, archived=(*commit_range.archived, *archived), reaches_archive=True
+    )
 
 
-def archived_writes(facts: TableFacts, found: CommitRange) -> tuple[Instant, ...]:
-    """Return the archived writes of a range, for every layout."""
-    if not found.reaches_archive or found.archived:
-        return found.archived
+def archived_writes(facts: TableFacts, commit_range: CommitRange) -> tuple[Instant, ...]:
+    """Return the archived writes of a range, in every timeline layout."""
+    if not commit_range.reaches_archive or commit_range.archived:
+        return commit_range.archived
     first = facts.timeline.start
     return tuple(
         instant
-        for instant in open_archive(facts.storage, facts.config).completed(found.start, found.end)
+        for instant in open_archive(facts.storage, facts.config).completed(
+            commit_range.start, commit_range.end
+        )
         if instant.is_write and (first is None or instant.requested < first)
     )
 
@@ -231,8 +244,8 @@ def _times(facts: TableFacts, holes: Holes) -> Callable[[Instant], str]:
     return lambda instant: modified.get(file_name(instant, layout), instant.requested)
 
 
-def _without_holes(facts: TableFacts, holes: Holes, begin: str) -> tuple[Instant, ...]:
-    """Return the writes that count; as in Hudi, a range that nothing was written in has no holes."""
+def _before_holes(facts: TableFacts, holes: Holes, begin: str) -> tuple[Instant, ...]:
+    """Return the writes before the first hole; as in Hudi, a range without writes has no holes."""
     writes = facts.timeline.writes()
     if facts.config.layout.has_completion_times or holes is Holes.USE_TRANSITION_TIME:
         return writes
@@ -243,9 +256,9 @@ def _without_holes(facts: TableFacts, holes: Holes, begin: str) -> tuple[Instant
         if writes[-1].requested <= begin:
             return writes
         raise UnavailableError(
-            "a write is pending that was requested before others that are completed, and a range by requested"
-            " times would miss it: wait for it, roll it back, or set"
-            " hoodie.read.timeline.holes.resolution.policy to BLOCK or USE_TRANSITION_TIME",
+            "A write is pending although writes that were requested later have completed, so a range of"
+            " requested times would skip it. Wait for it, roll it back, or set"
+            " hoodie.read.timeline.holes.resolution.policy to BLOCK or USE_TRANSITION_TIME.",
             table=facts.storage.spec.uri,
             instant=pending,
         )
@@ -253,20 +266,24 @@ def _without_holes(facts: TableFacts, holes: Holes, begin: str) -> tuple[Instant
 
 
 def _before(time: str) -> str:
-    """Return the greatest text that is smaller than all instant times from this one on."""
+    """Return a string that sorts before an instant time and after all earlier ones."""
     if not time.isdigit() or not int(time):
         return EARLIEST
     return f"{int(time) - 1:0{len(time)}d}~"
 
 
-def check_scannable(found: CommitRange, why: str) -> None:
-    """Check that the whole table may be read in place of files that are gone.
+def check_scannable(commit_range: CommitRange, why: str) -> None:
+    """Check that the query may read the whole table instead of deleted files.
+
+    Args:
+        commit_range: the range.
+        why: sentence for the error that says why the files cannot be read.
 
     Raises:
         InvalidError: it may not.
     """
-    if not found.full_scan:
+    if not commit_range.full_scan:
         raise InvalidError(
-            f"{why}: start later, or set hoodie.datasource.read.incr.fallback.fulltablescan.enable to read"
-            " the whole table by commit times instead"
+            f"{why} Start later, or set hoodie.datasource.read.incr.fallback.fulltablescan.enable to read the"
+            " whole table by commit times."
         )

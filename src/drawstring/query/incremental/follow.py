@@ -1,13 +1,13 @@
-"""Following a table: batch after batch of what its commits wrote, from a position that can be stored.
+"""Batches that follow a table: the changes of commits after a position that the caller stores.
 
     position ── the next commits, up to the limits ──> batch, new position ── the next ...
 
-A position (`positions`) says which commits were handed out. In version 6, where these are known by requested
-times, a pending write holds later ones up, or they would hide it. A batch is one range of commits, so a
-caller that stores its position together with what it made of the batch sees each commit exactly once.
+A position (`positions`) identifies the commits that were returned. In version 6 it holds requested times, so
+a pending write delays all later writes; otherwise it would be skipped. A batch is one range of commits: a
+caller that stores its position together with the result of the batch processes each commit exactly once.
 
-When commits after a position were archived, or files of them cleaned away, their changes cannot be handed
-out any more; the caller has chosen what happens then.
+When commits after a position were archived, or their files cleaned away, their changes cannot be returned.
+`OnCleaned` selects what happens then.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from drawstring.timeline.instants import EARLIEST
 
 
 class OnCleaned(StrEnum):
-    """What happens when commits after a position are gone."""
+    """What a follower does when the changes of commits after its position were archived or cleaned away."""
 
     FAIL = "fail"
     SNAPSHOT = "snapshot"
@@ -52,14 +52,14 @@ class OnCleaned(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FollowSpec:
-    """What batches hold.
+    """Contents of the batches.
 
     Attributes:
-        columns: columns in the order wanted; None for all, meta columns included.
+        columns: columns of the rows, in order; None for all, including meta columns.
         where: SQL text or an Arrow expression; None for all rows.
-        changes: hand out every change with its images, rather than the rows as they are now.
-        limits: how much goes into a batch.
-        on_cleaned: what happens when commits are gone.
+        changes: return every change with before and after images, rather than the latest rows.
+        limits: upper bounds of a batch.
+        on_cleaned: what happens when commits were archived or cleaned away.
     """
 
     columns: Sequence[str] | None = None
@@ -71,11 +71,11 @@ class FollowSpec:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What some commits wrote.
+    """The rows of some commits.
 
     Attributes:
-        rows: the rows, lazily read; their files are known already.
-        position: where to go on after them; text to store, for `start`.
+        rows: lazy scan of the rows; its files are planned already.
+        position: position after the batch, as text; store it and pass it as `start` to continue.
     """
 
     rows: Scan
@@ -89,18 +89,18 @@ def follow(
     start: Any = None,
     poll_seconds: float | None = None,
 ) -> Iterator[Batch]:
-    """Return batches for as long as they are taken.
+    """Return an iterator of batches.
 
     Args:
-        load: looks at the table.
-        clock: sleeps between looks.
-        spec: what batches hold.
+        load: loads the table.
+        clock: sleeps between polls.
+        spec: contents of the batches.
         start: see `position_of`.
-        poll_seconds: time between looks when nothing is new; None to end then.
+        poll_seconds: seconds between polls when there are no new commits; None to end then.
 
     Raises:
-        InvalidError: something that was asked for is not there or makes no sense; while batches are taken:
-            commits after the position are gone.
+        InvalidError: an argument is invalid; during iteration: commits after the position were archived or
+            cleaned away.
     """
     facts = load()
     _check(facts, spec, poll_seconds)
@@ -108,15 +108,16 @@ def follow(
 
 
 def _check(facts: TableFacts, spec: FollowSpec, poll_seconds: Any) -> None:
-    """Refuse what is wrong before there is anything to wait for."""
+    """Check the arguments before the first batch."""
     query_of(facts, spec.columns, spec.where, InstantRange.of(facts.timeline))
     limits: dict[str, Any] = {"max_commits": spec.limits.commits, "max_bytes": spec.limits.bytes}
-    for name, most in limits.items():
-        if most is not None and not (isinstance(most, int) and most >= 1):
-            raise InvalidError(f"{name} is a whole number from 1, not {most!r}; None for no bound")
+    for name, limit in limits.items():
+        if limit is not None and not (isinstance(limit, int) and limit >= 1):
+            raise InvalidError(f"{name} is {limit!r}. Pass an integer from 1, or None for no bound.")
     if poll_seconds is not None and not (isinstance(poll_seconds, int | float) and poll_seconds >= 0):
         raise InvalidError(
-            f"poll_seconds is a number from 0, not {poll_seconds!r}; None to end when nothing is new"
+            f"poll_seconds is {poll_seconds!r}. Pass a number from 0, or None to end when there are no new"
+            " commits."
         )
 
 
@@ -146,152 +147,159 @@ def _batches(
 def next_position(
     facts: TableFacts, position: Position, spec: FollowSpec, until: Position | None = None
 ) -> Position:
-    """Return the position after the next batch, the same one when nothing is new.
+    """Return the position after the next batch, the same position if there are no new commits.
 
-    Where files of a commit gave way to those of a later one and are gone, the batch goes on to that one.
+    If files of a commit were deleted and a later commit supersedes them, the batch extends to that commit.
 
     Args:
         facts: the table.
-        position: where the last batch ended.
-        spec: the limits, and what happens when commits are gone.
-        until: commits after this position are left for later; None for none.
+        position: end of the last batch.
+        spec: contents of the batches.
+        until: the batch contains no commits after this position; None for no bound.
     """
     end = _next_time(facts, position, spec, commits_between(facts, position, until))
     return position if end is None else position.moved(facts, end)
 
 
-def _next_time(facts: TableFacts, position: Position, spec: FollowSpec, found: CommitRange) -> str | None:
+def _next_time(
+    facts: TableFacts, position: Position, spec: FollowSpec, commit_range: CommitRange
+) -> str | None:
     is_snapshot = position.is_earliest or spec.on_cleaned is OnCleaned.SNAPSHOT
-    is_doubtful = found.reaches_archive or (position.is_earliest and _is_cleaned(facts))
-    if is_doubtful and is_snapshot and loss_of(facts, found, changes=spec.changes) is not None:
-        # All of it in one batch, or the second batch of a new follower would be a commit that is gone.
-        return _last_change(facts, found)
+    may_lack_files = commit_range.reaches_archive or (position.is_earliest and _has_cleans(facts))
+    if may_lack_files and is_snapshot and loss_of(facts, commit_range, changes=spec.changes) is not None:
+        # The whole table in one batch: otherwise the second batch of a new follower would be a lost commit.
+        return _last_change(facts, commit_range)
     first = None
-    gone = Gone(facts)
-    for end, writes in ends(facts, found, spec.limits):
+    losses = Gone(facts)
+    for end, writes in ends(facts, commit_range, spec.limits):
         first = first or end
         if spec.changes:
-            if loss_of(facts, _until(found, end), changes=spec.changes) is None:
+            if loss_of(facts, _until(commit_range, end), changes=spec.changes) is None:
                 return end
             break
-        if not gone.after(writes):
+        if not losses.after(writes):
             return end
-    return (_last_change(facts, found) or first) if is_snapshot else first
+    return (_last_change(facts, commit_range) or first) if is_snapshot else first
 
 
-def _is_cleaned(facts: TableFacts) -> bool:
+def _has_cleans(facts: TableFacts) -> bool:
     return any(instant.action is Action.CLEAN for instant in facts.timeline.instants)
 
 
-def _last_change(facts: TableFacts, found: CommitRange) -> str | None:
-    """Return the time of the last commit that changes something."""
-    newest_first = sorted(found.writes, key=time_of, reverse=True)
+def _last_change(facts: TableFacts, commit_range: CommitRange) -> str | None:
+    """Return the time of the last commit that changes records."""
+    newest_first = sorted(commit_range.writes, key=time_of, reverse=True)
     changing = (write for write in newest_first if facts.store.commit_metadata(write).changes_records)
     return next(map(time_of, changing), None)
 
 
 def next_batch(facts: TableFacts, position: Position, spec: FollowSpec) -> tuple[Position, Scan | None]:
-    """Plan the batch after a position; return where it ends, and None for no batch when nothing is new."""
+    """Plan the batch after a position; return its end and its scan, None if there are no new commits."""
 
-    def batch(look: TableFacts) -> tuple[Position, Scan | None]:
-        end = next_position(look, position, spec)
-        return end, None if end == position else batch_scan(look, position, end, spec)
+    def batch(current: TableFacts) -> tuple[Position, Scan | None]:
+        end = next_position(current, position, spec)
+        return end, None if end == position else batch_scan(current, position, end, spec)
 
     return settled(facts, batch)[1]
 
 
 def batch_scan(facts: TableFacts, start: Position, end: Position, spec: FollowSpec) -> Scan:
-    """Plan the batch of a range of positions.
+    """Plan the batch between two positions.
 
     Raises:
-        InvalidError: commits of the range are gone, and that is to fail.
+        InvalidError: commits of the range were archived or cleaned away, and `spec.on_cleaned` is FAIL.
     """
-    facts, first = settled(facts, lambda look: _batch(look, start, end, spec))
+    facts, first = settled(facts, lambda current: _batch(current, start, end, spec))
 
-    def draft(look: TableFacts) -> Draft[Task]:
-        batch = first if look is facts else _batch(look, start, end, spec)
+    def draft(current: TableFacts) -> Draft[Task]:
+        batch = first if current is facts else _batch(current, start, end, spec)
         if batch.query is not None and first.query is not None and batch is not first:
             return replace(batch, query=same_columns(first.query, batch.query)).draft()
         return batch.draft()
 
     schema = CHANGE_SCHEMA if spec.changes or first.query is None else first.query.output
     scan = scan_of_plan(schema, facts, draft)
-    scan.tasks()  # so that it does not change any more
+    scan.tasks()  # plan now, so that the batch is fixed
     return scan
 
 
 @dataclass(frozen=True, slots=True)
 class _BatchPlan:
-    """How a batch is read on one look at the table.
+    """The plan of a batch for one load of the table.
 
     Attributes:
-        facts: the look.
-        found: the commits; None for the whole table.
-        query: what is read; None for changes of commits.
-        changes: whether every change is wanted.
-        later: requested times of the commits after the batch, whose rows are left to the next one.
+        facts: the loaded table.
+        commit_range: commits of the batch; None for the whole table.
+        query: query for the rows; None for the changes of commits.
+        changes: whether the batch contains every change.
+        later: requested times of the commits after the batch, whose rows belong to the next batch.
     """
 
     facts: TableFacts
-    found: CommitRange | None
+    commit_range: CommitRange | None
     query: Query | None
     changes: bool
     later: tuple[str, ...] = ()
 
     def draft(self) -> Draft[Task]:
-        """Return the tasks."""
+        """Return the unconfirmed plan."""
         if self.query is None:
-            assert self.found is not None
-            return changes_draft(self.facts, self.found)
-        if self.found is not None:
-            return range_draft(self.query, self.found)
+            assert self.commit_range is not None
+            return changes_draft(self.facts, self.commit_range)
+        if self.commit_range is not None:
+            return range_draft(self.query, self.commit_range)
         return Draft(self._whole(self.query), partial(is_needed, self.facts))
 
     def _whole(self, query: Query) -> list[Task]:
-        """Return the tasks that read the table as it is; as changes, all of it is inserts."""
+        """Return the tasks that read the whole table; as changes, all rows are inserts."""
         if self.later:
-            old = ~pc.field(COMMIT_TIME).isin(pa.array(self.later, pa.string()))
-            query = replace(query, where=old if query.where is None else query.where & old)
-        found = snapshot_tasks(query)
+            is_earlier = ~pc.field(COMMIT_TIME).isin(pa.array(self.later, pa.string()))
+            query = replace(query, where=is_earlier if query.where is None else query.where & is_earlier)
+        tasks = snapshot_tasks(query)
         if not self.changes:
-            return list(found)
-        last = max((write.requested for write in self.facts.timeline.writes()), default=EARLIEST)
-        return [ChangeTask(task.storage, last, None, task) for task in found]
+            return list(tasks)
+        newest = max((write.requested for write in self.facts.timeline.writes()), default=EARLIEST)
+        return [ChangeTask(task.storage, newest, None, task) for task in tasks]
 
 
 def _batch(facts: TableFacts, start: Position, end: Position, spec: FollowSpec) -> _BatchPlan:
-    found = replace(commits_between(facts, start, end), skips_superseded=True)
-    loss = loss_of(facts, found, changes=spec.changes)
+    commit_range = replace(commits_between(facts, start, end), skips_superseded=True)
+    loss = loss_of(facts, commit_range, changes=spec.changes)
     if loss is None:
-        return _range_batch(facts, found, spec)
+        return _range_batch(facts, commit_range, spec)
     if start.is_earliest or spec.on_cleaned is OnCleaned.SNAPSHOT:
         columns, where = (None, None) if spec.changes else (spec.columns, spec.where)
         query = query_of(facts, columns, where, InstantRange.of(facts.timeline))
         return _BatchPlan(facts, None, query, spec.changes, _after(facts, end))
     if spec.on_cleaned is OnCleaned.FAIL:
         raise InvalidError(
-            f"commits after {start.time} and up to {loss.until} were archived or their files cleaned away:"
-            f" follow from {loss.until}, or choose on_cleaned snapshot or earliest to go on by itself",
+            f"Commits after {start.time} and up to {loss.until} were archived or their files cleaned away."
+            f" Follow from {loss.until}, or set on_cleaned to snapshot or earliest to continue"
+            " automatically.",
             table=facts.storage.spec.uri,
         )
-    return _range_batch(facts, only(found, loss.left), spec)
+    return _range_batch(facts, only(commit_range, loss.left), spec)
 
 
 def _after(facts: TableFacts, end: Position) -> tuple[str, ...]:
-    """Return the requested times of the commits after a position that change something."""
-    found = commits_between(facts, end)
-    archived = archived_writes(facts, found)
+    """Return the requested times of the commits after a position that change records."""
+    commit_range = commits_between(facts, end)
+    archived = archived_writes(facts, commit_range)
     metadata_of = open_archive(facts.storage, facts.config).commit_metadata
     return (
-        *(each.requested for each in found.writes if facts.store.commit_metadata(each).changes_records),
-        *(each.requested for each in archived if metadata_of(each).changes_records),
+        *(
+            write.requested
+            for write in commit_range.writes
+            if facts.store.commit_metadata(write).changes_records
+        ),
+        *(write.requested for write in archived if metadata_of(write).changes_records),
     )
 
 
-def _range_batch(facts: TableFacts, found: CommitRange, spec: FollowSpec) -> _BatchPlan:
-    query = None if spec.changes else range_query(facts, found, spec.columns, spec.where)
-    return _BatchPlan(facts, found, query, spec.changes)
+def _range_batch(facts: TableFacts, commit_range: CommitRange, spec: FollowSpec) -> _BatchPlan:
+    query = None if spec.changes else range_query(facts, commit_range, spec.columns, spec.where)
+    return _BatchPlan(facts, commit_range, query, spec.changes)
 
 
-def _until(found: CommitRange, end: str) -> CommitRange:
-    return only(found, tuple(write for write in found.writes if time_of(write) <= end))
+def _until(commit_range: CommitRange, end: str) -> CommitRange:
+    return only(commit_range, tuple(write for write in commit_range.writes if time_of(write) <= end))

@@ -1,9 +1,9 @@
-"""Declaring what a reader needs: a hold at its position, placed while it can still be kept.
+"""Holds of readers: a hold keeps the files that a reader needs from cleaning and archiving.
 
-    look: is everything after the position there? ── put ── look again
+    check that all files after the position exist ── write the hold ── check again
 
-A clean that began between the looks either saw the hold, since it looks at the holds again once its plan is
-on the timeline, or its plan is there for the second look.
+A clean that starts between the checks reads the holds again after it wrote its plan to the timeline. So
+either the clean sees the hold, or the second check sees the plan of the clean.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ from drawstring.txn.holds import Holds
 from drawstring.txn.table_context import TableContext
 
 HOLD_HOURS: Final = 24.0
-"""How long a hold lasts when nobody says how long."""
+"""Default lifetime of a hold, in hours."""
 
 _SPARE_MS: Final = 60_000
-"""How much longer a hold has to last for another one to be placed under its protection."""
+"""Remaining lifetime, in milliseconds, that a hold needs to protect a new hold without further checks."""
 
 
 def hold(state: TableContext, name: str, position: Any, hours: float) -> Hold:
-    """Keep what was written after a position, and the table as it was then.
+    """Place a hold on the table as of a position, and on everything written after it.
 
     Args:
         state: the table.
-        name: of the reader; a hold of that name moves on.
+        name: name of the reader; an existing hold of this name moves to the position.
         position: a stored position, a time, or None for now.
-        hours: after which it ends by itself.
+        hours: lifetime of the hold.
 
     Raises:
-        InvalidError: a name, a time or a position that is none, or what is needed is gone already.
+        InvalidError: an invalid name, time or position, or files that the reader needs were already deleted.
     """
     config = load_config(state.storage)
     store = TimelineStore(state.storage, config, state.clock)
     time = _time(store.load(), config, position)
     holds = Holds(state.storage, state.clock, state.ids)
-    if any(each.position <= time for each in holds.active(_SPARE_MS)):
+    if any(active.position <= time for active in holds.active(_SPARE_MS)):
         return holds.put(name, time, hours)
-    read_settled(store, lambda timeline: _check_there(state, config, store, timeline, time))
+    read_settled(store, lambda timeline: _check_complete(state, config, store, timeline, time))
     placed = holds.put(name, time, hours)
     try:
-        read_settled(store, lambda timeline: _check_there(state, config, store, timeline, time))
+        read_settled(store, lambda timeline: _check_complete(state, config, store, timeline, time))
     except InvalidError:
         holds.release(name)
         raise
@@ -61,14 +61,14 @@ def hold(state: TableContext, name: str, position: Any, hours: float) -> Hold:
 
 
 def hold_for_scan(state: TableContext, hours: float) -> Hold:
-    """Keep the table as it is now, with its timeline; the newest files are always there to be kept.
+    """Place a hold on the current files and timeline; this needs no check, as the newest files exist.
 
     Args:
         state: the table.
-        hours: after which it ends by itself.
+        hours: lifetime of the hold.
 
     Raises:
-        InvalidError: a time that is none.
+        InvalidError: an invalid number of hours.
     """
     config = load_config(state.storage)
     now = _time(TimelineStore(state.storage, config, state.clock).load(), config, None)
@@ -78,14 +78,14 @@ def hold_for_scan(state: TableContext, hours: float) -> Hold:
 
 
 class Keeper:
-    """The hold of a reader that follows a table, which moves on with it.
+    """Keeps the hold of a following reader at the reader's position.
 
-    What is gone already is not its business: whoever follows has said what happens then.
+    It does not check whether files were already deleted: `OnCleaned` defines what the reader does then.
 
     Args:
         state: the table.
-        name: of the reader.
-        hours: after which the hold ends if the reader does not come back.
+        name: name of the reader.
+        hours: lifetime of the hold after its last renewal.
     """
 
     def __init__(self, state: TableContext, name: str, hours: float) -> None:
@@ -98,11 +98,11 @@ class Keeper:
 
     @property
     def position(self) -> Position | None:
-        """Where the reader stands, None before it stood anywhere."""
+        """The position of the reader, None before the first call of `at`."""
         return self._position
 
     def at(self, position: Position) -> None:
-        """Keep what was written after a position."""
+        """Move the hold to a position."""
         self._position = position
         self._put()
 
@@ -111,7 +111,7 @@ class Keeper:
             self._last = self._holds.put(self._name, self._position.time, self._hours)
 
     def renew(self) -> None:
-        """Let the hold last on once half of its time is over."""
+        """Renew the hold once half of its lifetime has passed."""
         last = self._last
         if last is not None and self._clock.now_ms() > (last.held_ms + last.until_ms) // 2:
             self._put()
@@ -125,20 +125,21 @@ def _time(timeline: Timeline, config: TableConfig, position: Any) -> str:
     return as_instant_time(position, config.timezone)
 
 
-def _check_there(
+def _check_complete(
     state: TableContext, config: TableConfig, store: TimelineStore, timeline: Timeline, time: str
 ) -> None:
     first = timeline.first_after(time)
     if first is None:
         return
     if timeline.is_archived(time) and any(
-        each.is_write and timeline.write_at(each.requested) is None
-        for each in open_archive(state.storage, config).completed(time)
+        instant.is_write and timeline.write_at(instant.requested) is None
+        for instant in open_archive(state.storage, config).completed(time)
     ):
-        raise InvalidError(f"writes after {time} were archived already: take a later position")
+        raise InvalidError(f"Writes after {time} were archived already. Choose a later position.")
     for clean in cleans_of(store, timeline):
         if (clean.earliest or clean.instant.requested) > first:
             raise InvalidError(
-                f"files that a reader from {time} on needs were cleaned away already: take a later position",
+                f"Files that a reader from {time} on needs were cleaned away already. Choose a later"
+                " position.",
                 instant=clean.instant.requested,
             )

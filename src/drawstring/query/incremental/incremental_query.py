@@ -1,13 +1,13 @@
 """Incremental queries: the records that the commits of a range wrote.
 
     range (start, end] ──> completed writes in it ──> the files that they wrote
-        ──> slices of these files alone, merged ──> records whose commit time is one of theirs
+        ──> slices of these files only, merged ──> records with the commit time of one of these writes
 
-Log blocks with some of the columns say too little alone: the records that they touch are read in the whole
-slice, as the range left it (`query.incremental.base_slices`).
+Partial log blocks contain some of the columns only. The records that they change are read from the whole
+slice as of the end of the range (`query.incremental.base_slices`).
 
-When commits of the range were archived, or files that they wrote were cleaned away, the records come
-from the whole table, by their commit times: later changes hide earlier ones then.
+When commits of the range were archived, or files that they wrote were cleaned away, the records are read from
+the whole table by their commit times. Later changes then hide earlier ones.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from drawstring.timeline.timeline import Timeline
 
 def incremental_scan(
     facts: TableFacts,
-    asked: RangeSpec,
+    spec: RangeSpec,
     *,
     columns: Sequence[str] | None = None,
     where: Where = None,
@@ -58,140 +58,145 @@ def incremental_scan(
 
     Args:
         facts: the table.
-        asked: the range.
-        columns: columns in the order wanted; None for all, meta columns included.
+        spec: the range, as the user gives it.
+        columns: columns of the result, in order; None for all, including meta columns.
         where: SQL text or an Arrow expression; None for all rows.
-        threads: tasks that run at once; None for as many as the machine is good for.
+        threads: number of tasks that run at once; None to choose by the tasks and the machine.
 
     Returns:
-        A lazy scan: the records written in the range, each as the last commit of the range left it;
-        deleted records are not in it.
+        A lazy scan of the records written in the range, each as of the last commit of the range, without
+        deleted records.
 
     Raises:
-        InvalidError: an unknown column, a bad condition, or a time that cannot be read.
-        UnavailableError: a pending write would be missed.
+        InvalidError: an unknown column, an invalid condition, or a bound that is not a time.
+        UnavailableError: the query would skip a pending write.
         UnsupportedError: the table keeps no commit times.
     """
     check_commit_times(facts)
-    facts, found = settled(facts, lambda look: find_range(look, asked))
-    return range_scan(facts, found, columns=columns, where=where, threads=threads)
+    facts, commit_range = settled(facts, lambda current: find_range(current, spec))
+    return range_scan(facts, commit_range, columns=columns, where=where, threads=threads)
 
 
 def range_scan(
     facts: TableFacts,
-    found: CommitRange,
+    commit_range: CommitRange,
     *,
     columns: Sequence[str] | None = None,
     where: Where = None,
     threads: int | None = None,
 ) -> Scan:
-    """Query what changed in a range that is known already; see `incremental_scan`."""
-    facts, query = settled(facts, lambda look: range_query(look, found, columns, where))
+    """Query what changed in a known range; see `incremental_scan`."""
+    facts, query = settled(facts, lambda current: range_query(current, commit_range, columns, where))
 
-    def draft(look: TableFacts) -> Draft[Task]:
-        if look is facts:
-            return range_draft(query, found)
-        then = same_range(look, found)
-        return range_draft(same_columns(query, range_query(look, then, columns, where)), then)
+    def draft(current: TableFacts) -> Draft[Task]:
+        if current is facts:
+            return range_draft(query, commit_range)
+        updated = same_range(current, commit_range)
+        return range_draft(same_columns(query, range_query(current, updated, columns, where)), updated)
 
     return scan_of_plan(query.output, facts, draft, threads)
 
 
-def range_query(facts: TableFacts, found: CommitRange, columns: Sequence[str] | None, where: Where) -> Query:
-    """Return the checked query of a range on one look at the table."""
-    latest = max(found.commit_times, default=None)
+def range_query(
+    facts: TableFacts, commit_range: CommitRange, columns: Sequence[str] | None, where: Where
+) -> Query:
+    """Check the query of a range against a loaded table and return it."""
+    latest = max(commit_range.commit_times, default=None)
     is_written = bool(facts.timeline.pending_writes())
-    instants = InstantRange(frozenset(found.commit_times), None, latest, is_written)
+    instants = InstantRange(frozenset(commit_range.commit_times), None, latest, is_written)
     return query_of(facts, columns, where, instants)
 
 
-def range_draft(query: Query, found: CommitRange) -> Draft[Task]:
-    """Return the tasks that read a range on one look at the table, see `incremental_scan`."""
-    tasks, is_whole = _tasks(query, found)
+def range_draft(query: Query, commit_range: CommitRange) -> Draft[Task]:
+    """Return the plan that reads a range of a loaded table; see `incremental_scan`."""
+    tasks, is_whole = _tasks(query, commit_range)
 
     def lacks(deleted: Deleted) -> bool:
         if is_whole:
             return is_needed(query.facts, deleted)
-        return any(deleted.reaches(each) for each in slices_of(tasks))
+        return any(deleted.reaches(file_slice) for file_slice in slices_of(tasks))
 
     return Draft(tasks, lacks)
 
 
 def check_commit_times(facts: TableFacts) -> None:
-    """Check that records tell which commit wrote them.
+    """Check that the records of a table have commit times.
 
     Raises:
-        UnsupportedError: they do not.
+        UnsupportedError: they have none, because the table has no meta columns.
     """
     if not facts.config.populate_meta_fields:
-        raise UnsupportedError("the table has no meta columns, hence no commit times to query incrementally")
+        raise UnsupportedError(
+            "The table has no meta columns, so its records have no commit times for an incremental query."
+            " Query snapshots, or create the table with hoodie.populate.meta.fields set to true."
+        )
 
 
-def _tasks(query: Query, asked: CommitRange) -> tuple[list[ReadTask], bool]:
+def _tasks(query: Query, commit_range: CommitRange) -> tuple[list[ReadTask], bool]:
     """Return the tasks of a range, and whether they read the whole table."""
-    if asked.reaches_archive:
-        check_scannable(asked, "commits of the range were archived")
-        return _tasks_with_archived(query, asked), True
-    if not asked.writes:
+    if commit_range.reaches_archive:
+        check_scannable(commit_range, "Commits of the range were archived.")
+        return _tasks_with_archived(query, commit_range), True
+    if not commit_range.writes:
         return [], False
-    files = files_written(query.facts, asked)
+    files = files_written(query.facts, commit_range)
     if files is None:
-        check_scannable(asked, "files that commits of the range wrote were cleaned away")
-        return _with_commit_times(_whole_table(query), asked.commit_times), True
-    return _with_commit_times(_tasks_of_files(query, asked, files), asked.commit_times), False
+        check_scannable(commit_range, "Files that commits of the range wrote were cleaned away.")
+        return _with_commit_times(_whole_table(query), commit_range.commit_times), True
+    return _with_commit_times(_tasks_of_files(query, commit_range, files), commit_range.commit_times), False
 
 
-def _tasks_of_files(query: Query, asked: CommitRange, files: Sequence[FileStatus]) -> list[ReadTask]:
-    """Return the tasks that read just the files that the writes of a range made."""
+def _tasks_of_files(query: Query, commit_range: CommitRange, files: Sequence[FileStatus]) -> list[ReadTask]:
+    """Return the tasks that read only the files that the writes of a range created."""
     facts = query.facts
-    timeline = _timeline_of(facts, asked, files)
+    timeline = _timeline_of(facts, commit_range, files)
     view = FileGroupView(timeline, facts.config, FixedListing(files), facts.store)
     as_of = query.instants.as_of if not facts.config.layout.has_completion_times else None
     partitions = partitions_to_read(view.partitions(), facts.config, query.schema, query.where)
-    beneath = Beneath(query, asked)
+    base_slices = Beneath(query, commit_range)
     return [
-        beneath.under(task_of(query, partition, file_slice))
+        base_slices.under(task_of(query, partition, file_slice))
         for partition in partitions
         for file_slice in view.slices(partition.path, as_of)
     ]
 
 
-def _timeline_of(facts: TableFacts, asked: CommitRange, files: Sequence[FileStatus]) -> Timeline:
-    """Return the timeline at the end of a range: what replaced file groups later does not take rows away.
+def _timeline_of(facts: TableFacts, commit_range: CommitRange, files: Sequence[FileStatus]) -> Timeline:
+    """Return the timeline as of the end of a range, so that later replacements of file groups do not count.
 
-    A write during the resizing of buckets names its files in the new buckets by the resizing. Once that
-    is completed they count, and the old buckets do not.
+    A write during the resizing of a consistent hash ring names its files in the new buckets by the instant of
+    the resizing. Once the resizing is completed, the new buckets are visible and the old ones are not.
     """
-    if asked.end is None:
+    if commit_range.end is None:
         return facts.timeline
     parsed = [LogFile.parse(file) or BaseFile.parse(file) for file in files]
-    named = {file.instant for file in parsed if file is not None}
-    return facts.timeline.completed_by(asked.end, besides=named)
+    instants = {file.instant for file in parsed if file is not None}
+    return facts.timeline.completed_by(commit_range.end, besides=instants)
 
 
-def files_written(facts: TableFacts, asked: CommitRange) -> list[FileStatus] | None:
-    """Return the data files that the writes of a range made; None when one of them is gone."""
+def files_written(facts: TableFacts, commit_range: CommitRange) -> list[FileStatus] | None:
+    """Return the data files that the writes of a range created; None if one of them was deleted."""
     listing = ListedFiles(facts.view.listing)
-    found: dict[str, FileStatus] = {}
-    settled: set[tuple[str, str]] = set()
-    for instant in sorted(asked.writes, key=time_of, reverse=True):
+    files: dict[str, FileStatus] = {}
+    superseded: set[tuple[str, str]] = set()
+    for instant in sorted(commit_range.writes, key=time_of, reverse=True):
         commit = facts.store.commit_metadata(instant)
         for stat in commit.stats:
             status = listing.find(stat.partition, stat.path)
             if status is not None:
-                found[stat.path] = status
+                files[stat.path] = status
             elif may_be_gone(facts.timeline, instant, stat):
                 continue
-            elif not asked.skips_superseded or (stat.partition, stat.file_id) not in settled:
+            elif not commit_range.skips_superseded or (stat.partition, stat.file_id) not in superseded:
                 return None
-        settled |= settled_groups(commit)
-    return list(found.values())
+        superseded |= settled_groups(commit)
+    return list(files.values())
 
 
 def settled_groups(commit: CommitMetadata) -> set[tuple[str, str]]:
-    """Return the file groups, as partition and file id, whose earlier files do not show after a commit."""
-    settled = {(s.partition, s.file_id) for s in commit.stats if BaseFile.parse(FileStatus(s.path, 0))}
-    return settled | {(partition, file_id) for partition, ids in commit.replaced.items() for file_id in ids}
+    """Return the file groups (partition, file id) whose earlier files are superseded by a commit."""
+    rewritten = {(s.partition, s.file_id) for s in commit.stats if BaseFile.parse(FileStatus(s.path, 0))}
+    return rewritten | {(partition, file_id) for partition, ids in commit.replaced.items() for file_id in ids}
 
 
 def _with_commit_times(tasks: list[ReadTask], commit_times: tuple[str, ...]) -> list[ReadTask]:
@@ -202,14 +207,14 @@ def _whole_table(query: Query) -> list[ReadTask]:
     return snapshot_tasks(replace(query, instants=InstantRange.of(query.facts.timeline)))
 
 
-def _tasks_with_archived(query: Query, asked: CommitRange) -> list[ReadTask]:
-    """Read the whole table for the records of archived commits and of those in the range."""
+def _tasks_with_archived(query: Query, commit_range: CommitRange) -> list[ReadTask]:
+    """Return the tasks that read the records of a range with archived commits from the whole table."""
     first = query.facts.timeline.start
     time = pc.field(COMMIT_TIME)
-    condition = time.isin(pa.array(asked.commit_times, pa.string()))
-    if not asked.archived:
-        archived = time > asked.start
-        for bound in (first, asked.end):
+    condition = time.isin(pa.array(commit_range.commit_times, pa.string()))
+    if not commit_range.archived:
+        archived = time > commit_range.start
+        for bound in (first, commit_range.end):
             archived = archived if bound is None else archived & (time <= bound)
         condition = condition | archived
     where = condition if query.where is None else query.where & condition

@@ -1,4 +1,4 @@
-"""The files of a table by path, as they are listed: each partition is looked at once."""
+"""The listed files of a table by path; each partition is listed once."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from drawstring.model.files import FileStatus
 
 
 class ListedFiles:
-    """Finds listed files.
+    """Finds files in the listing of a table.
 
     Args:
-        listing: lists partitions.
+        listing: lists the files of a partition.
     """
 
     def __init__(self, listing: Listing) -> None:
@@ -28,10 +28,10 @@ class ListedFiles:
         return self._files[partition]
 
     def find(self, partition: str, path: str) -> FileStatus | None:
-        """Return a file that a commit names, None when it is gone.
+        """Return a file that a commit names, None if it does not exist.
 
         Raises:
-            UnsupportedError: another tool registered it.
+            UnsupportedError: the file is an external file that another tool registered.
         """
         refuse_external_file(path)
         return self.of(partition).get(path)

@@ -1,12 +1,13 @@
-"""Positions of readers that follow a table: which commits were handed out.
+"""Positions of readers that follow a table: the commits that were already returned.
 
-    {"version": 1, "time": T}                    what completed up to T; version 6: was requested up to T
-    {"version": 1, "time": T, "requested": R}    that, and what was requested up to R
+    {"version": 1, "time": T}                    commits completed up to T; in version 6: requested up to T
+    {"version": 1, "time": T, "requested": R}    these, and commits requested up to R
 
-A table whose version changes orders its commits by other times from then on. Versions 8 and 9 know when a
-commit of version 6 completed, which is after it was requested: R says that it was handed out nevertheless.
-Positions that were stored without R are known by the commit that they name. Version 6 orders by requested
-times what versions 8 and 9 have ordered by completion times: what is requested after T was not handed out.
+When a table changes its version, the order of its commits changes too. Versions 8 and 9 store the completion
+time of a commit of version 6, which is later than its requested time: R marks that it was returned already. A
+position that was stored without R is recognized by the requested time that it contains. After a downgrade,
+version 6 orders by requested times the commits that versions 8 and 9 ordered by completion times: a commit
+that was requested after T was not returned.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.instants import EARLIEST, as_instant_time
 
 POSITION_VERSION: Final = 1
-"""Version of a stored position's form."""
+"""Version of the format of a stored position."""
 
 LATEST: Final = "latest"
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Which commits were handed out.
+    """The commits that were already returned.
 
     Attributes:
-        time: those whose time (`time_of`) is not after it.
-        requested: those, too, that were requested up to here; None for no others.
+        time: commits whose time (`time_of`) is not later were returned.
+        requested: commits requested up to this time were returned as well; None for no others.
     """
 
     time: str
@@ -43,18 +44,18 @@ class Position:
 
     @property
     def is_earliest(self) -> bool:
-        """Whether nothing was handed out."""
+        """Whether no commit was returned."""
         return self.time == EARLIEST
 
     def covers(self, write: Instant) -> bool:
-        """Tell whether a commit was handed out."""
-        by_request = self.requested is not None and write.requested <= self.requested
-        return by_request or time_of(write) <= self.time
+        """Return whether a commit was returned."""
+        by_requested_time = self.requested is not None and write.requested <= self.requested
+        return by_requested_time or time_of(write) <= self.time
 
     def moved(self, facts: TableFacts, time: str) -> Position:
-        """Return the position at a later time of the table.
+        """Return the position at a later time.
 
-        What was requested up to some time is forgotten once all of that is known by its completion, too.
+        The requested time is dropped once every commit up to it is also covered by its completion time.
         """
         if not _has_completion_times(facts):
             return Position(time, time)
@@ -63,12 +64,12 @@ class Position:
         return Position(time)
 
     def fields(self) -> dict[str, Any]:
-        """Return what the stored position consists of."""
+        """Return the fields of the stored position."""
         fields = {"version": POSITION_VERSION, "time": self.time}
         return fields if self.requested is None else {**fields, "requested": self.requested}
 
     def text(self) -> str:
-        """Return the text that callers store."""
+        """Return the stored position as JSON text."""
         return json.dumps(self.fields(), separators=(",", ":"))
 
 
@@ -76,37 +77,42 @@ START: Final = Position(EARLIEST)
 
 
 def stored_position(stored: Any) -> Position:
-    """Return what a stored position says.
+    """Parse a stored position.
 
     Args:
-        stored: its text or its fields.
+        stored: its JSON text or its fields.
 
     Raises:
-        InvalidError: it is none, or one of a later release.
+        InvalidError: it is not a position, or a later release stored it.
     """
     try:
         fields = json.loads(stored) if isinstance(stored, str) else stored
         version, time, requested = fields["version"], fields["time"], fields.get("requested")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise InvalidError(f"{stored!r} is no position: give what a batch said, or a time") from error
+        raise InvalidError(
+            f"{stored!r} is not a position. Pass the position of a batch, or a time."
+        ) from error
     if version != POSITION_VERSION:
-        raise InvalidError(f"the position has version {version}: follow on with the release that made it")
+        raise InvalidError(
+            f"The position has version {version}, which this release cannot read. Continue with the release"
+            " that stored it."
+        )
     return Position(
         as_instant_time(str(time)), None if requested is None else as_instant_time(str(requested))
     )
 
 
 def position_from(facts: TableFacts, stored: Any) -> Position:
-    """Return a stored position as one of this table, whatever version the table had then.
+    """Parse a stored position and adapt it to the current table version.
 
     Raises:
         InvalidError: see `stored_position`.
     """
-    found = stored_position(stored)
-    is_plain = found.requested is None and not found.is_earliest
-    if is_plain and _has_completion_times(facts) and _names_a_request(facts, found.time):
-        return replace(found, requested=found.time)
-    return found
+    position = stored_position(stored)
+    is_plain = position.requested is None and not position.is_earliest
+    if is_plain and _has_completion_times(facts) and _is_requested_time(facts, position.time):
+        return replace(position, requested=position.time)
+    return position
 
 
 def _has_completion_times(facts: TableFacts) -> bool:
@@ -114,24 +120,25 @@ def _has_completion_times(facts: TableFacts) -> bool:
 
 
 def _has_later(facts: TableFacts, time: str, requested: str) -> bool:
-    """Tell whether anything that was requested up to one time completed after another, or may do so."""
-    found = find_range(facts, RangeSpec(time, None, holes=Holes.BLOCK))
+    """Return whether a write requested up to `requested` completed after `time`, or is pending."""
+    later = find_range(facts, RangeSpec(time, None, holes=Holes.BLOCK))
     return any(
-        each.requested <= requested for each in (*found.writes, *found.archived, *facts.timeline.pending())
+        instant.requested <= requested
+        for instant in (*later.writes, *later.archived, *facts.timeline.pending())
     )
 
 
-def _names_a_request(facts: TableFacts, time: str) -> bool:
-    """Tell whether a time is when a commit was requested, rather than when one completed."""
+def _is_requested_time(facts: TableFacts, time: str) -> bool:
+    """Return whether a time is the requested time of a commit rather than a completion time."""
     writes = facts.timeline.writes()
-    if any(each.completed == time for each in writes):
+    if any(write.completed == time for write in writes):
         return False
     if facts.timeline.write_at(time) is not None:
         return True
     if not facts.timeline.is_archived(time):
         return False
     archive = open_archive(facts.storage, facts.config)
-    return any(each.requested == time and each.is_write for each in archive.completed(time))
+    return any(instant.requested == time and instant.is_write for instant in archive.completed(time))
 
 
 def position_of(facts: TableFacts, start: Any) -> Position:
@@ -139,10 +146,10 @@ def position_of(facts: TableFacts, start: Any) -> Position:
 
     Args:
         facts: the table.
-        start: a position or what was stored of one, a time (exclusive), `earliest` (as None) or `latest`.
+        start: a position, also as stored text, a time (exclusive), `earliest` (same as None) or `latest`.
 
     Raises:
-        InvalidError: it is none of these.
+        InvalidError: `start` is none of these.
     """
     check_commit_times(facts)
     if start is None:
@@ -157,28 +164,30 @@ def position_of(facts: TableFacts, start: Any) -> Position:
 
 
 def newest(facts: TableFacts) -> Position:
-    """Return the position after all that is committed."""
+    """Return the position after all commits."""
     last = max(map(time_of, commits_between(facts, START).writes), default=EARLIEST)
     return START.moved(facts, last) if last != EARLIEST else START
 
 
 def commits_between(facts: TableFacts, start: Position, end: Position | None = None) -> CommitRange:
-    """Return the commits that were handed out at one position and not at another, earlier one.
+    """Return the commits after one position and up to another.
 
     Args:
         facts: the table.
         start: the earlier position.
-        end: the later one; None for all commits.
+        end: the later position; None for no bound.
     """
     stop = None if end is None or end.requested is not None else end.time
-    found = find_range(facts, RangeSpec(start.time, stop, holes=Holes.BLOCK))
+    commit_range = find_range(facts, RangeSpec(start.time, stop, holes=Holes.BLOCK))
     if start.requested is None and (end is None or end.requested is None):
-        return found
+        return commit_range
 
-    def some(writes: tuple[Instant, ...]) -> tuple[Instant, ...]:
-        return tuple(each for each in writes if not start.covers(each) and (end is None or end.covers(each)))
+    def between(writes: tuple[Instant, ...]) -> tuple[Instant, ...]:
+        return tuple(
+            write for write in writes if not start.covers(write) and (end is None or end.covers(write))
+        )
 
-    writes, archived = some(found.writes), some(found.archived)
+    writes, archived = between(commit_range.writes), between(commit_range.archived)
     until = None if end is None else max([end.time, *map(time_of, writes)])
-    reaches = bool(archived) if _has_completion_times(facts) else found.reaches_archive
-    return replace(found, end=until, writes=writes, archived=archived, reaches_archive=reaches)
+    reaches_archive = bool(archived) if _has_completion_times(facts) else commit_range.reaches_archive
+    return replace(commit_range, end=until, writes=writes, archived=archived, reaches_archive=reaches_archive)

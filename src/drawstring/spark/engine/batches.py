@@ -1,4 +1,4 @@
-"""Record batches on their way between Spark and the core: types, sizes, hashes. No Spark in here."""
+"""Conversion and hashing of record batches between Spark and the core, without Spark imports."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ _MULTIPLIER = 0x9E3779B97F4A7C15
 
 
 def with_types(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Give a batch exactly the types of a schema with the same columns.
+    """Cast a batch to exactly the types of a schema with the same columns.
 
     Raises:
         InternalError: the columns differ, or one cannot be cast.
     """
     if batch.schema.names != schema.names:
-        raise InternalError(f"expected columns {schema.names}, got {batch.schema.names}")
+        raise InternalError(
+            f"Spark passed the columns {batch.schema.names} instead of {schema.names}. Report this defect."
+        )
     columns = [_cast(column, field) for column, field in zip(batch.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -35,14 +37,15 @@ def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InternalError(
-            f"column {field.name} came as {column.type} instead of {field.type}: {error}"
+            f"Spark passed column {field.name} as {column.type} instead of {field.type} ({error})."
+            " Report this defect."
         ) from error
 
 
 def join_key(batch: pa.RecordBatch, on: Sequence[str]) -> pa.Array:
-    """Return one text per row that stands for its values in `on`; null where one of them is.
+    """Return one string per row that encodes its values in `on`; null if one of them is null.
 
-    Every value but the last is preceded by its length, so that different keys never look the same.
+    Every value but the last is prefixed with its length, so that different keys have different strings.
     """
     columns = [batch.column(name).cast(pa.string()) for name in on]
     if len(columns) == 1:
@@ -52,7 +55,7 @@ def join_key(batch: pa.RecordBatch, on: Sequence[str]) -> pa.Array:
 
 
 def text_hash(texts: pa.Array) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Hash every text to 64 bits, the same in every process; null like the empty text."""
+    """Hash every string to 64 bits, the same in every process; null hashes like the empty string."""
     raw = pc.fill_null(texts, "").cast(pa.large_binary())
     offsets = np.frombuffer(raw.buffers()[1], np.int64, len(raw) + 1, raw.offset * 8)
     start, end = int(offsets[0]), int(offsets[-1])
@@ -62,19 +65,19 @@ def text_hash(texts: pa.Array) -> np.ndarray[Any, np.dtype[np.uint64]]:
         lengths = np.diff(offsets)
         filled = lengths > 0
         begins = (offsets[:-1] - start)[filled]
-        places = np.arange(end - start) - np.repeat(begins, lengths[filled])
-        weighted = (data.astype(np.uint64) + np.uint64(1)) * _weights(int(lengths.max()))[places]
+        positions = np.arange(end - start) - np.repeat(begins, lengths[filled])
+        weighted = (data.astype(np.uint64) + np.uint64(1)) * _weights(int(lengths.max()))[positions]
         hashes[filled] += np.add.reduceat(weighted, begins)
     return _mixed(hashes)
 
 
 def _weights(count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Return powers of an odd constant modulo 2^64: the weight of every position in a text."""
+    """Return the weights of the positions in a string: powers of an odd constant modulo 2^64."""
     return np.cumprod(np.full(count, _MULTIPLIER, np.uint64), dtype=np.uint64)
 
 
 def _mixed(hashes: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Spread the high bits into the low ones, which pick the bucket."""
+    """Mix the high bits into the low bits, which select the bucket."""
     hashes ^= hashes >> np.uint64(32)
     hashes *= np.uint64(0xD6E8FEB86659FD93)
     hashes ^= hashes >> np.uint64(32)

@@ -1,11 +1,12 @@
-"""Errors of drawstring on their way from a Python worker to the driver.
+"""Transport of drawstring errors from Python workers to the driver.
 
-Spark hands on the text of what went wrong in a worker, not the exception. A worker therefore puts
-the error into the text, and the driver takes it out again: in drawstring's own calls, and in the
-actions of DataFrames that read tables.
+Spark transmits the text of a worker's failure, not the exception. A worker therefore serializes the error
+into the text, and the driver parses it: in drawstring's own calls, and in actions of DataFrames that read
+tables.
 
-A file that Spark's own Parquet reader misses is an error of Java's. The driver knows which tables are read in
-this way, and looks at the timeline again like everybody who misses a file (`timeline.change_detection`).
+If Spark's own Parquet reader misses a file, the failure is a Java exception. The driver remembers the tables
+that Spark reads in this way and checks their timeline, as every reader does that misses a file
+(`timeline.change_detection`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from drawstring.timeline.change_detection import since
 
 _MARK: Final = "drawstring-error"
 _MISSED: Final = ("FAILED_READ_FILE.FILE_NOT_EXIST", "FileNotFoundException")
-"""How Spark says that a file is not there."""
+"""Texts by which Spark reports a missing file."""
 
 _FILE: Final = r"(.+?\.parquet)"
 _LOCAL: Final = re.compile(r"file:/+")
@@ -42,21 +43,21 @@ R = TypeVar("R")
 
 
 class WorkerError(Exception):
-    """A drawstring error, written out."""
+    """A drawstring error, serialized into its text."""
 
 
 @contextmanager
 def carried() -> Iterator[None]:
-    """Write out a drawstring error, or that of a full disk, that a worker raises."""
+    """Serialize a drawstring error that a worker raises, or the error of a full disk."""
     try:
         with disk_errors("the disks of the worker"):
             yield
     except errors.DrawstringError as error:
-        raise WorkerError(_written(error)) from error
+        raise WorkerError(_serialized(error)) from error
 
 
 def naming(function: Callable[P, R]) -> Callable[P, R]:
-    """Say in every error of a function which table it is about: the one at its argument `path`."""
+    """Add the table at the argument `path` to every error of a function."""
     signature = inspect.signature(function)
 
     @wraps(function)
@@ -72,11 +73,11 @@ def naming(function: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def surfaced() -> Iterator[None]:
-    """Raise the drawstring error that a Spark job failed with, if it did with one."""
+    """Raise the drawstring error that a Spark job failed with, if there is one."""
     try:
         yield
     except Exception as failure:
-        error = _read(str(failure)) or _missed(str(failure))
+        error = _parsed(str(failure)) or _missed(str(failure))
         if error is None:
             raise
         raise error from failure
@@ -88,7 +89,7 @@ class Watched:
 
     Attributes:
         storage: opens the table.
-        look: digest of the timeline when the files were found.
+        look: digest of the timeline when the query was planned.
     """
 
     storage: StorageSpec
@@ -96,25 +97,25 @@ class Watched:
 
 
 def watch(root: str, watched: Watched) -> None:
-    """Remember a table, so that a file that Spark misses is told from one that was cleaned away.
+    """Remember a table, to distinguish lost files from cleaned files when Spark misses a file.
 
     Args:
-        root: the address that the paths of its files begin with.
-        watched: the table; of several looks the first one counts.
+        root: URI prefix of the table's files.
+        watched: the table; the first entry of a root is kept.
     """
     _watched.setdefault(_LOCAL.sub("/", root).rstrip("/") + "/", watched)
 
 
 def _missed(text: str) -> errors.DrawstringError | None:
-    """Return the error of a file that Spark's own reader missed; None for other failures and tables."""
+    """Return the error for a file that Spark's own reader missed; None for other failures and tables."""
     if not any(mark in text for mark in _MISSED):
         return None
-    said = _LOCAL.sub("/", unquote(text))
-    root = max((each for each in _watched if each in said), key=len, default=None)
+    normalized = _LOCAL.sub("/", unquote(text))
+    root = max((watched for watched in _watched if watched in normalized), key=len, default=None)
     if root is None:
         return None
     table = _watched[root]
-    path = re.search(re.escape(root) + _FILE, said)
+    path = re.search(re.escape(root) + _FILE, normalized)
     try:
         with since(table.storage, table.look):
             raise errors.MissingFileError(
@@ -127,10 +128,10 @@ def _missed(text: str) -> errors.DrawstringError | None:
 
 
 def surface_in_actions() -> None:
-    """Make actions of DataFrames raise the drawstring error that they failed with, once a process.
+    """Make actions of DataFrames raise the drawstring error that they failed with; once per process.
 
-    Spark runs them long after the DataFrame was made, in calls that are all the user's: what is left is
-    PySpark's own turning of Java's exceptions into Python's.
+    Actions run in calls of the user, long after drawstring returned the DataFrame. Therefore this replaces
+    PySpark's conversion of Java exceptions to Python exceptions.
     """
     own = captured.convert_exception
     if getattr(own, "_drawstring", False):
@@ -139,13 +140,13 @@ def surface_in_actions() -> None:
     def convert(failure: Any) -> Any:
         converted = own(failure)
         text = str(converted)
-        return _read(text) or _missed(text) or converted
+        return _parsed(text) or _missed(text) or converted
 
-    convert._drawstring = True  # type: ignore[attr-defined]  # a mark on a function
-    captured.convert_exception = convert  # type: ignore[assignment]  # ours are not of Spark's kinds
+    convert._drawstring = True  # type: ignore[attr-defined]  # an attribute of a function
+    captured.convert_exception = convert  # type: ignore[assignment]  # drawstring's errors are not Spark's
 
 
-def _written(error: errors.DrawstringError) -> str:
+def _serialized(error: errors.DrawstringError) -> str:
     fields = {
         "kind": type(error).__name__,
         "message": error.message,
@@ -156,7 +157,7 @@ def _written(error: errors.DrawstringError) -> str:
     return f"{_MARK} {json.dumps(fields)}"
 
 
-def _read(text: str) -> errors.DrawstringError | None:
+def _parsed(text: str) -> errors.DrawstringError | None:
     match = _MARKED.search(text)
     if match is None:
         return None

@@ -1,12 +1,12 @@
-r"""Rows on their way through a shuffle: packed, a few thousand to a Spark row.
+r"""Packing of rows for a shuffle: a few thousand rows per Spark row.
 
-Turning wide rows into Spark's row format and back costs more than the work on them. So a task
-packs its batches, one Arrow message for each group, and Spark moves, sorts and spills those:
+Converting wide rows to Spark's row format and back costs more than processing them. So a task packs its
+batches into one Arrow message per group, and Spark shuffles, sorts and spills these messages:
 
-    bucket  text, what Spark partitions and sorts by: the group, or the hash bucket of the join key
-    side    0 the looked-up side of a join, 1 everything else
-    part    partition that the rows come from  \ so that every group keeps
-    number  how many messages came before      / the order of the rows
+    bucket  string that Spark partitions and sorts by: the group, or the hash bucket of the join key
+    side    0 for the build side of a join, 1 for all other rows
+    part    partition that the rows come from  \ keep the order of the rows
+    number  number of the message in its part  / within every group
     data    the rows: an Arrow IPC record batch message without its schema
 """
 
@@ -39,7 +39,7 @@ PACKED_SCHEMA: Final = pa.schema(
     ]
 )
 MESSAGE_BYTES_MAX: Final = 8 << 20
-"""Bytes of rows, about, in one message."""
+"""Approximate maximum size of the rows in one message, in bytes."""
 
 LOOKED_UP, MAIN = 0, 1
 
@@ -49,7 +49,7 @@ Bucketed = tuple[str | None, int, pa.Buffer]
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """A splitter that leaves a batch whole."""
+    """A splitter that does not split."""
 
     def __call__(self, batch: pa.RecordBatch) -> Sequence[tuple[str | None, pa.RecordBatch]]:
         return [(None, batch)]
@@ -57,7 +57,7 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class ByGroup:
-    """A splitter by the values of columns."""
+    """A splitter by the values of group columns."""
 
     by: tuple[str, ...]
 
@@ -88,10 +88,10 @@ def packed(
 
     Args:
         batches: the rows.
-        schema: their columns; what the other end reads by.
-        split: cuts a batch into buckets.
+        schema: their columns; the receiver needs it to decode the messages.
+        split: splits a batch into buckets.
         side: `LOOKED_UP` or `MAIN`.
-        part: number of the partition that they come from.
+        part: number of the partition that the rows come from.
     """
     number = 0
     for batch in coalesced(batches, 2 * BATCH_ROWS):
@@ -112,7 +112,7 @@ def packed(
 
 
 def binary(buffers: Sequence[pa.Buffer]) -> pa.Array:
-    """Put buffers one after the other into a binary array, with one copy."""
+    """Concatenate buffers into a binary array, with one copy."""
     ends = np.cumsum([0, *(buffer.size for buffer in buffers)], dtype=np.int32)
     data = pa.py_buffer(b"".join(buffers))
     return pa.Array.from_buffers(pa.binary(), len(buffers), [None, pa.py_buffer(ends), data])
@@ -126,7 +126,7 @@ def _pieces(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def messages(batches: Iterator[pa.RecordBatch]) -> Iterator[Bucketed]:
-    """Walk the packed rows: bucket, side, message."""
+    """Yield bucket, side and message of every packed row."""
     for batch in batches:
         buckets, sides = batch.column("bucket").to_pylist(), batch.column("side").to_pylist()
         data = batch.column("data")
@@ -136,7 +136,7 @@ def messages(batches: Iterator[pa.RecordBatch]) -> Iterator[Bucketed]:
 
 @dataclass(frozen=True, slots=True)
 class Unpack:
-    """The batch function that undoes packing; small batches come out joined."""
+    """A batch function that unpacks rows and coalesces small batches."""
 
     schema: pa.Schema
 
@@ -146,16 +146,16 @@ class Unpack:
 
 @dataclass(frozen=True, slots=True)
 class JoinBuckets:
-    """The batch function that left-joins packed rows, bucket by bucket.
+    """A batch function that left-joins packed rows, bucket by bucket.
 
-    Both sides of a bucket come one after the other, the looked-up side first. That side of one
-    bucket is held in memory, the main side streams.
+    Within a bucket the rows of the build side come first. They are held in memory, and the rows of the main
+    side are streamed.
 
     Attributes:
         left: columns of the main side.
-        right: columns of the looked-up side.
+        right: columns of the build side.
         on: key columns.
-        keep_right: whether rows of the looked-up side that match nothing come too.
+        keep_right: whether the result contains rows of the build side without a match.
     """
 
     left: pa.Schema
@@ -175,32 +175,32 @@ class JoinBuckets:
     def _join(self, bucket: Iterator[Bucketed]) -> Iterator[pa.RecordBatch]:
         sides = groupby(bucket, key=lambda message: message[1])
         side, rows = next(sides)
-        looked_up: list[pa.RecordBatch] = []
+        build_side: list[pa.RecordBatch] = []
         if side == LOOKED_UP:
-            looked_up = list(self._decoded(rows, self.right))
+            build_side = list(self._decoded(rows, self.right))
             _, rows = next(sides, (MAIN, iter(())))
-        right = pa.concat_batches(looked_up or [empty(self.right)])
+        right = pa.concat_batches(build_side or [empty(self.right)])
         yield from self.matched(coalesced(self._decoded(rows, self.left)), right)
 
     def _decoded(self, rows: Iterator[Bucketed], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         return (pa.ipc.read_record_batch(data, schema) for _, _, data in rows)
 
     def matched(self, batches: Iterator[pa.RecordBatch], right: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Join batches of the main side with what is held of the other one."""
+        """Join batches of the main side with the rows of the build side."""
         keys = pc.dictionary_encode(join_key(right, self.on), null_encoding="encode")
         added = right.select([field.name for field in right.schema if field.name not in self.on])
         numbers = keys.indices.to_numpy(zero_copy_only=False)
-        is_met = np.zeros(len(keys.dictionary), dtype=bool)
+        is_matched = np.zeros(len(keys.dictionary), dtype=bool)
         for batch in batches:
-            found = pc.index_in(join_key(batch, self.on), value_set=keys.dictionary, skip_nulls=True)
-            is_met[found.drop_null().to_numpy(zero_copy_only=False)] = True
-            codes = found.fill_null(-1).to_numpy(zero_copy_only=False)
+            indices = pc.index_in(join_key(batch, self.on), value_set=keys.dictionary, skip_nulls=True)
+            is_matched[indices.drop_null().to_numpy(zero_copy_only=False)] = True
+            codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
             rows, partners = left_pairs(codes, numbers, len(keys.dictionary))
-            repeated = batch if len(rows) == len(batch) else batch.take(pa.array(rows))
-            joined = added.take(pa.array(partners, mask=partners < 0)).columns
-            yield pa.RecordBatch.from_arrays([*repeated.columns, *joined], schema=self.schema)
+            left_rows = batch if len(rows) == len(batch) else batch.take(pa.array(rows))
+            right_columns = added.take(pa.array(partners, mask=partners < 0)).columns
+            yield pa.RecordBatch.from_arrays([*left_rows.columns, *right_columns], schema=self.schema)
         if self.keep_right:
-            yield with_null_left(added.filter(pa.array(~is_met[numbers])), self.left)
+            yield with_null_left(added.filter(pa.array(~is_matched[numbers])), self.left)
 
 
 def empty(schema: pa.Schema) -> pa.RecordBatch:
@@ -210,7 +210,7 @@ def empty(schema: pa.Schema) -> pa.RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Batch functions one after the other in one Python worker, with no way through Spark between."""
+    """A batch function that runs several in sequence in one Python worker."""
 
     steps: tuple[BatchFunction, ...]
 
@@ -221,7 +221,7 @@ class Chain:
 
 
 def plain(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with dictionary-encoded columns as their values."""
+    """Return the schema with dictionary types replaced by their value types."""
     return pa.schema([_plain_field(field) for field in schema])
 
 

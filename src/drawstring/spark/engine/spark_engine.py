@@ -1,11 +1,11 @@
-"""The Spark engine: rows stay in Spark's executors, the driver sees results only.
+"""The Spark engine: rows stay in the executors, the driver receives results only.
 
     DataFrame --mapInArrow--> steps --> packed rows --Spark's shuffle--> steps --> results
 
-Batch functions run one after the other in one Python worker. Rows are packed (see `packing`)
-before a shuffle or a persist, so that Spark moves few large rows instead of many wide ones. A
-shuffle is a repartition by column: adaptive execution may put small partitions together, and never
-takes one apart. What workers do is in `tasks`.
+Consecutive batch functions run in one Python worker. Rows are packed (see `packing`) before a shuffle or a
+persist, so that Spark moves few large rows instead of many wide ones. A shuffle is a repartition by column:
+adaptive execution may coalesce small partitions and never splits one. The functions of the workers are in
+`tasks`.
 """
 
 from __future__ import annotations
@@ -56,20 +56,20 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 KEY_BYTES_MAX: Final = 32 << 20
-"""Text of keys up to which the driver, and every task that reads the table's keys, has them."""
+"""Maximum size of keys, in bytes, that are sent to the driver and to every task that reads table keys."""
 
 FEW_KEYS_BYTES_MAX: Final = 16 << 20
-"""Text of keys up to which every task with rows has what was found for them, and nothing is shuffled."""
+"""Maximum size of keys, in bytes, whose matches are sent to every task instead of a shuffle."""
 
 _PACKED: Final = spark_schema(PACKED_SCHEMA)
 _RESULTS: Final = spark_schema(pa.schema([("result", pa.binary())]))
-"""Types of what tasks yield; a text that says so is parsed by the JVM, a tenth of a second the first time."""
+"""Result types of tasks. As a DDL string the JVM would parse them, which takes 0.1 s the first time."""
 
 _TASKS_PER_CORE: Final = 16
 
 _READS_PER_CORE: Final = 4
 _PARTS_PER_CORE: Final = 2
-"""Tasks for every core that read keys, and that write file groups: few, for each takes time to begin."""
+"""Tasks per core that read keys, and that write file groups: few, because each takes time to start."""
 
 
 class SparkEngine:
@@ -87,46 +87,46 @@ class SparkEngine:
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at once."""
+        """Number of tasks that run at once."""
         return int(self.spark.sparkContext.defaultParallelism)
 
     def map(self, task: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """Run a task for each item, results in the items' order."""
+        """Run a task for each item and return the results in the order of the items."""
         if not items:
             return []
         pickled = [cloudpickle.dumps(item) for item in items]
         slices = min(len(pickled), _TASKS_PER_CORE * self.parallelism)
         numbers = self.spark.range(0, len(pickled), 1, slices)
         with surfaced():
-            # As a DataFrame and not an RDD: those have Python workers of their own, to be started first.
-            found = numbers.mapInArrow(OnItems(pickled, task), _RESULTS).collect()
-        return [cloudpickle.loads(bytes(row.result)) for row in found]
+            # A DataFrame, not an RDD: RDDs have their own Python workers, which would have to start first.
+            results = numbers.mapInArrow(OnItems(pickled, task), _RESULTS).collect()
+        return [cloudpickle.loads(bytes(row.result)) for row in results]
 
     def read(
         self, sources: Sequence[T], read: Callable[[T], Iterator[pa.RecordBatch]], schema: pa.Schema
     ) -> SparkRows:
-        """Return the rows that `read(source)` yields for every source, columns `schema`; lazy."""
+        """Return the rows that `read(source)` yields for every source, with the columns of `schema`; lazy."""
         pickled = [cloudpickle.dumps(source) for source in sources]
         slices = max(1, min(len(pickled), _TASKS_PER_CORE * self.parallelism))
         numbers = self.spark.range(0, len(pickled), 1, slices)
         return SparkRows(numbers, schema, (ReadSources(pickled, read),))
 
     def rows(self, df: DataFrame) -> SparkRows:
-        """Take in a DataFrame; nothing is computed yet.
+        """Return the rows of a DataFrame; lazy.
 
         Raises:
-            UnsupportedError: a column has a type that tables cannot hold.
+            UnsupportedError: a column has a type that tables cannot store.
         """
         return SparkRows.of(df)
 
 
 class SparkRows:
-    """Rows of a DataFrame, seen through batch functions.
+    """Rows of a DataFrame after a sequence of batch functions.
 
     Args:
         df: rows, or packed rows.
         schema: the columns after all steps.
-        steps: batch functions on the record batches that Spark hands to a Python worker.
+        steps: batch functions on the record batches that Spark passes to a Python worker.
     """
 
     def __init__(self, df: DataFrame, schema: pa.Schema, steps: tuple[BatchFunction, ...]) -> None:
@@ -138,7 +138,7 @@ class SparkRows:
 
     @staticmethod
     def of(df: DataFrame) -> SparkRows:
-        """Take in a DataFrame of the user."""
+        """Return the rows of a user's DataFrame; lazy."""
         classic(df.sparkSession)
         schema = arrow_schema(df.schema)
         groups = parquet_input(df, schema)
@@ -153,28 +153,28 @@ class SparkRows:
 
     @property
     def engine(self) -> SparkEngine:
-        """The engine that they live in."""
+        """The engine that holds the rows."""
         return SparkEngine(self._df.sparkSession)
 
     def map_batches(self, function: BatchFunction, schema: pa.Schema) -> SparkRows:
-        """Apply a function to the stream of batches of every part; lazy."""
+        """Apply a function to the batches of every part; lazy."""
         return SparkRows(self._df, schema, (*self._steps, function))
 
     def persist(self) -> SparkRows:
-        """Keep what is computed first, on disk: it is as large as the batch, and the heap is Spark's."""
-        kept = self._packed(Together()).persist(StorageLevel.DISK_ONLY)
-        return self._unpacked(kept)
+        """Persist the rows on disk when they are first computed; they may be too large for the heap."""
+        persisted = self._packed(Together()).persist(StorageLevel.DISK_ONLY)
+        return self._unpacked(persisted)
 
     def consume(self) -> SparkRows:
-        """Return the rows: Spark lets go of what it keeps by itself."""
+        """Return the rows unchanged: `release` frees persisted rows."""
         return self
 
     def distinct(self, column: str) -> list[str]:
-        """Return the distinct values of a text column, sorted."""
+        """Return the distinct values of a string column, sorted."""
         return sorted(value for (value,) in self.count_by((column,)).rows if value is not None)
 
     def count_by(self, by: Sequence[str]) -> Tally:
-        """Count the rows by the values of text columns."""
+        """Count the rows by the values of string columns."""
         columns = tuple(by)
         if columns not in self._tallies:
             self._tallies[columns] = Tally.sum(self.run(Count(columns)))
@@ -192,59 +192,59 @@ class SparkRows:
     ) -> SparkRows:
         """Left-join with the rows of all sources.
 
-        What is found for a few keys, and narrow, goes to every task that has rows. Else both sides are
-        shuffled by the hash of the key; rows of the sources stay where they were read when no key can match
-        them (see `wanted`), unless they are to be kept.
+        If `narrow` is set and there are few keys, the matches are sent to every task (a broadcast join).
+        Otherwise both sides are shuffled by the hash of the key. Unless `keep_right` is set, source rows
+        whose key cannot match are dropped before the shuffle (see `wanted`).
         """
         spark = self._df.sparkSession
         sets = None if keep_right else self.keys(on)
         if narrow and sets is not None and _are_few(sets):
-            return self._with_places(on, sources, read, schema, sets)
+            return self._broadcast_join(on, sources, read, schema, sets)
         split = ByHash(tuple(on), int(str(spark.conf.get("spark.sql.shuffle.partitions"))))
         join = JoinBuckets(plain(self._schema), schema, tuple(on), keep_right)
-        both = self._packed(split)
+        packed = self._packed(split)
         if sources:
             pickled = [cloudpickle.dumps(source) for source in sources]
-            wanted_keys = None if sets is None else wanted(on[0], sets)
-            function = PackSources(pickled, read, schema, split, wanted_keys)
-            both = _numbers(spark, len(sources)).mapInArrow(function, _PACKED).union(both)
-        return SparkRows(_shuffled(both, None), join.schema, (join,))
+            key_filter = None if sets is None else wanted(on[0], sets)
+            function = PackSources(pickled, read, schema, split, key_filter)
+            packed = _numbers(spark, len(sources)).mapInArrow(function, _PACKED).union(packed)
+        return SparkRows(_shuffled(packed, None), join.schema, (join,))
 
     def keys(self, on: Sequence[str]) -> KeySets:
-        """Return the distinct keys by the other key columns, whose rows are counted on the way."""
+        """Return the distinct keys by the other key columns; the same job counts the rows of these."""
         columns = tuple(on)
         if columns not in self._keys:
-            found = self.run(GatherKeys(columns, KEY_BYTES_MAX))
-            self._keys[columns] = together([sets for _, sets in found], KEY_BYTES_MAX)
-            self._tallies.setdefault(columns[1:], Tally.sum(tally for tally, _ in found))
+            results = self.run(GatherKeys(columns, KEY_BYTES_MAX))
+            self._keys[columns] = together([sets for _, sets in results], KEY_BYTES_MAX)
+            self._tallies.setdefault(columns[1:], Tally.sum(tally for tally, _ in results))
         return self._keys[columns]
 
     def exchange(self, by: Sequence[str]) -> SparkRows:
-        """Bring rows with equal values in `by` together; rows of a group keep their order."""
+        """Shuffle rows with equal values in `by` into one part; rows of a group keep their order."""
         packed = self._packed(ByGroup(tuple(by)))
         return self._unpacked(_shuffled(packed, _parts(self._df.sparkSession)))
 
     def sort(self, by: Sequence[str], *, global_sort: bool) -> SparkRows:
-        """Put the rows in order, by Spark's own sort: by ranges if `global_sort`."""
+        """Sort the rows with Spark: globally if `global_sort` is set, else within partitions."""
         columns = spark_schema(self._schema)
         steps = Chain((*self._steps, AsTypes(arrow_schema(columns))))
         unsorted = self._df.mapInArrow(steps, columns)
         names = [f"`{name.replace('`', '``')}`" for name in by]
-        moved = unsorted.orderBy(*names) if global_sort else unsorted.sortWithinPartitions(*names)
-        return SparkRows(moved, self._schema, (Ingest(self._schema),))
+        ordered = unsorted.orderBy(*names) if global_sort else unsorted.sortWithinPartitions(*names)
+        return SparkRows(ordered, self._schema, (Ingest(self._schema),))
 
     def run(self, task: TaskFunction[R]) -> list[R]:
-        """Run a task on every part that has rows and gather its results."""
+        """Run a task on every part with rows and return its results."""
         function = RunTask(Chain(self._steps), task)
         with surfaced():
-            found = self._df.mapInArrow(function, _RESULTS).collect()
-        return [cloudpickle.loads(bytes(row.result)) for row in found]
+            results = self._df.mapInArrow(function, _RESULTS).collect()
+        return [cloudpickle.loads(bytes(row.result)) for row in results]
 
     def release(self) -> None:
-        """Let go of what was kept."""
+        """Release persisted rows."""
         self._df.unpersist()
 
-    def _with_places(
+    def _broadcast_join(
         self,
         on: Sequence[str],
         sources: Sequence[T],
@@ -253,15 +253,15 @@ class SparkRows:
         sets: KeySets,
     ) -> SparkRows:
         join = JoinBuckets(plain(self._schema), schema, tuple(on))
-        found: list[pa.RecordBatch] = []
+        matches: list[pa.RecordBatch] = []
         if sources:
             pickled = [cloudpickle.dumps(source) for source in sources]
             function = FindPlaces(pickled, read, schema, tuple(on), sets)
             numbers = _numbers(self._df.sparkSession, len(sources))
             with surfaced():
                 parts = numbers.mapInArrow(function, _RESULTS).collect()
-            found = [pa.ipc.read_record_batch(pa.py_buffer(part.result), schema) for part in parts]
-        step = JoinPlaces(join, pa.concat_batches([empty(schema), *found]))
+            matches = [pa.ipc.read_record_batch(pa.py_buffer(part.result), schema) for part in parts]
+        step = JoinPlaces(join, pa.concat_batches([empty(schema), *matches]))
         return SparkRows(self._df, join.schema, (*self._steps, step))
 
     def _packed(self, split: Splitter) -> DataFrame:
@@ -274,42 +274,41 @@ class SparkRows:
 
 
 def classic(spark: Any) -> SparkSession:
-    """Return the session if it drives Spark in this process.
+    """Return the session if it is a classic session of this process.
 
     Raises:
         UnsupportedError: it is a Spark Connect session.
     """
     if not isinstance(spark, SparkSession) or not hasattr(spark, "_jsparkSession"):
         raise UnsupportedError(
-            "this is a Spark Connect session: drawstring needs a classic one (no `remote` or"
-            " SPARK_REMOTE setting) to run its tasks"
+            "The session is a Spark Connect session. Use a classic session: create it without `remote` and"
+            " without SPARK_REMOTE."
         )
     return spark
 
 
 def _are_few(sets: KeySets) -> bool:
-    """Tell whether all tasks can have the keys, and what is found for them."""
+    """Return whether the keys and their matches are small enough to send to all tasks."""
     size_bytes = told_bytes(sets)
     return size_bytes is not None and size_bytes <= FEW_KEYS_BYTES_MAX
 
 
 def _numbers(spark: SparkSession, sources: int) -> DataFrame:
-    """Return the numbers of sources whose keys are read, which takes less time than a task to begin."""
+    """Return source numbers in few partitions: reading keys takes less time than starting a task."""
     tasks = min(sources, _READS_PER_CORE * spark.sparkContext.defaultParallelism)
     return spark.range(0, sources, 1, tasks)
 
 
 def _shuffled(df: DataFrame, parts: int | None) -> DataFrame:
-    moved = df.repartition(parts, "bucket") if parts else df.repartition("bucket")
-    return moved.sortWithinPartitions("bucket", "side", "part", "number")
+    shuffled = df.repartition(parts, "bucket") if parts else df.repartition("bucket")
+    return shuffled.sortWithinPartitions("bucket", "side", "part", "number")
 
 
 def _parts(spark: SparkSession) -> int | None:
-    """Return how many parts of file groups there are to be, None to leave it to Spark.
+    """Return the number of parts for file groups, None to let Spark choose.
 
-    Adaptive execution puts parts together until their rows are worth a task, and knows nothing of
-    the files that a task is going to read and rewrite for them. On one machine, where nobody adds
-    cores later, two parts a core keep all of them at work.
+    Adaptive execution coalesces parts by the size of their rows and ignores the files that a task reads and
+    rewrites for them. In local mode the number of cores is fixed, and two parts per core keep all cores busy.
     """
     context = spark.sparkContext
     is_local = str(context.master).startswith("local")

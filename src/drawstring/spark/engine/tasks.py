@@ -1,6 +1,6 @@
-"""What the engine has Python workers do; a worker imports this and not the engine.
+"""Functions that the Spark engine runs in Python workers.
 
-A worker's first task waits for its imports, so nothing of Spark's DataFrames is needed in here.
+The first task of a worker waits for its imports, so this module does not import Spark's DataFrames.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def _part() -> int:
 
 
 def _context() -> TaskContext:
-    """Return the running attempt.
+    """Return the context of the running task attempt.
 
-    Its number is unique in the application, so that a retried stage does not write under the names
-    of an attempt that still runs.
+    The attempt number is unique in the application, so that the files of a retried stage have other names
+    than those of an attempt that is still running.
     """
     task = SparkTask.get()
     return (
@@ -50,7 +50,7 @@ def _context() -> TaskContext:
 
 @dataclass(frozen=True, slots=True)
 class Ingest:
-    """The batch function that takes in Spark's batches: core types, and batches of a fair size."""
+    """A batch function that casts Spark's batches to the core's types and coalesces small batches."""
 
     schema: pa.Schema
 
@@ -60,7 +60,7 @@ class Ingest:
 
 @dataclass(frozen=True, slots=True)
 class AsTypes:
-    """The batch function that gives rows the types of Spark's columns."""
+    """A batch function that casts rows to the types of Spark's columns."""
 
     schema: pa.Schema
 
@@ -72,7 +72,7 @@ class AsTypes:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Packs rows for a shuffle, after the steps."""
+    """A batch function that runs the steps and packs the rows for a shuffle."""
 
     chain: Chain
     schema: pa.Schema
@@ -85,7 +85,7 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class ReadSources:
-    """The batch function that reads the sources whose numbers it is given."""
+    """A batch function that reads the sources with the given numbers."""
 
     sources: list[bytes]
     read: Callable[[Any], Iterator[pa.RecordBatch]]
@@ -97,12 +97,12 @@ class ReadSources:
 
 
 class ReadSlices:
-    """The function that reads file slices in a Python worker.
+    """A batch function that reads file slices in a Python worker.
 
     Args:
         schema: columns to yield.
-        parts: pickled tasks by partition; None where rows bring them along.
-        name: what Spark's plans call it.
+        parts: pickled tasks by partition; None if the input rows contain the tasks.
+        name: name of the function in Spark's plans.
     """
 
     def __init__(self, schema: pa.Schema, parts: Sequence[bytes] | None = None, name: str = "read") -> None:
@@ -111,7 +111,7 @@ class ReadSlices:
         self.__name__ = name
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the tasks of partitions, whose numbers or tasks are the only column."""
+        """Yield the rows of partitions, given their numbers or their tasks in the only column."""
         with work():
             for part in (part for batch in batches for part in batch.column(0).to_pylist()):
                 for task in cloudpickle.loads(part if self._parts is None else self._parts[part]):
@@ -124,9 +124,9 @@ class RowGroups:
     """Some row groups of a Parquet file.
 
     Attributes:
-        folder: where the file is.
-        name: its name there.
-        groups: their numbers.
+        folder: folder of the file.
+        name: name of the file in the folder.
+        groups: numbers of the row groups.
         schema: the columns to yield.
     """
 
@@ -137,7 +137,7 @@ class RowGroups:
 
 
 def read_row_groups(task: Sequence[RowGroups]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the row groups that a task has."""
+    """Yield the rows of the row groups of a task."""
     for part in task:
         storage = open_spec(part.folder)
         for batch in read_parquet_groups(storage, part.name, part.schema.names, part.groups):
@@ -146,7 +146,7 @@ def read_row_groups(task: Sequence[RowGroups]) -> Iterator[pa.RecordBatch]:
 
 @dataclass(frozen=True, slots=True)
 class PackSources:
-    """Reads the other side of a join and packs it."""
+    """A batch function that reads the build side of a join and packs it."""
 
     sources: list[bytes]
     read: Callable[[Any], Iterator[pa.RecordBatch]]
@@ -156,14 +156,14 @@ class PackSources:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with work():
-            found = ReadSources(self.sources, self.read)(batches)
-            rows = found if self.wanted is None else self.wanted(found)
+            rows = ReadSources(self.sources, self.read)(batches)
+            rows = rows if self.wanted is None else self.wanted(rows)
             yield from packed(rows, self.schema, self.split, LOOKED_UP, _part())
 
 
 @dataclass(frozen=True, slots=True)
 class RunTask:
-    """Runs the steps and then a task; yields its pickled results."""
+    """A batch function that runs the steps and a task, and yields the pickled results of the task."""
 
     chain: Chain
     task: TaskFunction[Any]
@@ -173,19 +173,19 @@ class RunTask:
             rows = (batch for batch in self.chain(batches) if batch.num_rows)
             first = next(rows, None)
             if first is not None:
-                results = self.task(_preceded(first, rows), _context())
+                results = self.task(_chained(first, rows), _context())
                 pickled = [cloudpickle.dumps(result) for result in results]
                 yield pa.RecordBatch.from_arrays([pa.array(pickled, pa.binary())], names=["result"])
 
 
-def _preceded(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield first
     yield from rest
 
 
 @dataclass(frozen=True, slots=True)
 class OnItems:
-    """Runs a task on pickled items by their numbers."""
+    """A batch function that runs a task on the pickled items with the given numbers."""
 
     items: list[bytes]
     task: Callable[[Any], Any]
@@ -200,7 +200,7 @@ class OnItems:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Counts the rows of a part by text columns."""
+    """A task that counts the rows of a part by string columns."""
 
     by: tuple[str, ...]
 
@@ -210,11 +210,11 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class GatherKeys:
-    """Tells the keys of a part, and how many rows go with each value of the other key columns.
+    """A task that returns the distinct keys of a part, and its row counts by the other key columns.
 
     Attributes:
-        on: the key column, and the others.
-        bytes_max: text of keys up to which one part may tell them one by one, where there are few parts.
+        on: the key column, followed by the other key columns.
+        bytes_max: maximum size of the keys that a part returns one by one, in bytes, if there are few parts.
     """
 
     on: tuple[str, ...]
@@ -223,7 +223,7 @@ class GatherKeys:
     def __call__(
         self, batches: Iterator[pa.RecordBatch], context: TaskContext
     ) -> Iterable[tuple[Tally, KeySets]]:
-        # A part with a high number knows that there are many, which all come to the driver.
+        # A high part number means that many parts send keys to the driver, so each may send less.
         share = self.bytes_max // (1 + context.task // _PARTS_OF_FULL_SIZE)
         tallies: list[Tally] = []
         sets = gather(_counted(batches, self.on[1:], tallies), self.on, share)
@@ -240,12 +240,14 @@ def _counted(
 
 @dataclass(frozen=True, slots=True)
 class FindPlaces:
-    """Reads the other side of a join, and yields what matches a few keys, one Arrow message a part.
+    """A batch function that reads the build side of a join and yields the matches of few keys.
+
+    It yields one Arrow message per part.
 
     Attributes:
-        sources: pickled.
-        read: reads one.
-        schema: of what it yields.
+        sources: pickled sources.
+        read: reads one source.
+        schema: columns that `read` yields.
         on: key columns.
         sets: the keys.
     """
@@ -259,19 +261,19 @@ class FindPlaces:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with work():
             rows = ReadSources(self.sources, self.read)(batches)
-            found = list(matching(rows, self.on, self.sets))
-            if found:
-                message = pa.concat_batches(found).serialize()
+            matches = list(matching(rows, self.on, self.sets))
+            if matches:
+                message = pa.concat_batches(matches).serialize()
                 yield pa.RecordBatch.from_arrays([binary([message])], names=["result"])
 
 
 @dataclass(frozen=True, slots=True)
 class JoinPlaces:
-    """The batch function that left-joins rows with the few that were found for their keys.
+    """A batch function that left-joins rows with the matches that all tasks received.
 
     Attributes:
-        join: the columns of both sides.
-        found: rows of the right side.
+        join: the join, with the columns of both sides.
+        found: rows of the build side.
     """
 
     join: JoinBuckets

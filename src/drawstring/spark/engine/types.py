@@ -1,9 +1,8 @@
-"""Spark's types and Arrow's, both ways.
+"""Conversion between Spark and Arrow types.
 
 Text, numbers, booleans, dates, decimals, binary, arrays, maps and structs keep their type and
-nullability. A timestamp with a zone is Spark's TIMESTAMP, one without is TIMESTAMP_NTZ. A time of
-day, which Spark before 4.1 does not have, is the LONG that it is stored as; a fixed-size binary is
-BINARY.
+nullability. A timestamp with a time zone is Spark's TIMESTAMP, one without is TIMESTAMP_NTZ. A time of
+day, which Spark lacks before 4.1, is a LONG with the stored value. A fixed-size binary is BINARY.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def arrow_schema(schema: T.StructType) -> pa.Schema:
     """Return the Arrow columns for Spark columns; timestamps with a zone are in UTC.
 
     Raises:
-        UnsupportedError: tables cannot hold a column of that type; the error names it.
+        UnsupportedError: tables cannot store the type of a column; the error names it.
     """
     return pa.schema([_arrow_field(field, field.name) for field in schema.fields])
 
@@ -80,7 +79,9 @@ def _spark_nested(arrow: pa.DataType, path: str) -> T.DataType:
         return T.MapType(keys, items, arrow.item_field.nullable)
     if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
         return T.ArrayType(_spark_type(arrow.value_type, path), arrow.value_field.nullable)
-    raise UnsupportedError(f"Spark has no type for column {path} of type {arrow}: leave it out by `columns`")
+    raise UnsupportedError(
+        f"Spark has no type for column {path} of type {arrow}. Select other columns with `columns`."
+    )
 
 
 def _arrow_field(field: T.StructField, path: str) -> pa.Field:
@@ -101,5 +102,5 @@ def _arrow_type(spark: T.DataType, path: str) -> pa.DataType:
         value = pa.field("value", _arrow_type(spark.valueType, path), spark.valueContainsNull)
         return pa.map_(pa.field("key", _arrow_type(spark.keyType, path), nullable=False), value)
     raise UnsupportedError(
-        f"column {path} has Spark type {spark.simpleString()}, which a table cannot hold: cast it first"
+        f"Column {path} has the Spark type {spark.simpleString()}, which a table cannot store. Cast it first."
     )

@@ -1,4 +1,4 @@
-"""What every function of drawstring does in a Python worker of Spark."""
+"""Setup and error handling of tasks in Spark's Python workers, and the division of slices among tasks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from drawstring.base.allocator import use_allocator
 from drawstring.spark.engine.failures import carried
 
 OPEN_COST_BYTES: Final = 4 << 20
-"""Bytes that opening one more file slice counts as; Spark's own figure for files."""
+"""Estimated cost of opening a file slice, in bytes; Spark's default for files."""
 
 TASK_BYTES_MAX: Final = 128 << 20
-"""Bytes of file slices in one task, unless a single one has more; Spark's own figure for files."""
+"""Maximum size of the file slices in one task, in bytes, unless one is larger; Spark's default for files."""
 
 _SMALL_BYTES: Final = 32 << 20
-"""Bytes of slices for each core up to which it gets one task: a second one costs more than it evens out."""
+"""Maximum size of slices per core, in bytes, for a single task: below it a second task does not pay off."""
 
 _TASKS_PER_CORE: Final = 2
 _settled = False
@@ -27,7 +27,7 @@ _settled = False
 
 @contextmanager
 def work() -> Iterator[None]:
-    """Frame a task: errors get ready to travel to the driver, and the worker for its next task."""
+    """Run a task: serialize its errors for the driver, and prepare the worker for the next task."""
     _choose_allocator()
     try:
         with carried():
@@ -43,10 +43,10 @@ def _choose_allocator() -> None:
 
 
 def settle() -> None:
-    """Take what this process has loaded out of the garbage collector's sight, once.
+    """Freeze the loaded objects for the garbage collector; once per process.
 
-    A worker collects garbage after every task. With pyarrow and pandas loaded that takes 40 ms,
-    twenty times as much as a small task; frozen objects are not looked at again.
+    A worker collects garbage after every task. With pyarrow and pandas loaded this takes 40 ms, twenty times
+    as long as a small task. The collector skips frozen objects.
     """
     global _settled
     if not _settled:
@@ -56,24 +56,24 @@ def settle() -> None:
 
 
 def shares(sizes_bytes: Sequence[int], parallelism: int) -> list[list[int]]:
-    """Divide file slices among tasks, as evenly as can be.
+    """Divide file slices among tasks as evenly as possible.
 
     Args:
-        sizes_bytes: size of every slice.
-        parallelism: how many tasks run at once.
+        sizes_bytes: size of every slice, in bytes.
+        parallelism: number of tasks that run at once.
 
     Returns:
-        The numbers of the slices of every task.
+        The indices of the slices, by task.
     """
     costs = [size + OPEN_COST_BYTES for size in sizes_bytes]
-    # Whole rounds of tasks: one task more would keep one core busy while the others have nothing to do.
+    # Whole rounds of tasks: one more task would keep one core busy while the others are idle.
     rounds = 1 if sum(costs) <= parallelism * _SMALL_BYTES else _TASKS_PER_CORE
-    wanted = max(rounds * parallelism, -(-sum(costs) // TASK_BYTES_MAX))
-    found: list[list[int]] = [[] for _ in range(min(len(costs), wanted))]
-    loads = [(0, task) for task in range(len(found))]
+    count = max(rounds * parallelism, -(-sum(costs) // TASK_BYTES_MAX))
+    tasks: list[list[int]] = [[] for _ in range(min(len(costs), count))]
+    loads = [(0, task) for task in range(len(tasks))]
     heapify(loads)
     for number in sorted(range(len(costs)), key=lambda number: -costs[number]):
         load, task = loads[0]
-        found[task].append(number)
+        tasks[task].append(number)
         heapreplace(loads, (load + costs[number], task))
-    return found
+    return tasks

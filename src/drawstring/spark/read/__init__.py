@@ -1,1 +1,1 @@
-"""Reads on Spark: DataFrames, the data source, views, streams."""
+"""Reads in Spark: DataFrames, the Python data source, views and streams."""

@@ -1,11 +1,11 @@
-"""Base files as a table of Spark's own Parquet reader, partitioned by what their folders tell.
+"""Base files as a relation of Spark's own Parquet reader, partitioned by the partition paths.
 
     files, sizes ──> InMemoryFileIndex ─┐
     folder ──> partition values ────────┴─> HadoopFsRelation ──> DataFrame
 
-Spark leaves files out by conditions on partition columns, joins among them, and reads the values of these
-columns from no file. `spark.read.parquet` would guess partitions from the names of folders, and list the
-files again. What is done for each file and folder is Java text (`compiled`): one call, whatever their number.
+Spark prunes files by conditions on partition columns, including joins, and takes the values of these columns
+from the index. `spark.read.parquet` would infer partitions from folder names and list the files again. The
+work per file and folder is Java source (`compiled`), so that one call handles any number of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from drawstring.spark.compiled import compiled
 
 _SOURCES: Final = "org.apache.spark.sql.execution.datasources."
 _SEPARATOR: Final = "\0"
-"""Between texts that are handed over as one: no path has it."""
+"""Separates strings that are passed to Java as one; no path contains it."""
 
 _NAME: Final = "DrawstringFiles"
 _SOURCE: Final = f"""
@@ -43,10 +43,10 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 public class {_NAME} {{
-    /** Tells a cache of files: of each the path, the size and when it was changed. */
-    public Seq paths(String told, FileStatusCache cache) {{
-        ArrayList found = new ArrayList();
-        String[] texts = told.split("\\000", -1);
+    /** Adds files to a cache; `fields` has the path, size and modification time of each. */
+    public Seq paths(String fields, FileStatusCache cache) {{
+        ArrayList paths = new ArrayList();
+        String[] texts = fields.split("\\000", -1);
         for (int at = 0; at < texts.length; at += 3) {{
             Path path = new Path(texts[at]);
             long size = Long.parseLong(texts[at + 1]), changed = Long.parseLong(texts[at + 2]);
@@ -54,16 +54,16 @@ public class {_NAME} {{
                 FileStatus status = new FileStatus(size, false, 1, 128L << 20, changed, path);
                 cache.putLeafFiles(path, new FileStatus[] {{status}});
             }}
-            found.add(path);
+            paths.add(path);
         }}
-        return PythonUtils.toSeq(found);
+        return PythonUtils.toSeq(paths);
     }}
 
-    /** Gives folders the values of their columns: of each the number of a file in it, and texts. */
-    public Seq folders(Seq paths, String told, StructType columns, Option zone, boolean ansi) {{
-        ArrayList found = new ArrayList();
+    /** Returns folders with partition values; `rows` has the index of a file in each, and the values. */
+    public Seq folders(Seq paths, String rows, StructType columns, Option zone, boolean ansi) {{
+        ArrayList folders = new ArrayList();
         StructField[] fields = columns.fields();
-        String[] texts = told.split("\\000", -1);
+        String[] texts = rows.split("\\000", -1);
         for (int at = 0; at < texts.length; at += fields.length + 1) {{
             Object[] values = new Object[fields.length];
             for (int n = 0; n < fields.length; n++) {{
@@ -71,9 +71,9 @@ public class {_NAME} {{
                 values[n] = Cast$.MODULE$.apply(text, fields[n].dataType(), zone, ansi).eval(null);
             }}
             Path file = (Path) paths.apply(Integer.parseInt(texts[at]));
-            found.add(new PartitionPath(new GenericInternalRow(values), file.getParent()));
+            folders.add(new PartitionPath(new GenericInternalRow(values), file.getParent()));
         }}
-        return PythonUtils.toSeq(found);
+        return PythonUtils.toSeq(folders);
     }}
 }}
 """
@@ -84,9 +84,9 @@ class SparkFile:
     """A Parquet file.
 
     Attributes:
-        path: as Spark opens it.
-        status: as it was listed.
-        values: texts of the partition columns; the same columns in all files, and the same texts in a folder.
+        path: path by which Spark opens the file.
+        status: status from the listing.
+        values: partition values as strings; the same columns in all files, and the same values in a folder.
     """
 
     path: str
@@ -95,7 +95,7 @@ class SparkFile:
 
 
 def can_list(spark: SparkSession) -> bool:
-    """Tell whether `parquet_files` works in a session.
+    """Return whether `parquet_files` works in a session.
 
     Args:
         spark: a classic session.
@@ -104,18 +104,18 @@ def can_list(spark: SparkSession) -> bool:
 
 
 def parquet_files(spark: SparkSession, files: Sequence[SparkFile], columns: T.StructType) -> DataFrame:
-    """Return the rows of files, with the values of partition columns that their folders tell.
+    """Return the rows of files, with the partition values of their folders.
 
     Args:
         spark: the session; see `can_list`.
-        files: one or more.
-        columns: columns of the result; those that a file lacks are null.
+        files: the files, at least one.
+        columns: columns of the result; columns that a file lacks are null.
     """
     index = _Index(spark)
-    told = index.columns(T.StructType([columns[name] for name in files[0].values]))
+    partition_columns = index.columns(T.StructType([columns[name] for name in files[0].values]))
     relation = index.of("HadoopFsRelation")(
-        index.files(files, told),
-        told,
+        index.files(files, partition_columns),
+        partition_columns,
         index.columns(columns),
         index.none,
         index.of("parquet.ParquetFileFormat")(),
@@ -130,7 +130,7 @@ def _helper(spark: SparkSession) -> Any | None:
 
 
 class _Index:
-    """Makes Spark's list of files.
+    """Builds Spark's file index.
 
     Args:
         spark: the session.
@@ -142,7 +142,7 @@ class _Index:
         self._jvm = jvm
         self._helper: Any = _helper(spark)
         self.none = getattr(jvm, "scala.None$").__getattr__("MODULE$")
-        # By its full name: for a name alone Py4J asks for a class in one package after the other.
+        # By its full name: for a simple name Py4J searches one package after the other.
         self.no_options = getattr(jvm, "org.apache.spark.api.python.PythonUtils").toScalaMap({})
 
     def of(self, name: str) -> Any:
@@ -150,36 +150,41 @@ class _Index:
         return getattr(self._jvm, _SOURCES + name)
 
     def columns(self, columns: T.StructType) -> Any:
-        """Return columns as Spark's StructType, all of which may be null."""
+        """Return columns as Spark's StructType, all nullable."""
         return self._spark._jsparkSession.parseDataType(columns.json()).asNullable()
 
-    def files(self, files: Sequence[SparkFile], told: Any) -> Any:
-        """Return an index of files by folder, which tells some columns.
+    def files(self, files: Sequence[SparkFile], partition_columns: Any) -> Any:
+        """Return an index of files by folder, with the partition columns.
 
-        The index lists a path that is not in the cache, and finds that file and no other.
+        Spark lists a path that is not in the cache, and finds exactly that file.
         """
         cache = self.of("FileStatusCache").getOrCreate(self._spark._jsparkSession)
-        stated = ((file.path, file.status.size_bytes, file.status.modified_ms) for file in files)
-        paths = self._helper.paths(_SEPARATOR.join(str(each) for one in stated for each in one), cache)
+        records = ((file.path, file.status.size_bytes, file.status.modified_ms) for file in files)
+        fields = _SEPARATOR.join(str(field) for record in records for field in record)
+        paths = self._helper.paths(fields, cache)
         return self.of("InMemoryFileIndex")(
             self._spark._jsparkSession,
             paths,
             self.no_options,
             self.none,
             cache,
-            self._some(self.of("PartitionSpec")(told, self._folders(files, paths, told))),
+            self._some(
+                self.of("PartitionSpec")(partition_columns, self._folders(files, paths, partition_columns))
+            ),
             self.none,
         )
 
-    def _folders(self, files: Sequence[SparkFile], paths: Any, told: Any) -> Any:
-        """Return which folder has which values, as Spark's `PartitionPath`s."""
-        places = {file.path.rpartition("/")[0]: place for place, file in enumerate(files)}.values()
+    def _folders(self, files: Sequence[SparkFile], paths: Any, partition_columns: Any) -> Any:
+        """Return the folders with their partition values, as Spark's `PartitionPath`s."""
+        indices = {file.path.rpartition("/")[0]: index for index, file in enumerate(files)}.values()
         if not files[0].values:
             return getattr(self._jvm, "scala.collection.immutable.Nil$").__getattr__("MODULE$")
         conf = self._spark._jsparkSession.sessionState().conf()
-        texts = (text for place in places for text in (str(place), *files[place].values.values()))
+        texts = (text for index in indices for text in (str(index), *files[index].values.values()))
         zone = self._some(conf.sessionLocalTimeZone())
-        return self._helper.folders(paths, _SEPARATOR.join(texts), told, zone, conf.ansiEnabled())
+        return self._helper.folders(
+            paths, _SEPARATOR.join(texts), partition_columns, zone, conf.ansiEnabled()
+        )
 
     def _some(self, value: Any) -> Any:
         return getattr(self._jvm, "scala.Some")(value)

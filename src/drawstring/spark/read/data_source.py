@@ -1,10 +1,10 @@
-"""The Python data source, for SQL text: `CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path ...)`.
+"""The Python data source, for SQL: `CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path ...)`.
 
-Spark plans it in a Python process of its own and asks for partitions, each some file slices. DataFrame
-reads and writes of a registered session do not come here (see `takeover`).
+Spark plans a query in a separate Python process and requests partitions, each with some file slices.
+DataFrame reads and writes of a registered session do not use the data source (see `format_hook`).
 
-Spark keeps the partitions of a view's first query for the queries after it, and would keep those that a
-pushed-down filter left as well: so filters are not taken, and a view shows one snapshot.
+Spark reuses the partitions of a view's first query for later queries, and would also reuse partitions that a
+pushed-down filter has pruned. Therefore the source accepts no filters, and a view shows one snapshot.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from drawstring.spark.read.read_options import scan_of, schema_of
 from drawstring.spark.read.streaming import CommitStream, stream_reader
 
 _PARALLELISM: Final = 16
-"""Tasks at once that a query is divided for; Spark does not tell a data source how many there are."""
+"""Assumed number of tasks that run at once; Spark does not pass the parallelism to a data source."""
 
 
 class HudiSource(D.DataSource):
@@ -45,44 +45,44 @@ class HudiSource(D.DataSource):
 
     def schema(self) -> StructType:
         """Return the columns of the query."""
-        path, stored, asked = self._told()
+        path, stored, asked = self._parsed_options()
         return spark_schema(schema_of(open_table(path, storage_options=stored), asked))
 
     def reader(self, schema: StructType) -> D.DataSourceReader:
-        """Return what reads the query."""
+        """Return the reader of the query."""
         return SliceReader(self._scan, schema)
 
     def streamReader(self, schema: StructType) -> D.DataSourceStreamReader:
-        """Return what reads the table as a stream."""
-        path, stored, asked = self._told()
+        """Return the reader of the table as a stream."""
+        path, stored, asked = self._parsed_options()
         return stream_reader(CommitStream(path, stored, asked), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> D.DataSourceWriter:
-        """Refuse: Spark would not let this writer bring the rows of a file group together."""
+        """Raise UnsupportedError: this writer could not shuffle the rows of a file group together."""
         raise UnsupportedError(
-            "SQL cannot write to this table: use df.write.format('hudi') in a session that went through"
-            " drawstring.spark.register, or drawstring.spark.write(df, path)"
+            "SQL cannot write to this table. Use df.write.format('hudi') in a session that is registered with"
+            " drawstring.spark.register, or drawstring.spark.write(df, path)."
         )
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> D.DataSourceStreamWriter:
-        """Refuse: each batch of a stream is a write of its own."""
+        """Raise UnsupportedError: each batch of a stream has to be a separate write."""
         raise UnsupportedError(
-            "a stream cannot write to this table by itself: use"
-            " df.writeStream.foreachBatch(lambda batch, number: batch.write.format('hudi')...)"
+            "A stream cannot write to this table directly. Use"
+            " df.writeStream.foreachBatch(lambda batch, number: batch.write.format('hudi')...)."
         )
 
     def _scan(self) -> Scan:
-        path, stored, asked = self._told()
+        path, stored, asked = self._parsed_options()
         return scan_of(open_table(path, storage_options=stored), asked)
 
-    def _told(self) -> tuple[str, dict[str, str], ReadOptions]:
-        """Return the table's root, the options of its storage, and those of the read."""
+    def _parsed_options(self) -> tuple[str, dict[str, str], ReadOptions]:
+        """Return the table's root, its storage options and the read options."""
         options = dict(self.options)
         path = options.pop("path", None)
         if not path:
             raise InvalidError(
-                "Spark did not say where the table is: it tells a Python source neither LOCATION nor"
-                " OPTIONS of a CREATE TABLE. Use CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path '...')"
+                "The path of the table is missing: Spark passes neither LOCATION nor OPTIONS of CREATE TABLE"
+                " to a Python source. Use CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path '...')."
             )
         stored = {key: value for key, value in options.items() if is_storage_option(key)}
         try:
@@ -92,7 +92,7 @@ class HudiSource(D.DataSource):
 
 
 class DrawstringSource(HudiSource):
-    """The same under the name `drawstring`."""
+    """Reads Hudi tables under the name `drawstring`."""
 
     @classmethod
     def name(cls) -> str:
@@ -102,13 +102,13 @@ class DrawstringSource(HudiSource):
 
 @dataclass
 class SlicePartition(D.InputPartition):
-    """Some file slices."""
+    """A partition with some file slices."""
 
     tasks: list[bytes]
 
 
 class SliceReader(D.DataSourceReader):
-    """Reads the file slices of a query, one a partition.
+    """Reads the file slices of a query, some per partition.
 
     Args:
         scan: plans the query.
@@ -120,13 +120,13 @@ class SliceReader(D.DataSourceReader):
         self._schema = schema
 
     def partitions(self) -> Sequence[D.InputPartition]:
-        """Plan the query."""
+        """Plan the query and return its partitions."""
         tasks = self._scan().tasks()
         parts = shares([task_bytes(task) for task in tasks], _PARALLELISM)
         return [SlicePartition([cloudpickle.dumps(tasks[number]) for number in part]) for part in parts]
 
     def read(self, partition: D.InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read some file slices; for a query without any, Spark asks once with nothing."""
+        """Read the file slices of a partition; for a query without partitions Spark passes none."""
         schema = arrow_schema(self._schema)
         with carried():
             for task in partition.tasks if isinstance(partition, SlicePartition) else []:

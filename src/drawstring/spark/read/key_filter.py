@@ -1,7 +1,7 @@
-"""The keys that a join looks for, as hashes: small enough for every task that reads the other side.
+"""A filter by key hashes: drops rows of the build side of a join before the shuffle.
 
-A small change of a large table joins a few keys with all that the table has. Its hashes go to the
-tasks that read the table's keys, and only keys that may be wanted go through the shuffle. The join
+A small change of a large table joins a few keys with all keys of the table. The hashes of these few keys are
+sent to the tasks that read the table's keys, and only rows that may match go through the shuffle. The join
 compares the keys themselves.
 """
 
@@ -22,11 +22,11 @@ Hashes = np.ndarray[Any, np.dtype[np.uint32]]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A filter that lets pass what may match, and at times a row that does not.
+    """A filter that passes all rows that match a key, and occasionally others (false positives).
 
     Attributes:
-        column: the first key column; its text is what was hashed.
-        hashes: sorted.
+        column: the first key column, whose string values are hashed.
+        hashes: sorted hashes of the keys.
     """
 
     column: str
@@ -35,15 +35,15 @@ class Wanted:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows that may match."""
         for batch in batches:
-            kept = batch.filter(pa.array(self._has(hashes_of(batch.column(self.column)))))
-            if kept.num_rows:
-                yield kept
+            matching = batch.filter(pa.array(self._contains(hashes_of(batch.column(self.column)))))
+            if matching.num_rows:
+                yield matching
 
-    def _has(self, asked: Hashes) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def _contains(self, hashes: Hashes) -> np.ndarray[Any, np.dtype[np.bool_]]:
         if not len(self.hashes):
-            return np.zeros(len(asked), bool)
-        places = np.searchsorted(self.hashes, asked)
-        return np.asarray(self.hashes[np.minimum(places, len(self.hashes) - 1)] == asked)
+            return np.zeros(len(hashes), bool)
+        positions = np.searchsorted(self.hashes, hashes)
+        return np.asarray(self.hashes[np.minimum(positions, len(self.hashes) - 1)] == hashes)
 
 
 def hashes_of(keys: pa.Array) -> Hashes:
@@ -52,8 +52,8 @@ def hashes_of(keys: pa.Array) -> Hashes:
 
 
 def wanted(column: str, sets: KeySets) -> Wanted | None:
-    """Return the filter by the keys of a change, None where they are not told one by one."""
+    """Return the filter by the keys of a change, None if only the ranges of the keys are known."""
     if told_bytes(sets) is None:
         return None
-    hashes = [hashes_of(each.keys) for each in sets.values()]
+    hashes = [hashes_of(key_set.keys) for key_set in sets.values()]
     return Wanted(column, np.unique(np.concatenate([np.zeros(0, np.uint32), *hashes])))

@@ -1,11 +1,11 @@
-"""Marks in Spark's plans: which part of a plan is a read of a table, and how to read it anew.
+"""Marks in Spark's plans: the parts of a plan that read a table, and how to repeat these reads.
 
     DataFrame of a read ──> View, with the pickled read in its properties ── relations of one snapshot
 
-A `View` is what Spark puts around the plan of a temporary view. It has no part in a query: the optimizer
-takes it out first. But it stays in plans that a user makes of the DataFrame, self-joins among them, so a
-temporary view tells what of it can be read anew (`views`). What Py4J would need many calls for is Java text
-that the driver compiles (`compiled`); a Spark that cannot compile it gets plans without marks.
+Spark wraps the plan of a temporary view into a `View`. It does not affect a query: the optimizer removes it
+first. But it stays in the plans that a user derives from the DataFrame, including self-joins. So `views` can
+find the reads of a temporary view and repeat them. Java source that the driver compiles (`compiled`) replaces
+many Py4J calls; if Spark cannot compile it, plans have no marks.
 """
 
 from __future__ import annotations
@@ -53,39 +53,39 @@ import scala.runtime.AbstractPartialFunction;
 public class {_NAME} {{
     static final String KEY = "drawstring.read";
 
-    /** Puts a mark around a plan. */
+    /** Wraps a plan into a mark. */
     public LogicalPlan marked(LogicalPlan plan, String read) throws Exception {{
-        Map said = (Map) Map$.MODULE$.empty();
-        said = (Map) said.updated("view.storingAnalyzedPlan", "true");
-        said = (Map) said.updated(KEY, read);
+        Map properties = (Map) Map$.MODULE$.empty();
+        properties = (Map) properties.updated("view.storingAnalyzedPlan", "true");
+        properties = (Map) properties.updated(KEY, read);
         Object[] first = new Object[] {{
             new TableIdentifier("drawstring"), CatalogTableType$.MODULE$.VIEW(),
             CatalogStorageFormat$.MODULE$.empty(), new StructType()
         }};
-        Object table = made(CatalogTable$.MODULE$, first, said);
-        return (LogicalPlan) made(View$.MODULE$, new Object[] {{table, Boolean.TRUE, plan}}, null);
+        Object table = create(CatalogTable$.MODULE$, first, properties);
+        return (LogicalPlan) create(View$.MODULE$, new Object[] {{table, Boolean.TRUE, plan}}, null);
     }}
 
-    /** Finds the reads in a plan: those with a mark, and tables of the Python data source. */
+    /** Finds the reads in a plan: marked ones, and tables of the Python data source. */
     public ArrayList reads(LogicalPlan plan) {{
-        Reads found = new Reads(null);
-        plan.transformDownWithSubqueries(found);
-        return found.nodes;
+        Reads reads = new Reads(null);
+        plan.transformDownWithSubqueries(reads);
+        return reads.nodes;
     }}
 
-    /** Tells how to read anew what `reads` found; null for the Python data source. */
+    /** Returns the pickled read of a node from `reads`; null for the Python data source. */
     public String read(LogicalPlan node) {{
-        return told(node);
+        return mark(node);
     }}
 
-    /** Finds the names of temporary views in a plan: of each the database, or null, and the name. */
+    /** Finds the temporary views in a plan: database, or null, and name of each. */
     public ArrayList views(LogicalPlan plan) {{
-        Views found = new Views();
-        plan.transformDownWithSubqueries(found);
-        return found.names;
+        Views views = new Views();
+        plan.transformDownWithSubqueries(views);
+        return views.names;
     }}
 
-    /** Puts other plans in the place of reads; each has columns of the same names. */
+    /** Replaces reads by other plans with columns of the same names. */
     public LogicalPlan replaced(LogicalPlan plan, ArrayList nodes, ArrayList by) {{
         IdentityHashMap others = new IdentityHashMap();
         for (int n = 0; n < nodes.size(); n++) {{
@@ -94,24 +94,24 @@ public class {_NAME} {{
         return (LogicalPlan) plan.transformDownWithSubqueries(new Reads(others));
     }}
 
-    /** Gives a plan the attributes that the rest of a plan knows. */
+    /** Renames the columns of a new plan to the attributes that the old one has. */
     static LogicalPlan renamed(LogicalPlan old, LogicalPlan by) {{
         ArrayList columns = new ArrayList();
         for (int n = 0; n < old.output().length(); n++) {{
-            Attribute known = (Attribute) old.output().apply(n);
-            Attribute found = (Attribute) by.output().apply(n);
-            columns.add(new Alias(found, known.name(), known.exprId(), (Seq) Nil$.MODULE$,
+            Attribute before = (Attribute) old.output().apply(n);
+            Attribute after = (Attribute) by.output().apply(n);
+            columns.add(new Alias(after, before.name(), before.exprId(), (Seq) Nil$.MODULE$,
                 (Option) None$.MODULE$, (Seq) Nil$.MODULE$));
         }}
         return new Project(PythonUtils.toSeq(columns), by);
     }}
 
-    static String told(Object node) {{
+    static String mark(Object node) {{
         if (!(node instanceof View)) {{
             return null;
         }}
-        Option found = ((View) node).desc().properties().get(KEY);
-        return found.isEmpty() ? null : (String) found.get();
+        Option read = ((View) node).desc().properties().get(KEY);
+        return read.isEmpty() ? null : (String) read.get();
     }}
 
     static boolean isRead(Object node) {{
@@ -121,11 +121,11 @@ public class {_NAME} {{
             boolean ours = name.equals("hudi") || name.equals("drawstring");
             return ours && table.getClass().getSimpleName().equals("PythonTable");
         }}
-        return told(node) != null;
+        return mark(node) != null;
     }}
 
-    /** Calls the `apply` of a case class, with what it has by default for what is not given. */
-    static Object made(Object companion, Object[] first, Map properties) throws Exception {{
+    /** Calls the `apply` of a case class, with its defaults for arguments that are not given. */
+    static Object create(Object companion, Object[] first, Map properties) throws Exception {{
         Method[] methods = companion.getClass().getMethods();
         Method apply = null;
         for (int n = 0; n < methods.length; n++) {{
@@ -135,13 +135,13 @@ public class {_NAME} {{
             }}
         }}
         Object[] all = new Object[apply.getParameterCount()];
-        boolean told = properties == null;
+        boolean used = properties == null;
         for (int n = 0; n < all.length; n++) {{
             if (n < first.length) {{
                 all[n] = first[n];
-            }} else if (!told && apply.getParameterTypes()[n] == Map.class) {{
+            }} else if (!used && apply.getParameterTypes()[n] == Map.class) {{
                 all[n] = properties;
-                told = true;
+                used = true;
             }} else {{
                 all[n] = companion.getClass().getMethod("apply$default$" + (n + 1)).invoke(companion);
             }}
@@ -177,7 +177,7 @@ public class {_NAME} {{
         final ArrayList names = new ArrayList();
 
         public boolean isDefinedAt(Object node) {{
-            return node instanceof View && ((View) node).isTempView() && told(node) == null;
+            return node instanceof View && ((View) node).isTempView() && mark(node) == null;
         }}
 
         public Object applyOrElse(Object node, scala.Function1 otherwise) {{
@@ -197,13 +197,13 @@ public class {_NAME} {{
 
 @dataclass(frozen=True, slots=True)
 class Reread:
-    """A read that can be done again.
+    """A read that can be repeated.
 
     Attributes:
         path: the table's root.
         storage_options: options of the object store.
-        scan: looks at the table and plans the query; a picklable function.
-        where: SQL text of the rows to read, which Spark can evaluate itself.
+        scan: picklable function that loads the table and plans the query.
+        where: SQL condition of the query, which Spark can evaluate itself.
     """
 
     path: str
@@ -212,11 +212,11 @@ class Reread:
     where: str | None = None
 
     def dataframe(self, spark: SparkSession) -> DataFrame:
-        """Return the rows as they are now."""
+        """Return the current rows."""
         return self.shown(spark, self.scan())
 
     def shown(self, spark: SparkSession, scan: Scan) -> DataFrame:
-        """Return the rows of a scan of this read, with a mark in their plan."""
+        """Return the rows of a scan of this read, with a mark in the plan."""
         reading = SliceReading(scan.schema, self.where)
         df = scan.use(lambda tasks: dataframe(spark, tasks, reading))
         marks = helper(spark)
@@ -227,9 +227,9 @@ class Reread:
 
 
 def reread_of(text: str) -> Reread:
-    """Return the read that a mark tells."""
-    found: Reread = cloudpickle.loads(base64.b64decode(text))
-    return found
+    """Return the read of a mark."""
+    reread: Reread = cloudpickle.loads(base64.b64decode(text))
+    return reread
 
 
 def plan_of(df: DataFrame) -> Any:
@@ -245,5 +245,5 @@ def of_plan(spark: SparkSession, plan: Any) -> DataFrame:
 
 
 def helper(spark: SparkSession) -> Any | None:
-    """Return what makes and finds marks in plans, None where this Spark cannot compile it."""
+    """Return the Java object that creates and finds marks, None if this Spark cannot compile it."""
     return compiled(spark, _NAME, _SOURCE)

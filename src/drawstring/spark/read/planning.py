@@ -1,15 +1,14 @@
-"""A strategy of Spark's planner that reads file slices by `mapInArrow`.
+"""The strategy of Spark's planner that reads file slices with `mapInArrow`.
 
     optimized plan                             physical plan
     Project ── Filter ── scan of slices  ──>   Project ── Filter ── MapInArrow ── Range
 
-A scan of a data source hands rows on one by one through a reader, an iterator and counters on each.
-`MapInArrow` does without. When this strategy is asked the optimizer
-is through, so the scan knows which columns and rows the query needs.
+A scan of a data source passes rows one by one through a reader, an iterator and counters. `MapInArrow` avoids
+this. The strategy runs after the optimizer, so the scan knows the columns and rows that the query needs.
 
-A strategy is an abstract class, which a proxy cannot be, so this one is Java text for the compiler that Spark
-carries for its own generated code (`compiled`). It runs in the driver only, and tells predicates as JSON, for
-which Py4J would ask twenty times each. Without it queries give the same answers, more slowly.
+A strategy is an abstract class, which a Py4J proxy cannot implement. Therefore it is Java source that the
+driver compiles with Spark's own compiler (`compiled`). It returns predicates as JSON, for which Py4J would
+need about twenty calls each. Without the strategy queries return the same rows, but more slowly.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pyspark.sql import SparkSession
 from drawstring.spark.compiled import compiled
 
 PLANS: Final = "java.util.function.Function"
-"""What a scan implements that plans itself: from the scan in the optimized plan to what reads it, or null."""
+"""Interface of a scan that plans itself: returns the plan for the scan's relation, or null."""
 
 _NAME: Final = "DrawstringSlices"
 _SOURCE: Final = f"""
@@ -61,27 +60,27 @@ public class {_NAME} extends SparkStrategy {{
     }}
 
     public String described(Predicate[] predicates) throws Exception {{
-        return new ObjectMapper().writeValueAsString(facts(predicates));
+        return new ObjectMapper().writeValueAsString(treesOf(predicates));
     }}
 
-    private static ArrayList facts(Expression[] expressions) {{
-        ArrayList found = new ArrayList();
+    private static ArrayList treesOf(Expression[] expressions) {{
+        ArrayList trees = new ArrayList();
         for (int n = 0; n < expressions.length; n++) {{
             Expression each = expressions[n];
-            HashMap told = new HashMap();
+            HashMap tree = new HashMap();
             if (each instanceof NamedReference) {{
-                told.put("column", ((NamedReference) each).fieldNames());
+                tree.put("column", ((NamedReference) each).fieldNames());
             }} else if (each instanceof Literal) {{
                 Object value = ((Literal) each).value();
-                told.put("type", ((Literal) each).dataType().simpleString());
-                told.put("value", value == null ? null : value.toString());
+                tree.put("type", ((Literal) each).dataType().simpleString());
+                tree.put("value", value == null ? null : value.toString());
             }} else if (each instanceof Predicate) {{
-                told.put("name", ((Predicate) each).name());
-                told.put("of", facts(each.children()));
+                tree.put("name", ((Predicate) each).name());
+                tree.put("of", treesOf(each.children()));
             }}
-            found.add(told);
+            trees.add(tree);
         }}
-        return found;
+        return trees;
     }}
 
     private static LogicalPlan planned(LogicalPlan plan) {{
@@ -104,10 +103,13 @@ public class {_NAME} extends SparkStrategy {{
 
 
 def install(spark: SparkSession) -> bool:
-    """Have a session's planner ask scans how to read them; tell whether it does.
+    """Add the strategy to a session's planner.
 
     Args:
         spark: a classic session.
+
+    Returns:
+        Whether the planner has the strategy; False if this Spark cannot compile it.
     """
     strategy = _strategy(spark)
     if strategy is None:
@@ -120,25 +122,28 @@ def install(spark: SparkSession) -> bool:
 
 
 def described(spark: SparkSession, predicates: Any) -> list[dict[str, Any]]:
-    """Return what Spark's predicates are, by one call: `column`, `type` and `value`, or `name` and `of`.
+    """Return Spark's predicates as trees, with one call to Java.
 
     Args:
         spark: a classic session.
-        predicates: an array of those of data sources.
+        predicates: Java array of data source predicates.
+
+    Returns:
+        Mappings with `column`, with `type` and `value`, or with `name` and `of` (the operands).
     """
     strategy = _strategy(spark)
-    found: list[dict[str, Any]] = [] if strategy is None else json.loads(strategy.described(predicates))
-    return found
+    trees: list[dict[str, Any]] = [] if strategy is None else json.loads(strategy.described(predicates))
+    return trees
 
 
 def reading(spark: SparkSession, function: Any, parts: int, columns: Any) -> Any:
     """Return the plan in which a Python function reads parts by their numbers.
 
     Args:
-        spark: a classic session that `install` was successful in.
+        spark: a classic session in which `install` returned True.
         function: Spark's user-defined function.
-        parts: how many there are; a task each.
-        columns: the attributes that it yields.
+        parts: number of parts; each is a task.
+        columns: attributes of the result.
     """
     strategy = _strategy(spark)
     assert strategy is not None

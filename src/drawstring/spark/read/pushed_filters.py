@@ -1,6 +1,6 @@
-"""Spark's predicates as conditions for the core, where both are certain to mean the same.
+"""Translation of Spark's pushed predicates to Arrow conditions, where both have the same semantics.
 
-Spark evaluates every predicate itself too, so one that is not translated costs time and nothing else.
+Spark evaluates every predicate itself as well, so a predicate without a translation only costs time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS
 
 Facts: TypeAlias = Mapping[str, Any]
-"""What an expression of Spark's is, see `planning.described`."""
+"""A Spark expression as a tree; see `planning.described`."""
 
 _SPELLED_OUT_MAX: Final = 64
 _NAMES: Final[dict[pa.DataType, str]] = {
@@ -32,22 +32,23 @@ _NAMES: Final[dict[pa.DataType, str]] = {
     pa.timestamp("us", "UTC"): "timestamp",
     pa.timestamp("us"): "timestamp_ntz",
 }
-"""Types that Spark compares as Arrow does, and what Spark calls those of the literals beside them."""
+"""Types that Spark compares as Arrow does, with Spark's names for the types of literals."""
 
 
 def conditions(predicates: Sequence[Facts], schema: pa.Schema) -> pc.Expression | None:
-    """Return what the rows have to fulfil of which all predicates are true, as far as it is known.
+    """Return the conjunction of the predicates that can be translated, None if none can.
 
     Args:
-        predicates: Spark's, as `planning.described` tells them.
-        schema: the columns by the core's types.
+        predicates: Spark's predicates, as `planning.described` returns them.
+        schema: the columns with the core's types.
     """
-    known = [found for each in predicates if (found := _condition(each, schema)) is not None]
-    return reduce(and_, known) if known else None
+    translated = (_condition(predicate, schema) for predicate in predicates)
+    terms = [condition for condition in translated if condition is not None]
+    return reduce(and_, terms) if terms else None
 
 
 def _condition(predicate: Facts, schema: pa.Schema) -> pc.Expression | None:
-    """Translate a predicate, None where it might mean something else."""
+    """Translate a predicate, None if the semantics might differ."""
     name, children = predicate.get("name"), predicate.get("of", ())
     if name in ("AND", "OR"):
         sides = [_condition(child, schema) for child in children]
@@ -73,21 +74,21 @@ def _is_in(
     values: list[pa.Scalar],
     equal: Callable[[pc.Expression, pc.Expression], pc.Expression],
 ) -> pc.Expression | None:
-    """Return that a column has one of some values, in a way that row groups can be pruned by."""
+    """Return the condition that a column has one of some values, in a form that can prune row groups."""
     if len(values) > _SPELLED_OUT_MAX:
         return None
     return reduce(or_, [equal(column, pc.scalar(value)) for value in values])
 
 
 def _column(expression: Facts, schema: pa.Schema) -> pa.Field | None:
-    """Return the column that an expression is, None for anything else and for types that differ."""
+    """Return the column of an expression, None for other expressions and for types that differ."""
     names = expression.get("column", ())
     field = schema.field(names[0]) if len(names) == 1 and names[0] in schema.names else None
     return field if field is not None and field.type in _NAMES else None
 
 
 def _value(expression: Facts, kind: pa.DataType) -> pa.Scalar | None:
-    """Return the value of a literal of a column's type, None for anything else, null included."""
+    """Return the value of a literal of a column's type, None for other expressions and for null."""
     text = expression.get("value")
     if text is None or expression["type"] != _NAMES[kind]:
         return None
@@ -100,11 +101,11 @@ _READ: Final[dict[pa.DataType, Callable[[str], Any]]] = {
     pa.float64(): float,
     pa.string(): str,
 }
-"""How values are read from Java's texts of them; where it is not said they are whole numbers."""
+"""Parsers of values from Java's string form; other types are integers."""
 
 _STORED: Final[dict[pa.DataType, pa.DataType]] = {
     pa.date32(): pa.int32(),
     pa.timestamp("us", "UTC"): pa.int64(),
     pa.timestamp("us"): pa.int64(),
 }
-"""Types whose values Spark holds as whole numbers."""
+"""Types whose values Spark stores as integers."""

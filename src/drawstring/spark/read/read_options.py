@@ -1,4 +1,4 @@
-"""From read options to a scan."""
+"""Conversion of read options to scans."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from drawstring.table import Table
 
 
 def scan_of(table: Table, asked: ReadOptions) -> Scan:
-    """Return the scan that read options ask for.
+    """Return the scan for read options.
 
     Args:
         table: the table.
@@ -33,7 +33,8 @@ def scan_of(table: Table, asked: ReadOptions) -> Scan:
         )
     if asked.begin is None and asked.end is None:
         raise InvalidError(
-            "an incremental query needs hoodie.datasource.read.begin.instanttime: an instant, or earliest"
+            "An incremental query needs a begin. Set hoodie.datasource.read.begin.instanttime to an instant"
+            " or to earliest."
         )
     if asked.is_cdc:
         return table.changes(asked.begin, asked.end, include_start=asked.include_start, holes=asked.holes)
@@ -49,7 +50,7 @@ def scan_of(table: Table, asked: ReadOptions) -> Scan:
 
 
 def scan_at(path: str, storage_options: Mapping[str, str], asked: ReadOptions) -> Scan:
-    """Open a table and return the scan that read options ask for; see `scan_of`.
+    """Open a table and return the scan for read options; see `scan_of`.
 
     Args:
         path: the table's root.
@@ -60,7 +61,7 @@ def scan_at(path: str, storage_options: Mapping[str, str], asked: ReadOptions) -
 
 
 def schema_of(table: Table, asked: ReadOptions) -> pa.Schema:
-    """Return the columns of what read options ask for, in a query or a stream.
+    """Return the columns of a query or a stream with read options.
 
     Args:
         table: the table.

@@ -1,4 +1,4 @@
-"""A query's tasks as a DataFrame.
+"""Conversion of a query's tasks to a DataFrame.
 
 slices without logs ──> Spark's own Parquet reader ──┐
                                                      ├─ union
@@ -34,18 +34,18 @@ from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 
 FOLDERS_IN_A_LITERAL_MAX: Final = 100
-"""Partitions up to which their values travel in the query itself; beyond it they are joined."""
+"""Maximum number of partitions whose values are literals in the query; more are joined."""
 
 _FOOTER_THREADS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class SliceReading:
-    """How the tasks of one query are read.
+    """Columns and condition of one query.
 
     Attributes:
         schema: columns of the result.
-        where: SQL text of the rows to read, which Spark can evaluate itself.
+        where: SQL condition of the query, which Spark can evaluate itself.
     """
 
     schema: pa.Schema
@@ -53,7 +53,7 @@ class SliceReading:
 
 
 def dataframe(spark: SparkSession, tasks: Sequence[Task], reading: SliceReading) -> DataFrame:
-    """Return the rows of a query's tasks as a DataFrame; nothing is read yet but footers.
+    """Return the rows of a query's tasks as a lazy DataFrame; only footers are read now.
 
     Raises:
         UnsupportedError: Spark has no type for a column.
@@ -77,17 +77,22 @@ def dataframe(spark: SparkSession, tasks: Sequence[Task], reading: SliceReading)
 def _read_natively(
     spark: SparkSession, tasks: Sequence[ReadTask], paths: Sequence[str], reading: SliceReading
 ) -> DataFrame:
-    """Read files with Spark; columns and filters are those that all tasks of the query share."""
+    """Read files with Spark's own reader; all tasks of the query share columns and filters."""
     task = tasks[0]
-    told = _told_by_all(tasks)
+    in_all_paths = _in_all_paths(tasks)
     files = [
-        SparkFile(path, _base(each).status, {name: _written(each.partition_values[name]) for name in told})
-        for each, path in zip(tasks, paths, strict=True)
+        SparkFile(
+            path,
+            _base(native).status,
+            {name: _text(native.partition_values[name]) for name in in_all_paths},
+        )
+        for native, path in zip(tasks, paths, strict=True)
     ]
     if task.look is not None:
         watch(open_spec(task.storage).full_uri(""), Watched(task.storage, task.look))
     df = parquet_files(spark, files, spark_schema(task.schema))
-    df = with_folder_values(df, tasks, [name for name in _needed(task, reading) if name not in told])
+    needed = [name for name in _needed(task, reading) if name not in in_all_paths]
+    df = with_folder_values(df, tasks, needed)
     if task.commit_times is not None:
         df = df.where(df[COMMIT_TIME].isin(*task.commit_times))
     if reading.where is not None:
@@ -97,8 +102,8 @@ def _read_natively(
     return df.select([df[f"`{name}`"] for name in reading.schema.names])
 
 
-def _told_by_all(tasks: Sequence[ReadTask]) -> list[str]:
-    """Return the partition columns whose values all folders tell."""
+def _in_all_paths(tasks: Sequence[ReadTask]) -> list[str]:
+    """Return the partition columns whose values all partition paths contain."""
     return [
         name
         for name in tasks[0].partition_values
@@ -107,56 +112,58 @@ def _told_by_all(tasks: Sequence[ReadTask]) -> list[str]:
 
 
 def _may_meet_nan(task: ReadTask) -> bool:
-    """Tell whether a query's condition looks at floats.
+    """Return whether the condition of a query uses float columns.
 
-    Spark rules row groups out by least and greatest values, which leave NaN out, while NaN is
-    greater than all numbers to it.
+    Spark prunes row groups by minimum and maximum values, which ignore NaN, although NaN is greater than all
+    numbers in Spark.
     """
     types = task.schema
     names = [] if task.where is None else where_columns(task.where, types)
-    written = [str(types.field(name).type) for name in names]  # of a struct: with its fields
-    return any(kind in text for text in written for kind in ("float", "double"))
+    type_names = [str(types.field(name).type) for name in names]  # a struct includes its fields
+    return any(kind in name for name in type_names for kind in ("float", "double"))
 
 
 def _unpushed(where: str) -> Column:
-    """Return a condition that Spark applies to rows and hands to no file."""
+    """Return a condition that Spark applies to rows and does not push down to files."""
     return F.coalesce(F.expr(where), F.lit(False))
 
 
 def with_folder_values(df: DataFrame, tasks: Sequence[ReadTask], needed: Sequence[str]) -> DataFrame:
-    """Put what folders say in the place of partition columns, as every query does.
+    """Replace partition columns by the values of the partition paths, as every query does.
 
-    A global index may leave a record in the folder of its old partition. The folder of a record is
-    in its meta column, so a look-up by it tells the value.
+    Under a global index the file may hold an older value of a partition column. The meta column of a record
+    has its partition path, which determines the value.
 
     Args:
         df: rows of base files.
-        tasks: what is read; partition paths with their values.
+        tasks: tasks of the query, with partition paths and their values.
         needed: columns that the query needs.
     """
     values = {task.file_slice.partition: task.partition_values for task in tasks}
-    told = [name for name in needed if any(row.get(name) is not None for row in values.values())]
-    if not told:
+    names = [name for name in needed if any(row.get(name) is not None for row in values.values())]
+    if not names:
         return df
     if len(values) > FOLDERS_IN_A_LITERAL_MAX:
-        return _joined_folder_values(df, values, told)
-    for name in told:
-        pairs = [F.lit(text) for path, row in values.items() for text in (path, _text(row.get(name)))]
-        found = F.element_at(F.create_map(*pairs), F.col(PARTITION_PATH)).cast(df.schema[name].dataType)
-        df = df.withColumn(name, F.coalesce(found, F.col(f"`{name}`")))
+        return _joined_folder_values(df, values, names)
+    for name in names:
+        pairs = [
+            F.lit(text) for path, row in values.items() for text in (path, _nullable_text(row.get(name)))
+        ]
+        value = F.element_at(F.create_map(*pairs), F.col(PARTITION_PATH)).cast(df.schema[name].dataType)
+        df = df.withColumn(name, F.coalesce(value, F.col(f"`{name}`")))
     return df
 
 
 def _joined_folder_values(
-    df: DataFrame, values: Mapping[str, Mapping[str, Any]], told: Sequence[str]
+    df: DataFrame, values: Mapping[str, Mapping[str, Any]], names: Sequence[str]
 ) -> DataFrame:
-    columns = ", ".join(f"`folder {name}` string" for name in told)
-    rows = [(path, *(_text(row.get(name)) for name in told)) for path, row in values.items()]
+    columns = ", ".join(f"`folder {name}` string" for name in names)
+    rows = [(path, *(_nullable_text(row.get(name)) for name in names)) for path, row in values.items()]
     folders = df.sparkSession.createDataFrame(rows, f"`{PARTITION_PATH}` string, {columns}")
     joined = df.join(F.broadcast(folders), PARTITION_PATH, "left")
-    for name in told:
-        found = F.col(f"`folder {name}`").cast(df.schema[name].dataType)
-        joined = joined.withColumn(name, F.coalesce(found, F.col(f"`{name}`")))
+    for name in names:
+        value = F.col(f"`folder {name}`").cast(df.schema[name].dataType)
+        joined = joined.withColumn(name, F.coalesce(value, F.col(f"`{name}`")))
     return joined
 
 
@@ -164,11 +171,11 @@ def _needed(task: ReadTask, reading: SliceReading) -> list[str]:
     return list(reading.schema.names if reading.where is None else task.schema.names)
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None else _written(value)
+def _nullable_text(value: Any) -> str | None:
+    return None if value is None else _text(value)
 
 
-def _written(value: Any) -> str:
+def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -178,18 +185,18 @@ def _read_in_python(spark: SparkSession, tasks: Sequence[Task], columns: T.Struc
 
 
 def plan_name(root: str) -> str:
-    """Return what a plan calls the reading of a table's slices.
+    """Return the name of a table's scan in Spark's plans.
 
     Args:
-        root: the table's address as `Storage.full_uri` gives it.
+        root: URI of the table, as `Storage.full_uri` returns it.
     """
     return f"drawstring {root}/"
 
 
 def _native_paths(spark: SparkSession, tasks: Sequence[ReadTask], reading: SliceReading) -> list[str | None]:
-    """Return, by task, the file that Spark's own reader gives the same rows for, or None."""
+    """Return the path of each task's file if Spark's own reader returns the same rows, else None."""
     plain = [task for task in tasks if _is_plain(task)]
-    if not plain or not _says_all(plain[0], reading) or not can_list(spark):
+    if not plain or not _is_whole_condition(plain[0], reading) or not can_list(spark):
         return [None] * len(tasks)
     storage = open_spec(plain[0].storage)
     fit = _instants_that_fit(storage, plain, reading)
@@ -202,7 +209,7 @@ def _native_paths(spark: SparkSession, tasks: Sequence[ReadTask], reading: Slice
 
 
 def _is_plain(task: ReadTask) -> bool:
-    """Tell whether a slice is one Parquet file that holds all of the rows' values."""
+    """Return whether a file slice is a single Parquet file that contains all values of its rows."""
     base, logs = task.file_slice.base, task.file_slice.logs
     is_plain_file = base is not None and base.source is None and is_parquet(base.status.path)
     return (
@@ -214,15 +221,15 @@ def _is_plain(task: ReadTask) -> bool:
     )
 
 
-def _says_all(task: ReadTask, reading: SliceReading) -> bool:
-    """Tell whether the SQL text is all that rows have to fulfil besides commit times.
+def _is_whole_condition(task: ReadTask, reading: SliceReading) -> bool:
+    """Return whether the SQL text is the whole condition of a task, apart from commit times.
 
-    A query may add a condition of its own: one that reaches archived commits does.
+    A query may add further conditions, as an incremental query of archived commits does.
     """
     if task.where is None or reading.where is None:
         return task.where is None
-    said = parse_where(reading.where, task.schema)
-    return said is not None and bool(task.where.equals(said))
+    condition = parse_where(reading.where, task.schema)
+    return condition is not None and bool(task.where.equals(condition))
 
 
 def _base(task: ReadTask) -> BaseFile:
@@ -231,47 +238,50 @@ def _base(task: ReadTask) -> BaseFile:
 
 
 def _instants_that_fit(storage: Storage, tasks: Sequence[ReadTask], reading: SliceReading) -> set[str]:
-    """Return the instants whose files Spark can read with the table's schema of today.
+    """Return the instants whose files Spark can read with the current schema of the table.
 
-    Files of one instant were written with one schema, so one footer of each tells.
+    All files of an instant have the same schema, so one footer per instant is enough.
     """
     schema = tasks[0].schema
-    wanted = (
+    required = (
         schema if reading.where is not None else pa.schema([schema.field(n) for n in reading.schema.names])
     )
     samples = {base.instant: base.status.path for base in map(_base, tasks)}
     with ThreadPoolExecutor(_FOOTER_THREADS) as pool:
         footers = pool.map(lambda path: parquet_schema(storage, path), samples.values())
-        return {instant for instant, stored in zip(samples, footers, strict=True) if fits(stored, wanted)}
+        return {instant for instant, stored in zip(samples, footers, strict=True) if fits(stored, required)}
 
 
-def fits(stored: pa.Schema, wanted: pa.Schema) -> bool:
-    """Tell whether Spark reads a Parquet file by another schema: columns may be missing, types not differ."""
-    if any(pa.types.is_time(field.type) for field in wanted):
+def fits(stored: pa.Schema, required: pa.Schema) -> bool:
+    """Return whether Spark can read a Parquet file with a schema: types agree, columns may be missing."""
+    if any(pa.types.is_time(field.type) for field in required):
         return False
     names = set(stored.names)
-    present = [field for field in wanted if field.name in names]
+    present = [field for field in required if field.name in names]
     return all(_same(stored.field(field.name).type, field.type) for field in present)
 
 
-def _same(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    if pa.types.is_struct(wanted):
+def _same(stored: pa.DataType, required: pa.DataType) -> bool:
+    if pa.types.is_struct(required):
         if not pa.types.is_struct(stored):
             return False
-        have = {field.name: field.type for field in stored}
-        return all(field.name not in have or _same(have[field.name], field.type) for field in wanted)
-    if pa.types.is_list(wanted):
-        return pa.types.is_list(stored) and _same(stored.value_type, wanted.value_type)
-    if pa.types.is_map(wanted):
+        stored_types = {field.name: field.type for field in stored}
+        return all(
+            field.name not in stored_types or _same(stored_types[field.name], field.type)
+            for field in required
+        )
+    if pa.types.is_list(required):
+        return pa.types.is_list(stored) and _same(stored.value_type, required.value_type)
+    if pa.types.is_map(required):
         return (
             pa.types.is_map(stored)
-            and _same(stored.key_type, wanted.key_type)
-            and _same(stored.item_type, wanted.item_type)
+            and _same(stored.key_type, required.key_type)
+            and _same(stored.item_type, required.item_type)
         )
-    return _is_timestamp_like(stored, wanted) or bool(stored.equals(wanted))
+    return _is_timestamp_like(stored, required) or bool(stored.equals(required))
 
 
-def _is_timestamp_like(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    both = pa.types.is_timestamp(stored) and pa.types.is_timestamp(wanted)
-    # Spark reads no nanoseconds; those of the old 96-bit timestamps come without their zone.
-    return both and (stored.tz is None) == (wanted.tz is None) and stored.unit != "ns"
+def _is_timestamp_like(stored: pa.DataType, required: pa.DataType) -> bool:
+    both = pa.types.is_timestamp(stored) and pa.types.is_timestamp(required)
+    # Spark reads no nanoseconds; the old 96-bit timestamps have nanoseconds and no time zone.
+    return both and (stored.tz is None) == (required.tz is None) and stored.unit != "ns"

@@ -1,15 +1,16 @@
-"""File slices as a table of Spark's own optimizer, which says what a query needs of them.
+"""File slices as a table of Spark's optimizer, which pushes columns and predicates down to them.
 
     DataFrame ── plan ──> SliceTable ── newScanBuilder ──> ScanBuilder ── pruneColumns, pushPredicates
                                                                │ build
     Python workers <── partitions, read function ──────────── Scan ── apply ──> MapInArrow
 
-Spark asks through the interfaces of its data sources, which Java code implements as a rule. Here they
-are Python objects of the driver behind Py4J's proxies. They plan; what runs in executors are Spark's
-own classes, which feed `ReadSlices` in Python workers: those of `mapInArrow`, or those of Python data sources
-in sessions whose planner does not ask (`planning`).
+Spark calls the interfaces of its data source API, which are usually implemented in Java. Here Python objects
+on the driver implement them through Py4J proxies. They only plan. In the executors Spark's own classes feed
+`ReadSlices` in Python workers: those of `mapInArrow`, or those of Python data sources in sessions whose
+planner lacks the strategy (`planning`).
 
-A proxy has no use of an interface's default methods, so every method that Spark calls is here.
+A proxy does not inherit the default methods of an interface, so this module defines every method that Spark
+calls.
 """
 
 from __future__ import annotations
@@ -49,13 +50,13 @@ _KEEP_IDS: Final = False
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """What is read.
+    """The file slices of a query.
 
     Attributes:
-        tasks: one a file slice.
+        tasks: tasks, one per file slice.
         columns: columns of the result.
-        name: what Spark's plans call it.
-        where: what of Spark's predicates the workers apply, for people.
+        name: name in Spark's plans.
+        where: text of the predicates that the workers apply, shown in Spark's plans.
     """
 
     tasks: tuple[Task, ...]
@@ -65,18 +66,18 @@ class Slices:
 
     @property
     def size_bytes(self) -> int:
-        """Size of the files."""
+        """Size of the files, in bytes."""
         return sum(task_bytes(task) for task in self.tasks)
 
     def narrowed(self, names: Sequence[str], where: pc.Expression | None) -> Slices:
-        """Return these slices with some of their columns, and without rows that nobody wants."""
+        """Return these slices with fewer columns and a condition on their rows."""
         columns = T.StructType([self.columns[name] for name in names])
-        said = "" if where is None else str(where)
-        return replace(self, tasks=tuple(narrowed(self.tasks, names, where)), columns=columns, where=said)
+        text = "" if where is None else str(where)
+        return replace(self, tasks=tuple(narrowed(self.tasks, names, where)), columns=columns, where=text)
 
 
 def relation(spark: SparkSession, slices: Slices) -> DataFrame:
-    """Return the rows of slices as a DataFrame that Spark pushes columns and predicates into."""
+    """Return the rows of slices as a DataFrame into which Spark pushes columns and predicates."""
     jvm = _Jvm(spark)
     planning.install(spark)
     dataset = jvm.of(f"{_SQL}classic.Dataset$").__getattr__("MODULE$")
@@ -85,7 +86,7 @@ def relation(spark: SparkSession, slices: Slices) -> DataFrame:
 
 
 class _Jvm:
-    """What the proxies need of the virtual machine.
+    """Access to the JVM for the proxies.
 
     Args:
         spark: a classic session.
@@ -98,32 +99,32 @@ class _Jvm:
         self.none = self.of("scala.None$").__getattr__("MODULE$")
 
     def of(self, name: str) -> Any:
-        """Return a class."""
+        """Return a Java class."""
         return getattr(self._gateway.jvm, name)
 
     def array(self, kind: str, values: Sequence[Any] = ()) -> Any:
         """Return a Java array."""
-        found = self._gateway.new_array(self.of(kind), len(values))
-        for place, value in enumerate(values):
-            found[place] = value
-        return found
+        array = self._gateway.new_array(self.of(kind), len(values))
+        for index, value in enumerate(values):
+            array[index] = value
+        return array
 
     def columns(self, columns: T.StructType) -> Any:
         """Return columns as Spark's StructType."""
         return self.spark._jsparkSession.parseDataType(columns.json())
 
     def reader_factory(self, function: ReadSlices, columns: T.StructType) -> Any:
-        """Return Spark's own factory of readers, which runs a function in Python workers."""
+        """Return Spark's own reader factory, which runs a function in Python workers."""
         source = self.of(f"{_V2}python.UserDefinedPythonDataSource")(
             _wrap_function(self.spark.sparkContext, ReadSlices)
         )
         command = bytearray(cloudpickle.dumps((function, columns)))
         factory = self.of(f"{_V2}python.PythonPartitionReaderFactory")
-        return _called(factory, source, command, self.columns(columns), self.none, newer=self.none)
+        return _call(factory, source, command, self.columns(columns), self.none, newer=self.none)
 
 
-def _called(function: Any, *arguments: Any, newer: Any) -> Any:
-    """Call Java with an argument more than the first Spark 4 had."""
+def _call(function: Any, *arguments: Any, newer: Any) -> Any:
+    """Call a Java method with its newest argument; without it on the first Spark 4 releases."""
     try:
         return function(*arguments, newer)
     except Py4JError:
@@ -131,7 +132,7 @@ def _called(function: Any, *arguments: Any, newer: Any) -> Any:
 
 
 class _Proxy:
-    """What every Java object has; Spark keeps some of ours in sets and writes them into its log."""
+    """The methods of every Java object; Spark puts some of these objects into sets and logs them."""
 
     def equals(self, other: Any) -> bool:
         return other is not None and str(other) == self.toString()
@@ -148,7 +149,7 @@ class SliceTable(_Proxy):
 
     Args:
         jvm: the virtual machine.
-        slices: what it holds.
+        slices: the file slices of the table.
     """
 
     def __init__(self, jvm: _Jvm, slices: Slices) -> None:
@@ -170,7 +171,7 @@ class SliceTable(_Proxy):
 
     def columns(self) -> Any:
         convert = self._jvm.of(f"{_CATALOG}CatalogV2Util").structTypeToV2Columns
-        return _called(convert, self._columns, newer=_KEEP_IDS)
+        return _call(convert, self._columns, newer=_KEEP_IDS)
 
     def partitioning(self) -> Any:
         return self._jvm.array(f"{_SQL}connector.expressions.Transform")
@@ -191,17 +192,17 @@ class SliceTable(_Proxy):
         return f"{self._slices.name} {id(self._slices)}"
 
     class Java:
-        """Tells Py4J what this is."""
+        """The Java interfaces, for Py4J."""
 
         implements = (f"{_CATALOG}SupportsRead",)
 
 
 class SliceScanBuilder(_Proxy):
-    """Spark's `ScanBuilder`: takes what a query needs.
+    """Spark's `ScanBuilder`: receives the columns and predicates of a query.
 
     Args:
         jvm: the virtual machine.
-        slices: what there is.
+        slices: all slices of the table.
     """
 
     def __init__(self, jvm: _Jvm, slices: Slices) -> None:
@@ -211,16 +212,16 @@ class SliceScanBuilder(_Proxy):
         self._where: pc.Expression | None = None
 
     def pruneColumns(self, columns: Any) -> None:
-        wanted = {field["name"] for field in json.loads(columns.json())["fields"]}
-        # A batch without columns could not say how many rows it has; keys are read anyway.
+        needed = {field["name"] for field in json.loads(columns.json())["fields"]}
+        # A batch without columns has no row count; record keys are read anyway.
         cheapest = RECORD_KEY if RECORD_KEY in self._names else self._names[0]
-        self._names = [name for name in self._names if name in (wanted or {cheapest})]
+        self._names = [name for name in self._names if name in (needed or {cheapest})]
 
     def pushPredicates(self, predicates: Any) -> Any:
         first = next(iter(self._slices.tasks), None)
         if isinstance(first, ReadTask):
             self._where = conditions(planning.described(self._jvm.spark, predicates), first.schema)
-        return predicates  # Spark is to apply all of them
+        return predicates  # Spark applies all of them too
 
     def pushedPredicates(self) -> Any:
         return self._jvm.array(f"{_SQL}connector.expressions.filter.Predicate")
@@ -232,18 +233,18 @@ class SliceScanBuilder(_Proxy):
         return SliceScan(self._jvm, self._slices, self._slices.narrowed(self._names, self._where))
 
     class Java:
-        """Tells Py4J what this is."""
+        """The Java interfaces, for Py4J."""
 
         implements = (f"{_READ}SupportsPushDownRequiredColumns", f"{_READ}SupportsPushDownV2Filters")
 
 
 class SliceScan(_Proxy):
-    """Spark's `Scan`, and the one batch of it.
+    """Spark's `Scan`, and its only `Batch`.
 
     Args:
         jvm: the virtual machine.
-        whole: what there is.
-        slices: what of it the query needs.
+        whole: all slices of the table.
+        slices: the slices that the query needs.
     """
 
     def __init__(self, jvm: _Jvm, whole: Slices, slices: Slices) -> None:
@@ -262,7 +263,7 @@ class SliceScan(_Proxy):
         return self
 
     def apply(self, relation: Any) -> Any:
-        """Return the plan that reads this, with the columns that Spark has for it."""
+        """Return the plan that reads these slices, with the attributes of Spark's relation."""
         slices, parts = self._slices, self._parts()
         if not parts:
             return None
@@ -272,11 +273,11 @@ class SliceScan(_Proxy):
 
     def planInputPartitions(self) -> Any:
         partition = self._jvm.of(f"{_V2}python.PythonInputPartition")
-        made = [partition(number, bytearray(part)) for number, part in enumerate(self._parts())]
-        return self._jvm.array(f"{_READ}InputPartition", made)
+        partitions = [partition(number, bytearray(part)) for number, part in enumerate(self._parts())]
+        return self._jvm.array(f"{_READ}InputPartition", partitions)
 
     def _parts(self) -> list[bytes]:
-        """Return the pickled tasks of each partition."""
+        """Return the pickled tasks, by partition."""
         tasks = self._slices.tasks
         cores = self._jvm.spark.sparkContext.defaultParallelism
         parts = shares([task_bytes(task) for task in tasks], cores)
@@ -306,11 +307,11 @@ class SliceScan(_Proxy):
         return False
 
     def toString(self) -> str:
-        """Say what it reads: two scans that read the same are equal, and Spark reads once for both."""
+        """Return what the scan reads: scans with the same text are equal, so that Spark reads them once."""
         return f"{id(self._whole)} {self._slices.columns.names} {self.description()}"
 
     class Java:
-        """Tells Py4J what this is."""
+        """The Java interfaces, for Py4J."""
 
         implements = (f"{_READ}SupportsReportStatistics", f"{_READ}Batch", planning.PLANS)
 
@@ -320,7 +321,7 @@ class SliceStatistics(_Proxy):
 
     Args:
         jvm: the virtual machine.
-        size_bytes: size of the files.
+        size_bytes: size of the files, in bytes.
     """
 
     def __init__(self, jvm: _Jvm, size_bytes: int) -> None:
@@ -337,6 +338,6 @@ class SliceStatistics(_Proxy):
         return self._jvm.of("java.util.HashMap")()
 
     class Java:
-        """Tells Py4J what this is."""
+        """The Java interfaces, for Py4J."""
 
         implements = (f"{_READ}Statistics",)

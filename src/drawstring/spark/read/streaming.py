@@ -1,10 +1,11 @@
-"""`spark.readStream.format("hudi")`: a stream of what commits write, micro-batch after micro-batch.
+"""The streaming source `spark.readStream.format("hudi")`: micro-batches of what commits write.
 
     initialOffset ──> latestOffset(start, limit) ──> partitions(start, end) ──> read, in Python workers
-         └── offsets: positions, as `follow` has them
+         └── offsets: positions, as in `follow`
 
-A micro-batch is a range of commits, so one that is planned again after a restart has the same rows, and each
-commit is in exactly one. Rows are those of an incremental query, or changes with their images.
+A micro-batch is a range of commits. It has the same rows when it is planned again after a restart, and each
+commit is in exactly one micro-batch. The rows are those of an incremental query, or changes with before and
+after images.
 """
 
 from __future__ import annotations
@@ -44,19 +45,19 @@ from drawstring.spark.engine.worker import shares
 
 try:
     from pyspark.sql.streaming import datasource as limits_of_spark
-except ImportError:  # PySpark 4.0 and 4.1 tell a source neither where it starts nor a limit.
-    limits_of_spark = None  # type: ignore[assignment]  # a module that is not there
+except ImportError:  # PySpark 4.0 and 4.1 pass a source neither the start offset nor a limit.
+    limits_of_spark = None  # type: ignore[assignment]  # the module does not exist
 
 HAS_LIMITS: Final = limits_of_spark is not None
-_EndsByItself: Any = limits_of_spark.SupportsTriggerAvailableNow if HAS_LIMITS else object
+_AvailableNowSupport: Any = limits_of_spark.SupportsTriggerAvailableNow if HAS_LIMITS else object
 
 _PARALLELISM: Final = 16
-"""Tasks at once that a micro-batch is divided for; Spark does not tell a source how many there are."""
+"""Assumed number of tasks that run at once; Spark does not pass the parallelism to a source."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitStream:
-    """Where a stream reads, and how.
+    """The table and the options of a stream.
 
     Attributes:
         path: the table's root.
@@ -70,7 +71,7 @@ class CommitStream:
 
     @property
     def spec(self) -> FollowSpec:
-        """What micro-batches hold."""
+        """Contents of the micro-batches."""
         asked = self.asked
         return FollowSpec(
             asked.columns,
@@ -81,7 +82,7 @@ class CommitStream:
         )
 
     def keeper(self) -> Keeper | None:
-        """Return what keeps what the stream has not seen, None when that was not asked for."""
+        """Return the keeper of the stream's hold, None if the options request no hold."""
         name = self.asked.hold
         if name is None:
             return None
@@ -90,39 +91,41 @@ class CommitStream:
         )
 
     def facts(self) -> TableFacts:
-        """Look at the table."""
+        """Load the table."""
         state = open_table(self.path, storage_options=self.storage_options)._context
         return load_facts(state.storage, state.clock)
 
 
 def stream_reader(stream: CommitStream, schema: StructType) -> D.DataSourceStreamReader:
-    """Return what this PySpark reads a stream with.
+    """Return the stream reader for this PySpark release.
 
     Raises:
-        InvalidError: an option that is not for streams.
+        InvalidError: an option that does not apply to streams.
     """
     asked = stream.asked
     if asked.begin or asked.end or asked.as_of:
         raise InvalidError(
-            "a stream has no begin, end or as.of.instant: set hoodie.datasource.streaming.startOffset"
+            "A stream has no begin, end or as.of.instant. Set hoodie.datasource.streaming.startOffset."
         )
     if asked.query_type == "read_optimized":
-        raise InvalidError("a stream reads what commits write, log files too: leave out the query type")
+        raise InvalidError(
+            "A stream reads log files too, so it cannot be read optimized. Leave out the query type."
+        )
     return LimitedReader(stream, schema) if HAS_LIMITS else RememberingReader(stream, schema)
 
 
 @dataclass
 class CommitPartition(D.InputPartition):
-    """Some tasks of a micro-batch."""
+    """A partition with some tasks of a micro-batch."""
 
     tasks: list[bytes]
 
 
 class CommitReader(D.DataSourceStreamReader):
-    """What both kinds of readers do alike.
+    """The common base of both stream readers.
 
     Args:
-        stream: what is read.
+        stream: the stream.
         schema: the columns that Spark expects.
     """
 
@@ -132,19 +135,19 @@ class CommitReader(D.DataSourceStreamReader):
         self._keeper = stream.keeper()
 
     def initialOffset(self) -> dict[str, Any]:
-        """Return where a new query starts."""
+        """Return the offset at which a new query starts."""
         first = position_of(self._stream.facts(), self._stream.asked.start_offset)
         if self._keeper is not None:
             self._keeper.at(first)
         return first.fields()
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Take note that Spark is done with all up to an offset."""
+        """Move the hold to an offset up to which Spark has processed the stream."""
         if self._keeper is not None:
             self._keeper.at(stored_position(end))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[D.InputPartition]:
-        """Plan a micro-batch."""
+        """Plan a micro-batch and return its partitions."""
         facts = self._stream.facts()
         begin, stop = position_from(facts, start), position_from(facts, end)
         if self._keeper is not None:
@@ -153,22 +156,22 @@ class CommitReader(D.DataSourceStreamReader):
             return []
         spec = self._stream.spec
         if not spec.changes:
-            # The columns of a stream are those that the table had when it was started.
+            # A stream has the columns that the table had when the stream started.
             spec = replace(spec, columns=self._schema.names)
         tasks = batch_scan(facts, begin, stop, spec).tasks()
         parts = shares([task_bytes(task) for task in tasks], _PARALLELISM)
         return [CommitPartition([cloudpickle.dumps(tasks[number]) for number in part]) for part in parts]
 
     def read(self, partition: D.InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read some tasks, in a Python worker."""
+        """Read the tasks of a partition, in a Python worker."""
         schema = arrow_schema(self._schema)
         for task in partition.tasks if isinstance(partition, CommitPartition) else []:
             for batch in read_task(cloudpickle.loads(task)):
                 yield with_types(batch, schema)
 
 
-class LimitedReader(CommitReader, _EndsByItself):  # type: ignore[misc]  # depends on the release
-    """Reads a stream in PySpark 4.2 and later, which tell where a micro-batch starts."""
+class LimitedReader(CommitReader, _AvailableNowSupport):  # type: ignore[misc]  # depends on the release
+    """Stream reader for PySpark 4.2 and later, which pass the start offset of a micro-batch."""
 
     def __init__(self, stream: CommitStream, schema: StructType) -> None:
         super().__init__(stream, schema)
@@ -183,7 +186,7 @@ class LimitedReader(CommitReader, _EndsByItself):  # type: ignore[misc]  # depen
         return next_position(facts, begin, replace(spec, limits=limits), self._until).fields()
 
     def getDefaultReadLimit(self) -> Any:
-        """Tell Spark whether there are limits; `latestOffset` knows which."""
+        """Return whether there are limits, in Spark's terms; `latestOffset` applies them."""
         limits = self._stream.spec.limits
         if limits.commits is not None:
             return limits_of_spark.ReadMaxFiles(limits.commits)
@@ -196,15 +199,15 @@ class LimitedReader(CommitReader, _EndsByItself):  # type: ignore[misc]  # depen
         return newest(self._stream.facts()).fields()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Note where a query that ends by itself ends."""
+        """Record the end of a query with trigger `availableNow`."""
         self._until = newest(self._stream.facts())
 
 
 class RememberingReader(CommitReader):
-    """Reads a stream in PySpark 4.0 and 4.1, which do not tell where a micro-batch starts.
+    """Stream reader for PySpark 4.0 and 4.1, which do not pass the start offset of a micro-batch.
 
-    It goes on from the micro-batch that it planned last. After a start or a restart it has planned none yet:
-    the first new micro-batch has no limits then.
+    It continues after the micro-batch that it planned last. After a restart it has not planned any yet, so
+    the limits do not apply to the first new micro-batch.
     """
 
     def __init__(self, stream: CommitStream, schema: StructType) -> None:
@@ -212,18 +215,18 @@ class RememberingReader(CommitReader):
         self._last: Position | None = None
 
     def initialOffset(self) -> dict[str, Any]:
-        """Return where a new query starts."""
+        """Return the offset at which a new query starts."""
         first = super().initialOffset()
         self._last = stored_position(first)
         return first
 
-    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # the form of PySpark 4.0
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # signature of PySpark 4.0
         """Return the end of the next micro-batch."""
         facts = self._stream.facts()
         last = self._last
         return (newest(facts) if last is None else next_position(facts, last, self._stream.spec)).fields()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[D.InputPartition]:
-        """Plan a micro-batch."""
+        """Plan a micro-batch and return its partitions."""
         self._last = position_from(self._stream.facts(), end)
         return super().partitions(start, end)

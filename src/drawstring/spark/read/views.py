@@ -1,13 +1,12 @@
-"""Temporary views that show the table as it is now once Spark is told to refresh them.
+"""Refresh of temporary views: after a refresh command of Spark they show the current table.
 
-    REFRESH TABLE view, catalog.refreshTable    ── the view, and those that it is made of ──┐
+    REFRESH TABLE view, catalog.refreshTable    ── the view, and the views that it uses ────┐
     REFRESH path, catalog.refreshByPath         ── views of tables below or above the path ─┼─> new plan
     CLEAR CACHE, catalog.clearCache             ── all views ───────────────────────────────┘
 
-Spark keeps the plan of a temporary view, whose reads are fixed to one snapshot each. Spark's own refresh
-knows files only. So after it the reads in the plan are done again (`marks`), and the view gets the plan with
-these in the place of the old ones. Plans do not change once they are made: queries that run, and DataFrames,
-keep the snapshot that they started with.
+Spark stores the plan of a temporary view, and each read in this plan has a fixed snapshot. Spark's own
+refresh handles files only. After it, drawstring repeats the reads in the plan (`plan_marks`) and gives the
+view a new plan with them. Existing plans are immutable: running queries and DataFrames keep their snapshots.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class ViewName:
     """A temporary view.
 
     Attributes:
-        name: of the view.
+        name: name of the view.
         is_global: whether all sessions have it.
     """
 
@@ -50,19 +49,19 @@ class ViewName:
 
 
 def follow_refreshes(is_registered: Callable[[SparkSession], bool]) -> None:
-    """Refresh views of registered sessions when Spark refreshes tables; once a process.
+    """Refresh the views of registered sessions whenever Spark refreshes tables; install once per process.
 
     Args:
-        is_registered: tells whether a session was registered.
+        is_registered: returns whether a session is registered.
     """
     own_sql = SparkSession.sql
 
     @wraps(own_sql)
     def sql(spark: SparkSession, sqlQuery: str, *args: Any, **kwargs: Any) -> DataFrame:
-        done = own_sql(spark, sqlQuery, *args, **kwargs)
+        result = own_sql(spark, sqlQuery, *args, **kwargs)
         if _MAY_REFRESH.search(sqlQuery) and is_registered(spark):
             _after_command(spark, sqlQuery)
-        return done
+        return result
 
     SparkSession.sql = sql  # type: ignore[method-assign, assignment]
     for name, refresh in (
@@ -70,23 +69,23 @@ def follow_refreshes(is_registered: Callable[[SparkSession], bool]) -> None:
         ("refreshByPath", refresh_below),
         ("clearCache", refresh_all),
     ):
-        setattr(Catalog, name, _followed(getattr(Catalog, name), refresh, is_registered))
+        setattr(Catalog, name, _refreshing(getattr(Catalog, name), refresh, is_registered))
 
 
-def _followed(
+def _refreshing(
     own: Callable[..., None], refresh: Callable[..., None], is_registered: Callable[[SparkSession], bool]
 ) -> Callable[..., None]:
     @wraps(own)
-    def followed(catalog: Catalog, *args: Any, **kwargs: Any) -> None:
+    def refreshing(catalog: Catalog, *args: Any, **kwargs: Any) -> None:
         own(catalog, *args, **kwargs)
         if is_registered(catalog._sparkSession):
             refresh(catalog._sparkSession, *args, *kwargs.values())
 
-    return followed
+    return refreshing
 
 
 def _after_command(spark: SparkSession, text: str) -> None:
-    """Refresh what a SQL command that ran refreshed."""
+    """Refresh the views that a SQL command refers to, after Spark ran it."""
     command = _session_state(spark).sqlParser().parsePlan(text)
     kind = command.getClass().getSimpleName()
     if kind == "RefreshTable":
@@ -101,15 +100,15 @@ def _after_command(spark: SparkSession, text: str) -> None:
 
 
 def refresh_named(spark: SparkSession, name: str) -> None:
-    """Show the tables as they are now in a temporary view, and in those that it is made of.
+    """Refresh a temporary view and the temporary views that it uses.
 
     Args:
         spark: a classic session.
-        name: of the view; a name of anything else is passed over.
+        name: name of the view; other names have no effect.
 
     Raises:
-        DrawstringError: a table cannot be read any more, or its columns have other types than those of the
-            view; the view is as it was.
+        DrawstringError: a table cannot be read, or the types of its columns differ from those of the view;
+            the view is unchanged.
     """
     marks = helper(spark)
     if marks is None:
@@ -119,43 +118,45 @@ def refresh_named(spark: SparkSession, name: str) -> None:
 
 
 def refresh_below(spark: SparkSession, path: str) -> None:
-    """Show the tables as they are now in all temporary views of tables at, below or above a path."""
-    _refresh_each(spark, partial(_lies_by, path))
+    """Refresh all temporary views of tables at, below or above a path."""
+    _refresh_each(spark, partial(_is_related, path))
 
 
 def refresh_all(spark: SparkSession) -> None:
-    """Show the tables as they are now in all temporary views."""
+    """Refresh all temporary views."""
     _refresh_each(spark, lambda read: True)
 
 
-def _refresh_each(spark: SparkSession, is_meant: Callable[[Reread], bool]) -> None:
+def _refresh_each(spark: SparkSession, is_selected: Callable[[Reread], bool]) -> None:
     if helper(spark) is None:
         return
     catalog = _session_state(spark).catalog()
-    found = [ViewName(each.table(), False) for each in _items(catalog.listLocalTempViews("*"))]
-    found += [ViewName(each, True) for each in _items(catalog.globalTempViewManager().listViewNames("*"))]
-    for view in found:
+    local_views = _items(catalog.listLocalTempViews("*"))
+    global_views = _items(catalog.globalTempViewManager().listViewNames("*"))
+    views = [ViewName(identifier.table(), False) for identifier in local_views]
+    views += [ViewName(name, True) for name in global_views]
+    for view in views:
         try:
-            _refresh(spark, view, is_meant)
+            _refresh(spark, view, is_selected)
         except DrawstringError as error:
-            _LOG.warning("view %s stays as it was: %s", view.name, error)
+            _LOG.warning("View %s was not refreshed and is unchanged: %s", view.name, error)
 
 
 def _refresh(
-    spark: SparkSession, view: ViewName, is_meant: Callable[[Reread], bool] = lambda read: True
+    spark: SparkSession, view: ViewName, is_selected: Callable[[Reread], bool] = lambda read: True
 ) -> None:
-    """Give a view a new plan, in which the reads that are meant are done again."""
+    """Give a view a new plan in which its reads are repeated, if one of them is selected."""
     marks, catalog = helper(spark), _session_state(spark).catalog()
     get = catalog.getRawGlobalTempView if view.is_global else catalog.getRawTempView
     stored = get(view.name)
     if marks is None or stored.isEmpty() or stored.get().plan().isEmpty():
-        return  # a view of SQL text is planned at each query
+        return  # Spark plans a view of SQL text for each query
     old = stored.get().plan().get()
     nodes, others = marks.reads(old), _java_list(spark)
     reads = [_reread(spark, marks, node) for node in nodes]
-    if not any(map(is_meant, reads)):
+    if not any(map(is_selected, reads)):
         return
-    scans: dict[str, Scan] = {}  # one look for reads that are the same, as in a join of a table with itself
+    scans: dict[str, Scan] = {}  # one snapshot for equal reads, as in a self-join
     for node, read in zip(nodes, reads, strict=True):
         key = marks.read(node) or read.path
         scans[key] = scans.get(key) or read.scan()
@@ -165,55 +166,55 @@ def _refresh(
 
 
 def _reread(spark: SparkSession, marks: Any, node: Any) -> Reread:
-    """Return how to do a read again: one with a mark, or one of the Python data source."""
+    """Return the repeatable read of a node: a marked read, or a read of the Python data source."""
     text = marks.read(node)
     if text is not None:
         return reread_of(text)
     options = dict(node.options().asCaseSensitiveMap())
     path = next(options.pop(key) for key in list(options) if key.lower() == "path")
     stored = storage_options(spark, path, options)
-    asked = ReadOptions.parse(options)
-    return Reread(path, stored, partial(scan_at, path, stored, asked), asked.where)
+    parsed = ReadOptions.parse(options)
+    return Reread(path, stored, partial(scan_at, path, stored, parsed), parsed.where)
 
 
 def _like(df: DataFrame, node: Any, view: ViewName) -> DataFrame:
-    """Return rows with the columns that a view has had."""
-    had = StructType.fromJson(json.loads(node.schema().json()))
-    for column in had:
+    """Return rows with the columns of a view."""
+    columns = StructType.fromJson(json.loads(node.schema().json()))
+    for column in columns:
         kind = df.schema[column.name].dataType if column.name in df.columns else None
         if kind != column.dataType:
             raise InvalidError(
                 f"Column {column.name} of view {view.name} was {column.dataType.simpleString()} and is"
-                f" {kind.simpleString() if kind else 'gone'} in the table now. The view is as it was: make"
-                " it anew with CREATE OR REPLACE, or from a DataFrame that is loaded again."
+                f" {kind.simpleString() if kind else 'missing'} in the table now. The view is unchanged."
+                " Create it again with CREATE OR REPLACE, or from a DataFrame that is loaded again."
             )
-    return df.select([df[f"`{name}`"] for name in had.names])
+    return df.select([df[f"`{name}`"] for name in columns.names])
 
 
 def _replace(spark: SparkSession, view: ViewName, stored: Any, plan: Any) -> None:
-    """Put a plan in the place of a view's; what was cached of the view is cached again."""
+    """Replace the plan of a view, and cache the view again if it was cached."""
     state = _session_state(spark)
     database = f"`{state.catalog().globalTempDatabase()}`." if view.is_global else ""
     name = f"{database}`{view.name}`"
     level = spark.table(name).storageLevel if spark.catalog.isCached(name) else None
     if level is not None:
         spark.catalog.uncacheTable(name)
-    some = getattr(spark.sparkContext._jvm, "scala.Some")(plan)
+    optional_plan = getattr(spark.sparkContext._jvm, "scala.Some")(plan)
     put = state.catalog().createGlobalTempView if view.is_global else state.catalog().createTempView
-    put(view.name, stored.copy(stored.tableMeta(), some), True)
+    put(view.name, stored.copy(stored.tableMeta(), optional_plan), True)
     if level is not None:
         spark.catalog.cacheTable(name, level)
 
 
-def _lies_by(path: str, read: Reread) -> bool:
-    """Tell whether a table is at, below or above a path."""
+def _is_related(path: str, read: Reread) -> bool:
+    """Return whether a table is at, below or above a path."""
     try:
-        asked = open_storage(path, read.storage_options).full_uri("")
+        location = open_storage(path, read.storage_options).full_uri("")
     except DrawstringError:
         return False
     root = open_storage(read.path, read.storage_options).full_uri("")
-    asked, root = (f"{uri.rstrip('/')}/" for uri in (asked, root))
-    return root.startswith(asked) or asked.startswith(root)
+    location, root = (f"{uri.rstrip('/')}/" for uri in (location, root))
+    return root.startswith(location) or location.startswith(root)
 
 
 def _session_state(spark: SparkSession) -> Any:
@@ -221,7 +222,7 @@ def _session_state(spark: SparkSession) -> Any:
 
 
 def _items(seq: Any) -> Iterable[Any]:
-    return (seq.apply(place) for place in range(seq.length()))
+    return (seq.apply(index) for index in range(seq.length()))
 
 
 def _java_list(spark: SparkSession) -> Any:

@@ -1,1 +1,1 @@
-"""Writes of DataFrames."""
+"""Writes of DataFrames to tables."""

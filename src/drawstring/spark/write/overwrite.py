@@ -1,9 +1,10 @@
-"""Save mode `overwrite`: a new table in the place of an old one, which stays until the new one is there.
+"""Save mode `overwrite`: replacement of a table by a new one.
 
-folder         write the new table beside the old one -> rename both -> delete the old one
+folder         write the new table to a sibling folder -> rename both -> delete the old one
 object store   compute and check all rows -> delete the old table -> write the new one
 
-An object store cannot rename. There, rows that fail, fail before anything is deleted.
+In a folder the old table exists until the new one is complete. An object store cannot rename; there, all rows
+are checked before the old table is deleted.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from drawstring.write.verbs import verb_of
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What takes the place of a table.
+    """The replacement of a table.
 
     Attributes:
-        storage: the old table's files.
+        storage: storage of the old table.
         create: creates the new table, empty, at a path.
-        write: writes the rows to it.
+        write: writes the rows to the new table.
         asked: the options of the write.
     """
 
@@ -50,22 +51,22 @@ class Replacement:
 
 
 def replace_table(path: str, rows: SparkRows, by: Replacement) -> CommitResult:
-    """Put a new table in the place of the one that is there.
+    """Replace a table by a new one.
 
     Args:
-        path: the old table's root.
-        rows: of the new table.
-        by: the new table.
+        path: root of the old table.
+        rows: rows of the new table.
+        by: the replacement.
 
     Raises:
-        ConflictError: somebody writes to the old table.
-        DrawstringError: whatever the write fails with; the old table is as it was.
+        ConflictError: another writer holds the lock of the old table.
+        DrawstringError: the write failed; the old table is unchanged.
     """
     try:
-        beside = _room_beside(by.storage)
-        if beside is None:
+        folders = _staging_folder(by.storage)
+        if folders is None:
             return _replaced_after_check(path, rows, by)
-        return _replaced_by_swap(*beside, rows, by)
+        return _replaced_by_swap(*folders, rows, by)
     except DrawstringError as error:
         error.table = path
         raise
@@ -81,8 +82,8 @@ def _replaced_by_swap(root: Path, staged: Path, rows: SparkRows, by: Replacement
         shutil.rmtree(staged, ignore_errors=True)
 
 
-def _room_beside(storage: Storage) -> tuple[Path, Path] | None:
-    """Return a table's folder and an empty one beside it, None where folders cannot be renamed."""
+def _staging_folder(storage: Storage) -> tuple[Path, Path] | None:
+    """Return the table's folder and an empty sibling folder, None if folders cannot be renamed."""
     local = storage.local_path("")
     if local is None or os.path.ismount(local):
         return None
@@ -96,44 +97,44 @@ def _room_beside(storage: Storage) -> tuple[Path, Path] | None:
     return root, staged
 
 
-def _swap(root: Path, staged: Path, around: Storage) -> None:
-    """Put one folder in the place of another, which goes; a failure leaves both where they were.
+def _swap(root: Path, staged: Path, parent: Storage) -> None:
+    """Replace the old folder by the new one and delete the old one; a failure leaves both unchanged.
 
     Args:
-        root: the old table.
-        staged: the new one.
-        around: the folder that both are in.
+        root: folder of the old table.
+        staged: folder of the new table.
+        parent: storage of the parent folder.
     """
-    aside = staged.with_name(f"{staged.name}.old")
-    around.sync([""])
+    retired = staged.with_name(f"{staged.name}.old")
+    parent.sync([""])
     try:
-        root.rename(aside)
+        root.rename(retired)
         try:
             staged.rename(root)
         except OSError:
-            aside.rename(root)
+            retired.rename(root)
             raise
     except OSError as error:
         raise UnavailableError(
-            f"the new table could not take the place of the old one ({error}): the old one is as it was;"
-            " check who may rename the folder, then write again"
+            f"The folder of the table could not be replaced ({error}). The old table is unchanged. Check the"
+            " permission to rename the folder, then write again."
         ) from error
-    around.sync([""])
-    shutil.rmtree(aside, ignore_errors=True)
+    parent.sync([""])
+    shutil.rmtree(retired, ignore_errors=True)
 
 
 def _replaced_after_check(path: str, rows: SparkRows, by: Replacement) -> CommitResult:
-    kept = rows.persist()
+    persisted = rows.persist()
     try:
-        _check_rows(kept, by)
+        _check_rows(persisted, by)
         by.storage.delete_tree("")
-        return by.write(by.create(path), kept)
+        return by.write(by.create(path), persisted)
     finally:
-        kept.release()
+        persisted.release()
 
 
 def _check_rows(rows: SparkRows, by: Replacement) -> None:
-    """Compute all rows, and their keys and columns as the new table has them."""
+    """Compute all rows with the record keys and columns of the new table, and discard them."""
     state = by.create("memory://drawstring-check")._context
     try:
         with lock_table(state, by.asked.lock_wait_ms) as session:
@@ -147,7 +148,7 @@ def _check_rows(rows: SparkRows, by: Replacement) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WalkThrough:
-    """A task that takes all rows and does nothing with them."""
+    """A task that computes and counts all rows."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterable[int]:
         return [sum(batch.num_rows for batch in batches)]

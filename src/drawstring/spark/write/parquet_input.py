@@ -1,11 +1,11 @@
-"""Rows to write that a DataFrame takes from Parquet files as they are: Python workers read these themselves.
+"""Direct reading of Parquet input: Python workers read the files of a DataFrame that only scans them.
 
-    DataFrame ── nothing but a scan of files, with the types that tables have? ──> row groups by task
+    DataFrame ── a plain scan of files with the types of the table? ──> row groups by task
                                   │ no
-                                  └──> Spark reads, and hands rows over
+                                  └──> Spark reads the rows and passes them on
 
-Otherwise Spark makes rows of a file, and Arrow batches for the workers of these: most of what a first load
-costs, the more so as the virtual machine has that code to compile first.
+Otherwise Spark converts the files to rows, and the rows to Arrow batches for the workers. This conversion is
+most of the cost of a first load, also because the JVM first has to compile that code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from drawstring.spark.engine.tasks import RowGroups
 from drawstring.storage import open_storage
 
 FILES_MAX: Final = 64
-"""Files whose footers the driver reads; a load of more takes long enough for Spark to get warm."""
+"""Maximum number of files whose footers the driver reads; for longer loads the JVM warms up anyway."""
 
 _FOOTER_THREADS: Final = 16
 _TASKS_PER_CORE: Final = 2
@@ -41,7 +41,7 @@ _NEW_CALENDAR: Final = "3"
 
 
 def parquet_input(df: DataFrame, schema: pa.Schema) -> list[list[RowGroups]] | None:
-    """Return what each task is to read in the place of Spark; None where only Spark can.
+    """Return the row groups that each task reads instead of Spark; None if Spark has to read the rows.
 
     Args:
         df: the rows.
@@ -54,18 +54,18 @@ def parquet_input(df: DataFrame, schema: pa.Schema) -> list[list[RowGroups]] | N
         with ThreadPoolExecutor(_FOOTER_THREADS) as pool:
             files = list(pool.map(_parts, paths))
     except (Py4JError, DrawstringError):
-        return None  # if something is wrong with the files, Spark says what
+        return None  # let Spark report what is wrong with the files
     if not all(_has(parts, schema) for parts in files):
         return None
     return _divided(paths, files, schema, df.sparkSession.sparkContext.defaultParallelism)
 
 
 def _paths(df: DataFrame) -> list[str]:
-    """Return the local Parquet files whose rows a DataFrame is; none where it is anything else."""
+    """Return the local Parquet files that a DataFrame scans; none if its plan is not a plain scan."""
     execution: Any = df._jdf.queryExecution()
     if _kind(execution.analyzed()) != "LogicalRelation":
         return []
-    plan = execution.optimizedPlan()  # where caches and rules that guard rows show
+    plan = execution.optimizedPlan()  # shows caches and row-level security rules
     if _kind(plan) != "LogicalRelation" or plan.catalogTable().isDefined():
         return []
     relation = plan.relation()
@@ -77,10 +77,10 @@ def _paths(df: DataFrame) -> list[str]:
         and set(relation.options().keys().mkString(",").lower().split(",")) <= _OPTIONS_OF_NO_MEANING
     )
     conf = df.sparkSession.conf
-    if not is_plain or any(str(conf.get(key)).lower() not in known for key, known in _MUST_BE.items()):
+    if not is_plain or any(str(conf.get(key)).lower() not in values for key, values in _MUST_BE.items()):
         return []
-    found = [urlsplit(uri) for uri in relation.location().inputFiles()]
-    return [unquote(uri.path) for uri in found] if all(uri.scheme == "file" for uri in found) else []
+    uris = [urlsplit(uri) for uri in relation.location().inputFiles()]
+    return [unquote(uri.path) for uri in uris] if all(uri.scheme == "file" for uri in uris) else []
 
 
 def _kind(value: Any) -> str:
@@ -93,7 +93,7 @@ def _parts(path: str) -> ParquetParts:
 
 
 def _has(parts: ParquetParts, schema: pa.Schema) -> bool:
-    """Tell whether a file has these columns, with values that Spark takes as they are."""
+    """Return whether a file has these columns, with values that Spark would not rebase or cast."""
     is_old = parts.entries.keys() & _OLD_CALENDAR or parts.entries.get(_WRITER, _NEW_CALENDAR) < _NEW_CALENDAR
     return not is_old and parts.columns.names == schema.names and parts.columns.types == schema.types
 
@@ -101,9 +101,9 @@ def _has(parts: ParquetParts, schema: pa.Schema) -> bool:
 def _divided(
     paths: Sequence[str], files: Sequence[ParquetParts], schema: pa.Schema, cores: int
 ) -> list[list[RowGroups]]:
-    """Divide row groups among tasks, neighbours together, by their sizes."""
-    found: list[list[RowGroups]] = [[] for _ in range(_TASKS_PER_CORE * cores)]
-    share = sum(sum(parts.sizes_bytes) for parts in files) / len(found) or 1
+    """Divide row groups among tasks by size, with adjacent row groups in one task."""
+    tasks: list[list[RowGroups]] = [[] for _ in range(_TASKS_PER_CORE * cores)]
+    share = sum(sum(parts.sizes_bytes) for parts in files) / len(tasks) or 1
     before = 0
     for path, parts in zip(paths, files, strict=True):
         folder, _, name = path.rpartition("/")
@@ -112,5 +112,5 @@ def _divided(
             groups.setdefault(int((before + size / 2) / share), []).append(number)
             before += size
         for task, numbers in groups.items():
-            found[task].append(RowGroups(open_storage(folder or "/").spec, name, tuple(numbers), schema))
-    return [task for task in found if task]
+            tasks[task].append(RowGroups(open_storage(folder or "/").spec, name, tuple(numbers), schema))
+    return [groups for groups in tasks if groups]

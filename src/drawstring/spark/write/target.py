@@ -1,4 +1,4 @@
-"""The table that a DataFrame is written to: opened, created, or replaced."""
+"""The target of a DataFrame write: a table that is opened, created or replaced."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from drawstring.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a write goes.
+    """The target table of a write.
 
     Attributes:
         path: the table's root as the user gave it.
-        storage: its files.
-        storage_options: what opened the storage.
+        storage: storage of the table.
+        storage_options: options that opened the storage.
         engine: runs the write.
     """
 
@@ -41,16 +41,16 @@ class Target:
     engine: SparkEngine
 
     def exists(self) -> bool:
-        """Tell whether there is a table, be it a damaged one."""
+        """Return whether a table exists, intact or damaged."""
         names = ("hoodie.properties", "hoodie.properties.backup")
         return any(self.storage.exists(f"{HOODIE_FOLDER}/{name}") for name in names)
 
     def open(self) -> Table:
-        """Open the table that is there."""
+        """Open the existing table."""
         return open_table(self.path, storage_options=self.storage_options, engine=self.engine)
 
     def create(self, schema: pa.Schema, asked: WriteOptions, options: Mapping[str, Any]) -> Table:
-        """Create a table for rows.
+        """Create a table with a schema.
 
         Raises:
             InvalidError: the options do not describe a table.
@@ -59,10 +59,10 @@ class Target:
         return self._create(self.path, schema, asked, options)
 
     def bootstrap(self, asked: WriteOptions, options: Mapping[str, Any]) -> CommitResult:
-        """Make a table of the folder that the options name.
+        """Bootstrap a table from the folder that the options name.
 
         Raises:
-            InvalidError: there is a table already, or the options or the folder do not describe one.
+            InvalidError: the table already exists, or the options or the folder do not describe a table.
         """
         table_type, version = asked.table_type or "COPY_ON_WRITE", asked.table_version or NEWEST_VERSION
         shape = TableShape(table_type, version, asked.record_key, asked.partition_path, asked.ordering)
@@ -72,11 +72,11 @@ class Target:
     def replace(
         self, df: DataFrame, rows: SparkRows, asked: WriteOptions, options: Mapping[str, Any]
     ) -> CommitResult:
-        """Write a new table in the place of the one that is there.
+        """Replace the existing table by a new one.
 
         Raises:
-            InvalidError: the options do not describe a table, or the rows come from the table that
-                would be dropped; what was there is left as it was.
+            InvalidError: the options do not describe a table, or the rows come from the table that would be
+                dropped; the table is unchanged.
         """
         self._check_description(asked)
         self._check_not_read(df)
@@ -93,7 +93,7 @@ class Target:
     def _check_description(self, asked: WriteOptions) -> None:
         if asked.operation in ("delete", "delete_partition"):
             raise InvalidError(
-                "there is no table to delete from: write to it first, and delete with mode append",
+                "There is no table to delete from. Write rows to it first, then delete with mode append.",
                 table=self.path,
             )
 
@@ -113,14 +113,18 @@ class Target:
         )
 
     def _check_not_read(self, df: DataFrame) -> None:
-        """Refuse to drop a table whose rows are about to be written."""
+        """Check that the rows do not come from the table that is dropped.
+
+        Raises:
+            InvalidError: they do.
+        """
         root = self.storage.full_uri("")
         plan = df._jdf.queryExecution().analyzed().toString()
         local = root.removeprefix("file://")
         files = [file.replace("file:///", "file:/").removeprefix("file:") for file in df.inputFiles()]
         if plan_name(root) in plan or any(file.startswith(f"{local}/") for file in files):
             raise InvalidError(
-                "the rows to write come from the table that mode overwrite would drop: use operation"
-                " insert_overwrite_table, or write them elsewhere first",
+                "The rows to write come from the table that mode overwrite would drop. Use operation"
+                " insert_overwrite_table, or write the rows elsewhere first.",
                 table=self.path,
             )
