@@ -14,7 +14,7 @@ from drawstring.engine.key_sets import KeySets, gather, together
 from drawstring.spark.engine.batches import join_key, text_hash, with_types
 from drawstring.spark.engine.packing import MAIN, ByGroup, ByHash, Together, Unpack, packed
 from drawstring.spark.engine.worker import shares
-from drawstring.spark.read.key_filter import wanted
+from drawstring.spark.reading.key_filter import wanted
 
 NUMBERS = pa.record_batch({"name": [f"n{i % 7}" for i in range(500)], "value": pa.array(range(500))})
 

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 import drawstring
 import drawstring.spark
 from drawstring.spark.engine.types import arrow_schema
-from drawstring.spark.write.parquet_input import FILES_MAX, parquet_input
+from drawstring.spark.writing.parquet_input import FILES_MAX, parquet_input
 
 pytestmark = pytest.mark.spark
 

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 import drawstring
 import drawstring.spark
 from drawstring.query import narrowing
-from drawstring.spark.read import planning, relation
+from drawstring.spark.reading import planning, relation
 from tests.support.tables import create
 
 pytestmark = pytest.mark.spark

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 import drawstring
 import drawstring.spark
 from drawstring.base.errors import CorruptTableError, InvalidError
-from drawstring.spark.read import base_files
-from drawstring.spark.read.reading import fits
+from drawstring.spark.reading import base_files
+from drawstring.spark.reading.dataframe import fits
 from tests.support.tables import create
 
 NAMES = ["a b", "ä", "x=y", "p%20q", "[z]", "c:d", "{e}", "f*", "g?", "h'i", 'j"k', "l#m", "n&o"]

@@ -17,7 +17,7 @@ import drawstring.spark
 from drawstring.config.options.write_options import ReadOptions
 from drawstring.query.incremental.positions import Position
 from drawstring.spark.engine.types import spark_schema
-from drawstring.spark.read.streaming import HAS_LIMITS, CommitStream, RememberingReader
+from drawstring.spark.reading.streaming import HAS_LIMITS, CommitStream, RememberingReader
 from tests.support.timelines import archive
 
 START = "hoodie.datasource.streaming.startOffset"

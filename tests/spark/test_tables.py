@@ -14,7 +14,7 @@ import drawstring.spark
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.config.keys.storage import SYNC
 from drawstring.spark.locations import storage_options
-from drawstring.spark.write import overwrite as replacing
+from drawstring.spark.writing import overwrite as replacing
 from drawstring.storage.file_system import FileSystem
 from drawstring.txn.locks.table_lock import table_lock
 from tests.support.spark_tables import BUCKETS, COW, KEYS, MOR, OPERATION, load, rides, save

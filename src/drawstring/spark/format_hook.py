@@ -26,8 +26,8 @@ from drawstring.config.table.kinds import split_list, typed_columns
 from drawstring.spark import functions
 from drawstring.spark.engine.failures import surface_in_actions
 from drawstring.spark.engine.spark_engine import classic
-from drawstring.spark.read.data_source import DrawstringSource, HudiSource
-from drawstring.spark.read.views import follow_refreshes
+from drawstring.spark.reading.data_source import DrawstringSource, HudiSource
+from drawstring.spark.reading.views import follow_refreshes
 
 FORMATS: Final = frozenset({"hudi", "org.apache.hudi", "drawstring"})
 _MARK: Final = "spark.drawstring.registered"

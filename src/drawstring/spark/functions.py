@@ -17,10 +17,10 @@ from drawstring.query.scan import Scan
 from drawstring.spark.engine.failures import naming
 from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows, classic
 from drawstring.spark.locations import storage_options as options_of_storage
-from drawstring.spark.read.plan_marks import Reread
-from drawstring.spark.read.read_options import scan_at
+from drawstring.spark.reading.plan_marks import Reread
+from drawstring.spark.reading.read_options import scan_at
 from drawstring.spark.spark_table import table
-from drawstring.spark.write.target import Target
+from drawstring.spark.writing.target import Target
 from drawstring.storage import open_storage
 
 _OPERATION: Final = "hoodie.datasource.write.operation"

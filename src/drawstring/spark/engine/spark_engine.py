@@ -49,8 +49,8 @@ from drawstring.spark.engine.tasks import (
     read_row_groups,
 )
 from drawstring.spark.engine.types import arrow_schema, spark_schema
-from drawstring.spark.read.key_filter import wanted
-from drawstring.spark.write.parquet_input import parquet_input
+from drawstring.spark.reading.key_filter import wanted
+from drawstring.spark.writing.parquet_input import parquet_input
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -22,7 +22,7 @@ from drawstring.formats.parquet.read import read_parquet_groups
 from drawstring.spark.engine.batches import with_types
 from drawstring.spark.engine.packing import LOOKED_UP, MAIN, Chain, JoinBuckets, Splitter, binary, packed
 from drawstring.spark.engine.worker import work
-from drawstring.spark.read.key_filter import Wanted
+from drawstring.spark.reading.key_filter import Wanted
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import StorageSpec
 

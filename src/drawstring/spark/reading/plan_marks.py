@@ -21,7 +21,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from drawstring.query.scan import Scan
 from drawstring.spark.compiled import compiled
-from drawstring.spark.read.reading import SliceReading, dataframe
+from drawstring.spark.reading.dataframe import SliceReading, dataframe
 
 _NAME: Final = "DrawstringMarks"
 _SOURCE: Final = f"""

@@ -28,8 +28,8 @@ from drawstring.spark.engine.failures import carried
 from drawstring.spark.engine.types import arrow_schema, spark_schema
 from drawstring.spark.engine.worker import shares
 from drawstring.spark.locations import is_storage_option
-from drawstring.spark.read.read_options import scan_of, schema_of
-from drawstring.spark.read.streaming import CommitStream, stream_reader
+from drawstring.spark.reading.read_options import scan_of, schema_of
+from drawstring.spark.reading.streaming import CommitStream, stream_reader
 
 _PARALLELISM: Final = 16
 """Assumed number of tasks that run at once; Spark does not pass the parallelism to a data source."""

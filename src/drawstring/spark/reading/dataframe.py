@@ -28,8 +28,8 @@ from drawstring.schema.meta import COMMIT_TIME, PARTITION_PATH
 from drawstring.spark.engine.failures import Watched, surface_in_actions, watch
 from drawstring.spark.engine.types import spark_schema
 from drawstring.spark.locations import spark_path
-from drawstring.spark.read.base_files import SparkFile, can_list, parquet_files
-from drawstring.spark.read.relation import Slices, relation
+from drawstring.spark.reading.base_files import SparkFile, can_list, parquet_files
+from drawstring.spark.reading.relation import Slices, relation
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 

@@ -38,8 +38,8 @@ from drawstring.schema.meta import RECORD_KEY
 from drawstring.spark.engine.tasks import ReadSlices
 from drawstring.spark.engine.types import arrow_schema
 from drawstring.spark.engine.worker import shares
-from drawstring.spark.read import planning
-from drawstring.spark.read.pushed_filters import conditions
+from drawstring.spark.reading import planning
+from drawstring.spark.reading.pushed_filters import conditions
 
 _SQL: Final = "org.apache.spark.sql."
 _CATALOG: Final = f"{_SQL}connector.catalog."

@@ -18,8 +18,8 @@ from drawstring.model.files import HOODIE_FOLDER
 from drawstring.model.result import CommitResult
 from drawstring.model.table_version import NEWEST_VERSION
 from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
-from drawstring.spark.read.reading import plan_name
-from drawstring.spark.write.overwrite import Replacement, replace_table
+from drawstring.spark.reading.dataframe import plan_name
+from drawstring.spark.writing.overwrite import Replacement, replace_table
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 
