@@ -72,7 +72,7 @@ VERSION_TESTS = {
     "layout != rules.layout.number": "the properties contradict each other",
     "version < NEWEST_VERSION": "text of an error",
     "config.version != version": "the table already has the version that it is to get",
-    "found.config.version == version": "the table already has the version that it is to get",
+    "locked.config.version == version": "the table already has the version that it is to get",
     "version not in _CONTENT_VERSIONS": "of a log block's content",
     "version != FORMAT_VERSION": "of a log block",
     "version in _KRYO_VERSIONS": "of a delete block",

@@ -22,14 +22,13 @@ from drawstring.config.table.kinds import typed_columns
 from drawstring.config.table.virtual_keys import DROPPED
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
-from drawstring.index.bucket.counts import BucketCounts, encode_counts
+from drawstring.index.bucket.simple_bucket import BucketCounts, encode_counts
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.texts import java_text
 from drawstring.model.table_version import NEWEST_VERSION
-from drawstring.schema.avro import arrow_to_avro
+from drawstring.schema.avro import arrow_to_avro, record_name
 from drawstring.schema.evolve import evolve
 from drawstring.schema.meta import without_meta
-from drawstring.schema.names import record_name
 from drawstring.schema.normal import normalise
 from drawstring.storage import open_storage
 from drawstring.storage.paths import folders_above

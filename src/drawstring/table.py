@@ -40,7 +40,7 @@ from drawstring.model.result import (
 from drawstring.model.savepoint import RestorePlan
 from drawstring.model.table_version import NEWEST_VERSION
 from drawstring.model.validation import Finding, Validation
-from drawstring.query.facts import TableFacts, load_facts
+from drawstring.query.facts import TableFacts, load_facts, with_shown_columns
 from drawstring.query.following import Following, follow_table
 from drawstring.query.incremental import holds as holding
 from drawstring.query.incremental.batch_ends import Limits
@@ -53,7 +53,6 @@ from drawstring.query.latest_slices import latest_slices
 from drawstring.query.policies import policy_of
 from drawstring.query.scan import Scan
 from drawstring.query.snapshot import snapshot_scan
-from drawstring.query.support import with_shown_columns
 from drawstring.services import manual_rollback
 from drawstring.services import partition_ttl as expire
 from drawstring.services.archiving import run as archive

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawstring.base.bounds import BATCH_ROWS
-from drawstring.engine.coalesce import coalesced
+from drawstring.engine.grouping import coalesced
 
 
 def numbers(start: int, rows: int) -> pa.RecordBatch:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from drawstring.filegroups.read import log_stream
+from drawstring.filegroups.read import slice_reader as log_stream
 from drawstring.filegroups.read import slice_reader as reader
 from drawstring.table import Table
 from tests.support.rows import held, rides

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from drawstring.filegroups.view.slicing import Visibility, group_files, slices_by_completion, slices_by_name
+from drawstring.filegroups.view.file_groups import (
+    Visibility,
+    group_files,
+    slices_by_completion,
+    slices_by_name,
+)
 from drawstring.model.files import FileSlice, FileStatus
 
 GROUP = "11111111-0"

@@ -14,7 +14,7 @@ from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedE
 from drawstring.config.table.config import KeyGeneratorType, TableConfig, TableType
 from drawstring.expressions.predicate import parse_where
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.query.bucket_pruning import BucketFacts, bucket_pruning
+from drawstring.query.pruning import BucketFacts, bucket_pruning
 from drawstring.storage.memory import MemoryStorage
 
 SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("n", pa.int64()), ("x", pa.float64())])

@@ -11,7 +11,7 @@ import pytest
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, TableConfig, TableType
 from drawstring.expressions.predicate import parse_where
-from drawstring.query.partition_pruning import partition_values, partitions_to_read
+from drawstring.query.pruning import partition_values, partitions_to_read
 
 SCHEMA = pa.schema(
     [

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from drawstring.schema.nested import settle
+from drawstring.schema.normal import settle
 
 STRUCT = pa.struct(
     [

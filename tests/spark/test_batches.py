@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InternalError
-from drawstring.engine.coalesce import coalesced
+from drawstring.engine.grouping import coalesced
 from drawstring.engine.key_sets import KeySets, gather, together
 from drawstring.spark.engine.batches import join_key, text_hash, with_types
 from drawstring.spark.engine.packing import MAIN, ByGroup, ByHash, Together, Unpack, packed

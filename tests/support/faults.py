@@ -20,7 +20,7 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.claims import CLAIM_FOLDER, Claim, ClaimState
-from drawstring.timeline.layout import parse_instant
+from drawstring.timeline.instants import parse_instant
 from drawstring.txn.table_context import TableContext
 from tests.support.rows import held, rides
 from tests.support.storages import data_files, files_of, stored

@@ -14,7 +14,7 @@ import drawstring
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.local import LocalStorage
 from drawstring.timeline.completion import Completion
-from drawstring.timeline.layout import parse_instant
+from drawstring.timeline.instants import parse_instant
 from drawstring.txn.metadata_table import MetadataTableGuard
 from drawstring.txn.transaction import Transaction
 

@@ -10,7 +10,7 @@ import pytest
 
 from drawstring.filegroups.write.changes import Changes
 from drawstring.write.placement import place
-from drawstring.write.placement.pieces import in_pieces
+from drawstring.write.placement.place import in_pieces
 from tests.support.rows import WIDE, scanned, wide
 from tests.support.tables import MOR, create, logs, table_types
 

@@ -16,8 +16,8 @@ from drawstring.config.table.config import TableConfig
 from drawstring.keygen import path_parts
 from drawstring.keygen.texts import sql_text
 from drawstring.table import Table
-from drawstring.write import keys
-from drawstring.write.timestamp_folders import _spread
+from drawstring.write import prepare as keys
+from drawstring.write.facts import _spread
 from tests.support.rows import scanned
 from tests.support.tables import BUCKETS, COW, MOR, create
 

@@ -1,4 +1,4 @@
-"""Groups of rows by the values of text columns, formed without a loop over rows."""
+"""Groups of rows by the values of text columns, and concatenation of small record batches."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from drawstring.base.bounds import BATCH_ROWS
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 GroupKey = tuple[Any, ...]
@@ -150,3 +152,36 @@ def _unpack(code: int, values: list[list[Any]]) -> GroupKey:
         code, position = divmod(code, len(column))
         parts.append(column[position])
     return tuple(reversed(parts))
+
+
+COALESCED_BYTES_MAX: Final = 16 << 20
+"""Largest size in bytes of a batch that is copied together from several."""
+
+
+def coalesced(
+    batches: Iterator[pa.RecordBatch], rows_max: int = BATCH_ROWS, bytes_max: int = COALESCED_BYTES_MAX
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a stream in batches as large as the bounds allow.
+
+    Args:
+        batches: the stream; a batch that fits together with no neighbour is passed on without a copy.
+        rows_max: largest number of rows in a concatenated batch.
+        bytes_max: largest size in bytes of a concatenated batch.
+    """
+    pending: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        if pending and (rows + batch.num_rows > rows_max or size + batch.nbytes > bytes_max):
+            yield _concatenated(pending)
+            pending, rows, size = [], 0, 0
+        pending.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+    if pending:
+        yield _concatenated(pending)
+
+
+def _concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

@@ -11,8 +11,7 @@ from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, WriteO
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.index.bloom import BloomPruning
-from drawstring.index.bucket.counts import BucketCounts, stored_counts
-from drawstring.index.bucket.simple_bucket import BucketIndex
+from drawstring.index.bucket.simple_bucket import BucketCounts, BucketIndex, stored_counts
 from drawstring.index.consistent.consistent_bucket import ConsistentIndex
 from drawstring.index.global_.global_index import GlobalIndex
 from drawstring.index.protocol import Index

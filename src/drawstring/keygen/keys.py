@@ -8,7 +8,7 @@
 | GLOBAL_DELETE | as COMPLEX | empty |
 | TIMESTAMP | `value` | the value as a date |
 | CUSTOM | `value`; several fields as COMPLEX | values and dates joined by `/` |
-| AUTO | generated during the write (`filegroups.write.generated_keys`) | as the others |
+| AUTO | generated during the write (`filegroups.write.meta_columns`) | as the others |
 | USER_PROVIDED | result of a registered function | result of the function |
 """
 

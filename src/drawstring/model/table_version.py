@@ -7,10 +7,10 @@
 
 No other module compares version or layout numbers. It asks the rules of its table (`TableConfig.rules`), and
 where the answer takes code of a higher room, that room has a table of functions keyed by an enum from here:
-`Slicing` in `filegroups.view.slicing`, `CommitEncoding` in `formats`, `ArchiveFormat` in `timeline`. A new
-version is one more entry of `VERSION_RULES`, its steps in `config.table.version_changes`, and a function for
-each value of an enum that is new. What the rules say is in the specification (Transaction Log, File Layout
-Hierarchy, Table Properties) and in the upgrade handlers of Hudi 1.2.0.
+`Slicing` in `filegroups.view.file_groups`, `CommitEncoding` in `formats`, `ArchiveFormat` in `timeline`. A
+new version is one more entry of `VERSION_RULES`, its steps in `config.table.version_changes`, and a function
+for each value of an enum that is new. What the rules say is in the specification (Transaction Log, File
+Layout Hierarchy, Table Properties) and in the upgrade handlers of Hudi 1.2.0.
 """
 
 from __future__ import annotations

@@ -1,15 +1,24 @@
-"""The state of a table as one load sees it: the input to every plan."""
+"""The state of a table as one load sees it, and the check that this release can read the table."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from drawstring.base.clock import Clock
-from drawstring.base.errors import ConflictError, DrawstringError, MissingFileError, UnavailableError
-from drawstring.config.table.config import TableConfig
+from drawstring.base.errors import (
+    ConflictError,
+    CorruptTableError,
+    DrawstringError,
+    MissingFileError,
+    UnavailableError,
+    UnsupportedError,
+)
+from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view
+from drawstring.schema.history import SchemaColumn, SchemaHistory, decode_history
 from drawstring.schema.meta import with_meta
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.change_detection import LOOKS_MAX
@@ -91,3 +100,120 @@ def _load_timeline(storage: Storage, clock: Clock) -> tuple[TableConfig, Timelin
     config = load_config(storage)
     store = TimelineStore(storage, config, clock)
     return config, store, store.load()
+
+
+_BASE_FILE_FORMATS = ("PARQUET", "ORC", "HFILE")
+_SCHEMA_ON_READ = "latest_schema"
+SCHEMA_FOLDER = ".hoodie/.schema"
+
+
+def check_readable(config: TableConfig) -> None:
+    """Check that this release can read the data files of a table.
+
+    Raises:
+        UnsupportedError: it cannot; the error names the feature.
+    """
+    if config.base_file_format not in _BASE_FILE_FORMATS:
+        raise UnsupportedError(
+            f"The table has {config.base_file_format} base files, which this release cannot read. It reads"
+            f" {', '.join(_BASE_FILE_FORMATS)}."
+        )
+
+
+def visible_schema(facts: TableFacts) -> pa.Schema:
+    """Return the columns of a query's rows.
+
+    They differ from the columns of the files in two cases: when the files lack the partition columns, these
+    follow at the end as strings; when the key generator is timestamp-based, the column that it formats is a
+    string.
+
+    Args:
+        facts: the table.
+
+    Raises:
+        UnsupportedError: a timestamp-based key generator formats a column that is neither string nor integer.
+    """
+    schema, config = facts.full_schema, facts.config
+    if config.path_generator is KeyGeneratorType.TIMESTAMP:
+        for field in schema:
+            kind = field.type
+            if field.name in config.partition_fields and not _can_be_shown(kind):
+                raise UnsupportedError(
+                    f"This release cannot read column {field.name} of type {kind} under a timestamp-based key"
+                    " generator. It reads strings and integers."
+                )
+    return with_shown_columns(schema, config)
+
+
+def _can_be_shown(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_integer(kind))
+
+
+def with_shown_columns(schema: pa.Schema, config: TableConfig) -> pa.Schema:
+    """Return the columns that a query shows for stored columns; see `visible_schema`."""
+    if config.drop_partition_columns:
+        missing = [name for name in config.partition_fields if name not in schema.names]
+        return pa.schema([*schema, *(pa.field(name, pa.string()) for name in missing)])
+    if config.path_generator is KeyGeneratorType.TIMESTAMP:
+        texts = {name: pa.field(name, pa.string()) for name in config.partition_fields}
+        return pa.schema([texts.get(field.name, field) for field in schema])
+    return schema
+
+
+def schema_history(facts: TableFacts, as_of: str | None = None) -> SchemaHistory | None:
+    """Return the schema versions of a table with schema-on-read evolution; None for other tables.
+
+    Args:
+        facts: the table.
+        as_of: latest requested time that the query sees; None for no bound.
+
+    Raises:
+        CorruptTableError: the history is damaged.
+    """
+    latest = _latest_schema(facts, as_of)
+    if latest is None:
+        return None
+    current = decode_history(f'{{"schemas": [{latest}]}}')
+    return SchemaHistory({**_stored_history(facts), **current}, max(current))
+
+
+def _latest_schema(facts: TableFacts, as_of: str | None) -> str | None:
+    """Return the schema version in the metadata of the newest write, None if it has none."""
+    writes = [i for i in facts.timeline.writes() if as_of is None or i.requested <= as_of]
+    for instant in reversed(writes):
+        extra = facts.store.commit_metadata(instant).extra
+        if text := extra.get(_SCHEMA_ON_READ):
+            return text
+        if extra.get("schema"):
+            break
+    return None
+
+
+def _stored_history(facts: TableFacts) -> Mapping[int, tuple[SchemaColumn, ...]]:
+    """Return the versions in the newest history file, none if there is no such file."""
+    path = _history_path(facts)
+    if path is None:
+        return {}
+    try:
+        return decode_history(facts.storage.read(path).decode())
+    except FileNotFoundError as error:
+        raise MissingFileError(
+            "The schema history file is missing. Restore it from a backup.", path=path
+        ) from error
+    except (DrawstringError, UnicodeDecodeError) as error:
+        raise CorruptTableError(
+            f"The schema history file is damaged ({error}). Restore it from a backup.", path=path
+        ) from error
+
+
+def _history_path(facts: TableFacts) -> str | None:
+    """Return the path of the newest history file of a completed write."""
+    completed = {instant.requested for instant in facts.timeline.writes()}
+    start = facts.timeline.start
+    files = []
+    for status in facts.storage.list_files(SCHEMA_FOLDER):
+        stem, _, kind = status.name.partition(".")
+        instant = stem.partition("_")[0]
+        if kind == "schemacommit" and (instant in completed or (start is not None and instant < start)):
+            files.append((instant, status.path))
+    return max(files)[1] if files else None

@@ -9,8 +9,7 @@ import pyarrow.compute as pc
 
 from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.formats.partition_match import partitions_that_match
-from drawstring.query.bucket_pruning import BucketFacts, bucket_pruning
-from drawstring.query.key_conditions import stored_keys
+from drawstring.query.pruning import BucketFacts, bucket_pruning, stored_keys
 from drawstring.query.replanning import Task
 from drawstring.storage import open_spec
 

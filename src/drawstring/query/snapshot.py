@@ -17,15 +17,12 @@ from drawstring.filegroups.read.tasks import InstantRange, ReadTask, nullable
 from drawstring.merge.choose import check_mergeable
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
-from drawstring.query.bucket_pruning import BucketFacts, bucket_pruning
 from drawstring.query.cleaned_files import Deleted, cleans_of, is_needed
-from drawstring.query.facts import TableFacts
-from drawstring.query.key_conditions import stored_keys
-from drawstring.query.partition_pruning import Partition, partitions_to_read
+from drawstring.query.facts import TableFacts, check_readable, schema_history, visible_schema
+from drawstring.query.pruning import BucketFacts, Partition, bucket_pruning, partitions_to_read, stored_keys
 from drawstring.query.replanning import Draft, Task, settled
 from drawstring.query.savepoint_view import facts_of_savepoint
 from drawstring.query.scan import Scan, scan_of_plan
-from drawstring.query.support import check_readable, schema_history, visible_schema
 from drawstring.schema.history import SchemaHistory
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.instants import as_instant_time

@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,8 +26,36 @@ from pyarrow import types as pt
 from drawstring.base.bounds import AVRO_TYPES_MAX
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.schema.meta import META_COLUMNS
-from drawstring.schema.names import is_legal
 from drawstring.schema.normal import normalise
+
+_ILLEGAL_START = re.compile(r"^[^A-Za-z_]")
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
+_LEGAL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def sanitise(name: str) -> str:
+    """Return a name with each illegal character replaced by `__`.
+
+    Args:
+        name: a table's name.
+    """
+    return _ILLEGAL.sub("__", _ILLEGAL_START.sub("__", name))
+
+
+def is_legal(name: str) -> bool:
+    """Return whether a column may have a name."""
+    return _LEGAL.fullmatch(name) is not None
+
+
+def record_name(table: str) -> tuple[str, str]:
+    """Return name and namespace of a table's Avro record: `<table>_record`, `hoodie.<table>`.
+
+    Args:
+        table: the table's name.
+    """
+    name = sanitise(table)
+    return f"{name}_record", f"hoodie.{name}"
+
 
 _PRIMITIVE = {
     "null": pa.null(),

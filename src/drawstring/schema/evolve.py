@@ -21,8 +21,7 @@ from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
 from drawstring.schema.meta import IS_DELETED_COLUMN
-from drawstring.schema.nested import null_mask, own_items, settle, settle_batch
-from drawstring.schema.normal import normalise
+from drawstring.schema.normal import normalise, null_mask, own_items, settle, settle_batch
 
 _WIDER: dict[pa.DataType, tuple[pa.DataType, ...]] = {
     pa.int32(): (pa.int64(), pa.float32(), pa.float64(), pa.string()),

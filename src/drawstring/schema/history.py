@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyarrow import types as pt
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.schema.nested import null_mask, own_items
+from drawstring.schema.normal import null_mask, own_items
 
 _NOTHING = "\0"
 """Name of the placeholder field in a struct of which the file has no field."""

@@ -3,6 +3,12 @@
 Only flushed data survives a power cut. The bytes of a file and its name are flushed separately: `flush_file`
 flushes the contents of a file, `flush_folder` the names in a folder. No method that changes a file flushes
 its name; a storage does that once for many files (`Storage.sync`).
+
+Hidden temporary files of a local storage, which a killed process leaves behind.
+
+.<name>.<uuid>.tmp    the contents of <name> before the rename; locked (`flock`) until then
+.<name>.lock.tmp      lock file, held while <name> is compared and replaced
+.folder.tmp           created and deleted at once, to create a folder
 """
 
 from __future__ import annotations
@@ -10,16 +16,16 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import IO, Final
 
 import pyarrow as pa
 
 from drawstring.base.errors import UnavailableError
 from drawstring.base.threads import at_once
-from drawstring.storage.unfinished import hold
 
 _NOT_FOR_FOLDERS: Final = frozenset(
     {errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES, errno.EPERM}
@@ -194,3 +200,64 @@ def _failed(path: str, error: OSError) -> UnavailableError:
         " be lost in a power cut. Check the disk, then try again.",
         path=path,
     )
+
+
+_UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_UNFINISHED: Final = re.compile(rf"\..+\.(?:{_UUID}|lock)\.tmp|\.folder\.tmp", re.DOTALL)
+
+
+def is_unfinished(name: str) -> bool:
+    """Return whether a name is that of a temporary file."""
+    return _UNFINISHED.fullmatch(name) is not None
+
+
+def hold(file: IO[bytes]) -> None:
+    """Lock a file to show others that its writer lives; without lock support only the file's age shows it."""
+    with suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def drop_unless_held(full: str) -> None:
+    """Delete a file unless a live process has it locked.
+
+    Args:
+        full: absolute path.
+    """
+    try:
+        descriptor = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(descriptor, full):
+                os.unlink(full)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def exclusive_file(full: str) -> Iterator[None]:
+    """Hold a lock file, which is deleted afterwards.
+
+    Args:
+        full: absolute path, in an existing folder.
+    """
+    while True:
+        with open(full, "wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not _is_at(lock.fileno(), full):
+                continue  # the previous holder deleted the file, and others lock a new one
+            try:
+                yield
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(full)
+            return
+
+
+def _is_at(descriptor: int, full: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(full))
+    except FileNotFoundError:
+        return False

@@ -31,10 +31,9 @@ from drawstring.base.disk_errors import TABLE_DISK, disk_error
 from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableError
 from drawstring.config.keys.storage import SYNC
 from drawstring.model.files import FileStatus
-from drawstring.storage.file_system import FileSystem
+from drawstring.storage.file_system import FileSystem, drop_unless_held, exclusive_file, is_unfinished
 from drawstring.storage.paths import checked, checked_folder, is_hidden, joined
 from drawstring.storage.protocol import StorageSpec
-from drawstring.storage.unfinished import drop_unless_held, exclusive_file, is_unfinished
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK})
 

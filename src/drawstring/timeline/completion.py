@@ -20,7 +20,7 @@ from drawstring.model.instant import Action, Instant, State, time_of
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.claims import Claim, Claims, Fence
-from drawstring.timeline.layout import file_name, parse_instant
+from drawstring.timeline.instants import file_name, parse_instant
 from drawstring.timeline.timeline import Timeline
 
 _STALLED_MS: Final = 10_000

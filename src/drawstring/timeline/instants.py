@@ -1,16 +1,41 @@
-"""Instant times: from a clock, and from a user's input.
+"""Instant times, the names of instant files, and the notes of rolled back instants.
 
 An instant time is `yyyyMMddHHmmssSSS` in the table's time zone; instant times compare as strings.
+
+Names of timeline files in both layouts (specification: Timeline).
+
+    state       layout 1 (version 6)         layout 2 (versions 8 and 9)
+    requested   <T>.<action>.requested       the same
+    inflight    <T>.<action>.inflight        the same; of a commit <T>.inflight in both
+    completed   <T>.<action>                 <T>_<C>.<action>
+
+T is the requested time, C the completion time. A completed compaction is named `commit`, a log
+compaction `deltacommit`, a clustering `replacecommit`; layout 1 uses `replacecommit` for a pending
+clustering too. Files that an upgrade left in layout 2 may lack the completion time.
+
+Notes of rolled back instants, kept for as long as a stalled writer of theirs may resume.
+
+    <timeline folder>/<T>_<R>.rolledback     empty: T was rolled back at R; ignored by other engines
+
+A writer that stalled while others rolled its instant back may create files of that instant when it resumes.
+They must not count after archiving has passed the instant, when every instant that is not on the timeline
+counts as committed. The notes are listed with the timeline, so they cost readers no extra request.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
 from math import inf
+from typing import Final
 
-from drawstring.base.errors import CorruptTableError, InvalidError
-from drawstring.model.files import FULL_BOOTSTRAP, METADATA_BOOTSTRAP
+from drawstring.base.errors import CorruptTableError, InternalError, InvalidError
+from drawstring.config.table.config import TableConfig
+from drawstring.model.files import FULL_BOOTSTRAP, METADATA_BOOTSTRAP, join_path
+from drawstring.model.instant import Action, Instant, State
+from drawstring.model.table_version import TimelineLayout
+from drawstring.storage.protocol import Storage
 
 EARLIEST = "000"
 """A time before every instant."""
@@ -146,3 +171,89 @@ def _unreadable(value: object) -> InvalidError:
         f"{value!r} is not a time. Write 17 digits such as 20240131100000000, "
         "or a date such as 2024-01-31 or 2024-01-31 10:00:00.000."
     )
+
+
+MOVED = "timeline.moved"
+"""Name of a file in the folder of a timeline that is being deleted, since the other layout counts now."""
+
+_NAME = re.compile(r"(\d{14,})(?:_(\d{14,}))?(?:\.([a-z]+))?(?:\.(requested|inflight))?", re.ASCII)
+_ACTIONS = {action.value: action for action in Action}
+
+
+def parse_instant(file_name: str, layout: TimelineLayout) -> Instant | None:
+    """Return the instant and state of a timeline file, None for a foreign file.
+
+    Args:
+        file_name: name without its folder.
+        layout: of the timeline.
+    """
+    match = _NAME.fullmatch(file_name)
+    if match is None:
+        return None
+    requested, completed, action_name, suffix = match.groups()
+    if action_name == "inflight" and suffix is None:
+        return None if completed else Instant(requested, Action.COMMIT, State.INFLIGHT)
+    action = _ACTIONS.get(action_name)
+    if action is None or (suffix == "inflight" and action is Action.COMMIT):
+        return None
+    if suffix is not None:
+        return None if completed else Instant(requested, action, _pending_state(suffix))
+    if completed is not None and not layout.has_completion_times:
+        return None
+    return Instant(requested, action, State.COMPLETED, completed)
+
+
+def file_name(instant: Instant, layout: TimelineLayout) -> str:
+    """Return the name of the file of an instant's state.
+
+    Args:
+        instant: a completed one must be named by its completed action, such as `commit`.
+        layout: of the timeline.
+
+    Raises:
+        InternalError: a completed instant has the action name of a pending one.
+    """
+    action_name = layout.word(instant.action)
+    if instant.state is State.REQUESTED:
+        return f"{instant.requested}.{action_name}.requested"
+    if instant.state is State.INFLIGHT:
+        return f"{instant.requested}{'' if action_name == Action.COMMIT else '.' + action_name}.inflight"
+    if instant.action is not instant.action.completed_action:
+        raise InternalError(
+            f"A completed {instant.action} must have the action {instant.action.completed_action}.",
+            instant=instant.requested,
+        )
+    if not layout.has_completion_times or instant.completed is None:
+        return f"{instant.requested}.{action_name}"
+    return f"{instant.requested}_{instant.completed}.{action_name}"
+
+
+def _pending_state(suffix: str) -> State:
+    return State.REQUESTED if suffix == "requested" else State.INFLIGHT
+
+
+_SUFFIX: Final = ".rolledback"
+
+
+def noted_in(names: Iterable[str]) -> frozenset[str]:
+    """Return the requested times that the file names of a timeline folder note as rolled back."""
+    return frozenset(name.partition("_")[0] for name in names if name.endswith(_SUFFIX))
+
+
+def note_rolled_back(storage: Storage, config: TableConfig, requested: str, now: str) -> None:
+    """Note that an instant never completes; call it after taking the instant's claim.
+
+    Args:
+        storage: the table's files.
+        config: the table's settings.
+        requested: requested time of the instant.
+        now: instant time of the note.
+    """
+    storage.put_if_absent(join_path(config.timeline_folder, f"{requested}_{now}{_SUFFIX}"), b"")
+
+
+def old_notes(storage: Storage, config: TableConfig, before: str) -> list[tuple[str, str]]:
+    """Return the notes made before an instant time: requested time and path of each, the oldest first."""
+    notes = (status for status in storage.list_files(config.timeline_folder) if status.name.endswith(_SUFFIX))
+    parsed = ((status.name.removesuffix(_SUFFIX).partition("_"), status.path) for status in notes)
+    return sorted((requested, path) for (requested, _, at), path in parsed if at < before)

@@ -33,8 +33,7 @@ from drawstring.timeline.archive.history_writer import HistoryWriter
 from drawstring.timeline.archive.reader import LogArchive
 from drawstring.timeline.archive.writer import StateFile, state_files_of
 from drawstring.timeline.completion_times import completion_times
-from drawstring.timeline.instants import epoch_ms_of
-from drawstring.timeline.layout import MOVED, file_name
+from drawstring.timeline.instants import MOVED, epoch_ms_of, file_name
 from drawstring.timeline.properties_store import make_timeline_folders
 
 _CHUNK_BYTES: Final = 16 << 20

@@ -29,7 +29,7 @@ from drawstring.config.table.properties import decode_properties, encode_propert
 from drawstring.model.table_version import LAYOUTS
 from drawstring.storage.paths import folders_above, joined
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.layout import parse_instant
+from drawstring.timeline.instants import parse_instant
 
 PROPERTIES_PATH = ".hoodie/hoodie.properties"
 BACKUP_PATH = PROPERTIES_PATH + ".backup"

@@ -25,10 +25,17 @@ from drawstring.storage.protocol import Storage
 from drawstring.timeline.bootstrapped import BootstrapSources
 from drawstring.timeline.claims import Claims, Fence
 from drawstring.timeline.completion import Completion, TimelineGuard
-from drawstring.timeline.instants import instant_time, next_time
-from drawstring.timeline.layout import MOVED, file_name, parse_instant
+from drawstring.timeline.instants import (
+    MOVED,
+    file_name,
+    instant_time,
+    next_time,
+    note_rolled_back,
+    noted_in,
+    old_notes,
+    parse_instant,
+)
 from drawstring.timeline.properties_store import load_config
-from drawstring.timeline.rolled_back import note_rolled_back, noted_in, old_notes
 from drawstring.timeline.timeline import Timeline
 from drawstring.timeline.version_change import VERSION_CHANGE, bar_change
 

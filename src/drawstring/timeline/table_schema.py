@@ -13,9 +13,8 @@ from drawstring.config.table.config import TableConfig
 from drawstring.formats.base_files import base_schema
 from drawstring.model.files import BaseFile, FileStatus
 from drawstring.model.instant import Instant
-from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
+from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
 from drawstring.schema.meta import without_meta
-from drawstring.schema.names import record_name
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import PROPERTIES_PATH
 from drawstring.timeline.store import TimelineStore

@@ -1,7 +1,7 @@
 """Transactions: lock the table, recover from failed writes, and commit or abort one write.
 
-    exclusive  take the table lock, refuse tables that cannot be written
-    clear      finish interrupted restores, roll failed writes back or leave them to the cleaner
+    lock_table take the table lock, refuse tables that cannot be written
+    recover    finish interrupted restores, roll failed writes back or leave them to the cleaner
     begin      put the instant on the timeline: requested, then inflight
     commit     delete files of failed task attempts -> sync the folders -> put the completed file if absent
                -> remove the markers
@@ -17,14 +17,15 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
-from drawstring.base.errors import ConflictError, DrawstringError
+from drawstring.base.errors import ConflictError, DrawstringError, UnsupportedError
 from drawstring.config.keys.failed_writes import EAGERLY, FailedWrites
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.view.external_files import refuse_external_files
-from drawstring.filegroups.view.presence import WRITES_LOOKED_AT
+from drawstring.filegroups.view.presence import WRITES_LOOKED_AT, refuse_external_files
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.metadata.commit import encode_commit
+from drawstring.merge.choose import check_mergeable, merger_of
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.paths import folders_above
@@ -40,7 +41,58 @@ from drawstring.txn.rollback.dead_writes import rollback_pending
 from drawstring.txn.rollback.restore import finish_restores
 from drawstring.txn.rollback.rollback import RollbackContext, take_back
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.writable import check_writable
+
+SCHEMA_HISTORY: Final = ".hoodie/.schema"
+
+
+def check_writable(storage: Storage, config: TableConfig) -> None:
+    """Refuse tables with features that a write of this release would break.
+
+    Args:
+        storage: the table's files.
+        config: the table's settings.
+
+    Raises:
+        UnsupportedError: the table has such a feature, which the message names with its table property, or
+            an old version.
+    """
+    if not config.rules.is_writable:
+        raise UnsupportedError(
+            f"The table has version {config.version}, which this release only reads. Upgrade it to version 6"
+            " with Apache Hudi 0.14 or 0.15 first, then write to it.",
+            table=storage.spec.uri,
+        )
+    try:
+        check_mergeable(config)
+    except UnsupportedError as error:
+        raise error.at(table=storage.spec.uri) from error
+    refusals = [
+        (
+            config.cdc_enabled and not merger_of(config).supports_cdc,
+            "logs changes (hoodie.table.cdc.enabled) and merges records column by column",
+        ),
+        (
+            config.drop_partition_columns and config.is_merge_on_read,
+            "is MERGE_ON_READ and drops its partition columns from the files",
+        ),
+        (config.base_file_format != "PARQUET", f"has {config.base_file_format} base files"),
+        (
+            config.has_several_base_formats,
+            "may have base files of several formats (hoodie.table.multiple.base.file.formats.enable)",
+        ),
+        (
+            bool(storage.list_files(SCHEMA_HISTORY)),
+            "had its schema changed on read (hoodie.schema.on.read.enable)",
+        ),
+    ]
+    for refused, feature in refusals:
+        if refused:
+            raise UnsupportedError(
+                f"This release cannot write to a table that {feature}; it can only read it. Write to it with"
+                " Apache Hudi.",
+                table=storage.spec.uri,
+            )
+
 
 _log = logging.getLogger("drawstring")
 

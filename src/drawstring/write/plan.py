@@ -18,14 +18,12 @@ from drawstring.index.lifecycle import DualWrite
 from drawstring.index.protocol import Index
 from drawstring.merge.choose import takes_partial_blocks
 from drawstring.model.commit import WriteOperation
-from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
+from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
 from drawstring.schema.evolve import check_deletion_mark, evolve, missing_columns
 from drawstring.schema.meta import IS_DELETED_COLUMN, RECORD_KEY, with_meta_fields, without_meta
-from drawstring.schema.names import record_name
 from drawstring.schema.normal import normalise
 from drawstring.timeline.table_schema import table_schema_json
-from drawstring.write.facts import WriteFacts
-from drawstring.write.keys import key_config
+from drawstring.write.facts import WriteFacts, key_config
 from drawstring.write.placement.arrangement import Arrangement, arrangement
 from drawstring.write.prepare import Prepare
 from drawstring.write.verbs import Verb

@@ -17,7 +17,7 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.filegroups.write.actions import ACTION
+from drawstring.filegroups.write.changes import ACTION
 from drawstring.formats.metadata.commit import encode_requested_replace
 from drawstring.index.lifecycle import IndexCommit, completing
 from drawstring.index.location import LOCATION

@@ -19,9 +19,8 @@ from drawstring.write.merge.clauses import AskedClause
 from drawstring.write.merge.matched_rows import MatchedRows
 from drawstring.write.merge.merge_rows import MergeRows
 from drawstring.write.run import write, write_feed
-from drawstring.write.source import batches_of
 from drawstring.write.verbs import MERGE, UPDATE, VERBS, Verb
-from drawstring.write.write_source import WriteSource
+from drawstring.write.write_source import WriteSource, batches_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.claims import CLAIM_FOLDER, Claim
-from drawstring.timeline.layout import parse_instant
+from drawstring.timeline.instants import parse_instant
 from tests.support.simulation.world import CITIES, Step, World, place
 from tests.support.tables import store_of
 

@@ -1,9 +1,14 @@
-"""Which blocks of a slice's log files are merged, and in which order (specification: Log Format). Pure.
+"""Merge order of log blocks, and which log records are deletes (specification: Log Format, Deletes). Pure.
 
 all blocks, files in order
   - torn stretches, blocks of instants that do not count
   - blocks taken back by a rollback command further on
   - blocks that a log compaction rewrote; its block takes the place of the newest of them
+
+Which log records are deletes (specification: Deletes).
+
+A record is one when it stands in a delete block, when `_hoodie_is_deleted` is true, when the
+table's delete marker is in its column, or when `_hoodie_operation` says so.
 """
 
 from __future__ import annotations
@@ -11,9 +16,92 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.config.table.config import MergeMode, PayloadRule, TableConfig
+from drawstring.config.table.merging import DELETE_FIELD, DELETE_MARKER
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.formats.log_inline import BlockType, LogBlock
+from drawstring.merge.order import Array
+from drawstring.merge.versions import flat, ordering_fields
 from drawstring.model.files import LogFile
+from drawstring.schema.meta import IS_DELETED_COLUMN, OPERATION_COLUMN
+
+_DELETE_OPERATIONS = pa.array(["D", "-U"])
+
+
+def marker_of(config: TableConfig) -> tuple[str, str] | None:
+    """Return the column and the text in it that mark a delete, when the table has such a pair."""
+    column = config.merge_properties.get(DELETE_FIELD)
+    text = config.merge_properties.get(DELETE_MARKER)
+    return (column, text) if column and text else None
+
+
+def delete_columns(config: TableConfig, schema: pa.Schema) -> list[str]:
+    """Return the columns of the table that may mark a delete."""
+    marker = marker_of(config)
+    names = [IS_DELETED_COLUMN, OPERATION_COLUMN, *([marker[0]] if marker else [])]
+    return [name for name in names if name in schema.names]
+
+
+def deleted(rows: pa.Table, config: TableConfig) -> pa.ChunkedArray | None:
+    """Return for each row of a data block whether it deletes its key; None for no deletes at all."""
+    marks = []
+    if IS_DELETED_COLUMN in rows.column_names and pa.types.is_boolean(
+        rows.schema.field(IS_DELETED_COLUMN).type
+    ):
+        marks.append(rows.column(IS_DELETED_COLUMN))
+    if OPERATION_COLUMN in rows.column_names:
+        marks.append(pc.is_in(rows.column(OPERATION_COLUMN), _DELETE_OPERATIONS))
+    marker = marker_of(config)
+    if marker is not None and marker[0] in rows.column_names:
+        marks.append(_equals(rows.column(marker[0]).cast(pa.string()), marker[1], config))
+    result = None
+    for mark in marks:
+        mark = mark.fill_null(False)
+        result = mark if result is None else pc.or_(result, mark)
+    return result
+
+
+def _equals(column: pa.ChunkedArray, text: str, config: TableConfig) -> pa.ChunkedArray:
+    """Compare with the marker: payload classes ignore its case, version 9 does not."""
+    if config.payload_rule is None:
+        return pc.equal(column, text)
+    return pc.equal(pc.utf8_lower(column), text.lower())
+
+
+def row_deletes(rows: pa.Table, config: TableConfig) -> tuple[Array, Array]:
+    """Return for each row whether it deletes its key, and whether it does so whatever was before."""
+    marks = deleted(rows, config)
+    if marks is None:
+        nothing = np.zeros(rows.num_rows, dtype=bool)
+        return nothing, nothing
+    is_delete = marks.to_numpy()
+    if row_deletes_always_win(config):
+        return is_delete, is_delete
+    ordering = [rows.column(name) for name in ordering_fields(config) if name in rows.column_names]
+    return is_delete, is_delete & without_ordering(ordering, rows.num_rows)
+
+
+def without_ordering(ordering: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> Array:
+    """Tell which rows have no ordering value: all null, or the int 0 that Hudi takes for none."""
+    absent = np.ones(rows, dtype=bool)
+    for column in map(flat, ordering):
+        is_none = pc.equal(column.fill_null(0), 0) if pa.types.is_int32(column.type) else pc.is_null(column)
+        absent &= is_none.to_numpy(zero_copy_only=False)
+    return absent
+
+
+def block_deletes_always_win(config: TableConfig) -> bool:
+    """Tell whether keys in delete blocks are deleted whatever their ordering value: by code they are."""
+    return config.payload_rule is not None or config.merge_mode is MergeMode.CUSTOM
+
+
+def row_deletes_always_win(config: TableConfig) -> bool:
+    """Tell whether rows that are marked as deletes delete whatever their ordering value."""
+    return config.payload_rule is PayloadRule.LATE_STAMP or config.merge_mode is MergeMode.CUSTOM
 
 
 @dataclass(frozen=True, slots=True)

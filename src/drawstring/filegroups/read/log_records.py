@@ -16,8 +16,13 @@ import pyarrow.compute as pc
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError, MissingFileError
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.read.deletions import block_deletes_always_win, row_deletes
-from drawstring.filegroups.read.log_blocks import PlacedBlock, blocks_to_merge, torn_blocks
+from drawstring.filegroups.read.log_blocks import (
+    PlacedBlock,
+    block_deletes_always_win,
+    blocks_to_merge,
+    row_deletes,
+    torn_blocks,
+)
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.formats.avro.blocks import iter_datums
 from drawstring.formats.hfile import HFileReader, read_hfile_records

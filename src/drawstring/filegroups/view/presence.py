@@ -1,4 +1,4 @@
-"""Noticing data files that are gone.
+"""Detection of missing data files, and the data files that are exempt from it.
 
 A partition is read as it is listed, so a file that somebody deleted would go unnoticed: its rows
 would be missing, or old ones come back. The newest writes, a bounded number of them, tell:
@@ -7,6 +7,25 @@ would be missing, or old ones come back. The newest writes, a bounded number of 
                           a later write, already seen, gave the group a new base file
     a slice of logs only  the write that began it says whether it had a base file
     a partition           that one of these writes has live files in has to be listed
+
+Files that another tool registered in the table without rewriting them.
+
+    commit      2024/part-0.parquet_20240105180000000_hudiext
+    storage     2024/part-0.parquet
+
+Such files have no name of Hudi's and no meta columns. Apache Hudi finds them by its metadata table only, so a
+table that has them must keep it.
+
+Log files that a write put into buckets which a resizing is going to make: copies of what the old ones got.
+
+    .<new file id>_<resizing>.log.<version>_<token>     in all layouts, with blocks of the write
+
+They are named by the resizing, so they count once it completed. If it is given up they go with it, though
+the commit still names them. Log files of layout 1 bear the time of a slice, too; there the statistics have it
+as the commit before, while those of a copy have the write itself.
+
+Once a resizing is archived nobody knows any more which old buckets it replaced. They were cleaned away
+before, and a write that came after it may still be on the timeline and name its files there.
 """
 
 from __future__ import annotations
@@ -16,13 +35,91 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from threading import Lock
 from typing import Final, Protocol
 
-from drawstring.base.errors import REPAIR, MissingFileError
-from drawstring.filegroups.view.dual_write_files import needed
-from drawstring.filegroups.view.external_files import refuse_external_file
+from drawstring.base.errors import REPAIR, MissingFileError, UnsupportedError
 from drawstring.model.commit import CommitMetadata, WriteStat
-from drawstring.model.files import BASE_EXTENSIONS, PARTITION_METADATA, FileSlice, FileStatus, join_path
+from drawstring.model.files import (
+    BASE_EXTENSIONS,
+    PARTITION_METADATA,
+    FileSlice,
+    FileStatus,
+    LogFile,
+    join_path,
+)
 from drawstring.model.instant import Instant, time_of
 from drawstring.timeline.timeline import Timeline
+
+_SUFFIX: Final = "_hudiext"
+
+
+def refuse_external_file(path: str, instant: str | None = None) -> None:
+    """Refuse a file that another tool registered.
+
+    Args:
+        path: as a commit names it.
+        instant: requested time of that commit.
+
+    Raises:
+        UnsupportedError: it is one.
+    """
+    if path.endswith(_SUFFIX):
+        raise UnsupportedError(
+            "The commit names a data file that another tool (Apache XTable, for example) registered in the"
+            " table without rewriting it. This release does not read such files: read the table with Apache"
+            " Hudi, or the files with the tool that wrote them.",
+            instant=instant,
+            path=path,
+        )
+
+
+def refuse_external_files(stats: Iterable[WriteStat], instant: str) -> None:
+    """Refuse a commit that names files that another tool registered; see `refuse_external_file`."""
+    for stat in stats:
+        refuse_external_file(stat.path, instant)
+
+
+def named_otherwise(path: str, requested: str) -> LogFile | None:
+    """Return the log file of a path if it bears the time of another instant than the write's."""
+    log = LogFile.parse(FileStatus(path, 0))
+    return log if log is not None and log.instant != requested else None
+
+
+def resizing_of(instant: Instant, stat: WriteStat) -> str | None:
+    """Return the time of the resizing that a file of a write is a copy for; None for other files."""
+    if stat.prev_commit != instant.requested:  # told without parsing a name, of nearly all files
+        return None
+    log = named_otherwise(stat.path, instant.requested)
+    return log.instant if log is not None else None
+
+
+def may_be_gone(timeline: Timeline, instant: Instant, stat: WriteStat) -> bool:
+    """Tell whether readers can do without a file of a write: a copy, its resizing not known to be done."""
+    resizing = resizing_of(instant, stat)
+    return resizing is not None and timeline.write_at(resizing) is None
+
+
+def needed(
+    timeline: Timeline, instant: Instant, stats: Collection[WriteStat], paths: Collection[str]
+) -> Iterator[WriteStat]:
+    """Yield the files of a write that have to be there, unless another write put something in their place.
+
+    Args:
+        timeline: of the table.
+        instant: the write.
+        stats: its files.
+        paths: what is listed.
+    """
+    resizings = {resizing for stat in stats if (resizing := resizing_of(instant, stat))}
+    was_resized = any(timeline.is_archived(each) for each in resizings)
+    for stat in stats:
+        is_needed = bool(stat.path) and not may_be_gone(timeline, instant, stat)
+        if is_needed and not (was_resized and _is_without_files(stat, paths)):
+            yield stat
+
+
+def _is_without_files(stat: WriteStat, paths: Collection[str]) -> bool:
+    """Tell whether nothing is left of a file group."""
+    return stat.path not in paths and not any(stat.file_id in path for path in paths)
+
 
 WRITES_LOOKED_AT: Final = 20
 """Newest completed writes whose files are looked for."""

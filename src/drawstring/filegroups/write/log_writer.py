@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from drawstring.base.clock import Stopwatch
 from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.engine.protocol import TaskContext
-from drawstring.filegroups.write.actions import ACTION, RowAction
-from drawstring.filegroups.write.changes import Changes
+from drawstring.filegroups.write.changes import ACTION, Changes, RowAction
 from drawstring.filegroups.write.cliques import next_index
 from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
@@ -69,9 +68,7 @@ def append_log(
     markers.confirm(path, io_type)
     stat = log_stat(target, name, version, records, deletes)
     if settings.logs_named_by:
-        stat = replace(
-            stat, prev_commit=settings.instant
-        )  # by which it is known: `filegroups.view.dual_write_files`
+        stat = replace(stat, prev_commit=settings.instant)  # by which it is known: `filegroups.view.presence`
     return replace(stat, size_bytes=size_bytes, seconds=watch.seconds())
 
 

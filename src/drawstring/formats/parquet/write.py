@@ -30,7 +30,7 @@ from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.formats.bloom.key_summary import KeySummary
 from drawstring.formats.parquet.encoding import encodings_of, physical, statistics_leaves
 from drawstring.schema.meta import RECORD_KEY, with_meta_fields
-from drawstring.schema.nested import settle
+from drawstring.schema.normal import settle
 from drawstring.storage.protocol import Storage
 
 ROW_GROUP_BYTES_MAX: Final = 128 << 20

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from drawstring.filegroups.read.deletions import row_deletes
+from drawstring.filegroups.read.log_blocks import row_deletes
 from drawstring.filegroups.read.tasks import nullable
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.merge.choose import merger_of

@@ -17,7 +17,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.filegroups.read.cdc import CHANGE_SCHEMA, DELETE, INSERT, UPDATE, ChangeTask
 from drawstring.filegroups.read.log_history import LogHistory
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
-from drawstring.filegroups.view.dual_write_files import named_otherwise, resizing_of
+from drawstring.filegroups.view.presence import named_otherwise, resizing_of
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import FileSlice, FileStatus, LogFile
 from drawstring.model.instant import Action, Instant, time_of
@@ -25,7 +25,7 @@ from drawstring.query.facts import TableFacts
 from drawstring.query.incremental.change_slices import ChangeSlices
 from drawstring.query.incremental.commit_ranges import CommitRange, RangeSpec, find_range, same_range
 from drawstring.query.incremental.incremental_query import check_commit_times
-from drawstring.query.partition_pruning import partitions_to_read
+from drawstring.query.pruning import partitions_to_read
 from drawstring.query.replanning import Draft, Task, settled, slices_of
 from drawstring.query.scan import Scan, scan_of_plan
 from drawstring.query.snapshot import query_of, task_of

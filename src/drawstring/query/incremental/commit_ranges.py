@@ -24,8 +24,7 @@ from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.model.instant import Instant, time_of
 from drawstring.query.facts import TableFacts
 from drawstring.timeline.archive.reader import open_archive
-from drawstring.timeline.instants import EARLIEST, as_instant_time, instant_time
-from drawstring.timeline.layout import file_name
+from drawstring.timeline.instants import EARLIEST, as_instant_time, file_name, instant_time
 
 Time = str | datetime | date
 

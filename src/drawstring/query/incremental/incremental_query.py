@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 from drawstring.base.errors import UnsupportedError
 from drawstring.expressions.predicate import Where
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
-from drawstring.filegroups.view.dual_write_files import may_be_gone
 from drawstring.filegroups.view.file_groups import FileGroupView
 from drawstring.filegroups.view.listing import FixedListing
+from drawstring.filegroups.view.presence import may_be_gone
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import BaseFile, FileStatus, LogFile
 from drawstring.model.instant import time_of
@@ -38,7 +38,7 @@ from drawstring.query.incremental.commit_ranges import (
     same_range,
 )
 from drawstring.query.incremental.listed_files import ListedFiles
-from drawstring.query.partition_pruning import partitions_to_read
+from drawstring.query.pruning import partitions_to_read
 from drawstring.query.replanning import Draft, Task, settled, slices_of
 from drawstring.query.scan import Scan, scan_of_plan
 from drawstring.query.snapshot import Query, query_of, same_columns, snapshot_tasks, task_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from drawstring.filegroups.view.external_files import refuse_external_file
 from drawstring.filegroups.view.listing import Listing
+from drawstring.filegroups.view.presence import refuse_external_file
 from drawstring.model.files import FileStatus
 
 

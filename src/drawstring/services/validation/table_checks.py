@@ -18,7 +18,7 @@ from drawstring.model.files import (
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.validation import Finding, Remedy, Severity
 from drawstring.services.validation.inventory import Inventory
-from drawstring.timeline.layout import parse_instant
+from drawstring.timeline.instants import parse_instant
 from drawstring.txn.rollback.dependents import builds_on, what_was_lost
 from drawstring.txn.rollback.lost_commits import kept_writes, may_be_completed, what_it_lacks
 from drawstring.txn.rollback.plan_inputs import gone_input, what_is_gone

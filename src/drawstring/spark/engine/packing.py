@@ -23,8 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.bounds import BATCH_ROWS
-from drawstring.engine.coalesce import coalesced
-from drawstring.engine.grouping import split_by
+from drawstring.engine.grouping import coalesced, split_by
 from drawstring.engine.matching import left_pairs, with_null_left
 from drawstring.engine.protocol import BatchFunction
 from drawstring.spark.engine.batches import join_key, text_hash, with_types

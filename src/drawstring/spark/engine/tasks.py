@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyspark import TaskContext as SparkTask
 from pyspark import cloudpickle
 
-from drawstring.engine.coalesce import coalesced
 from drawstring.engine.counting import Tally
+from drawstring.engine.grouping import coalesced
 from drawstring.engine.key_sets import KeySets, gather, matching
 from drawstring.engine.protocol import TaskContext, TaskFunction
 from drawstring.filegroups.read.cdc import read_task

@@ -30,8 +30,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.history_writer import HistoryWriter
 from drawstring.timeline.archive.manifests import outrun
 from drawstring.timeline.archive.reader import LogArchive, open_archive
-from drawstring.timeline.instants import instant_time
-from drawstring.timeline.layout import parse_instant
+from drawstring.timeline.instants import instant_time, parse_instant
 
 _ARCHIVE: Final = re.compile(r"\.commits_\.archive\.(\d{1,18})_1-0-1", re.ASCII)
 _SMALL_BYTES: Final = 1 << 20

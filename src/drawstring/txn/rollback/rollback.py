@@ -35,8 +35,7 @@ from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackReque
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.claims import Fence
-from drawstring.timeline.instants import instant_time
-from drawstring.timeline.rolled_back import old_notes
+from drawstring.timeline.instants import instant_time, old_notes
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER

@@ -31,10 +31,9 @@ from drawstring.keygen.keys import KeyGenerator
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.files import FULL_BOOTSTRAP, METADATA_BOOTSTRAP, FileStatus, file_id_of, join_path
 from drawstring.model.result import CommitResult
-from drawstring.schema.avro import arrow_to_avro
+from drawstring.schema.avro import arrow_to_avro, record_name
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY, with_meta_fields
-from drawstring.schema.names import record_name
 from drawstring.storage import open_spec
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import StorageSpec

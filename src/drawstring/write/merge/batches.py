@@ -15,7 +15,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.expressions.evaluation import evaluated
 from drawstring.filegroups.read.log_records import record_keys
 from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
-from drawstring.filegroups.write.actions import ACTION, RowAction
+from drawstring.filegroups.write.changes import ACTION, RowAction
 from drawstring.index.location import LOCATION, file_group_locations
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.merge.versions import flat

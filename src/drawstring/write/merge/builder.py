@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from drawstring.expressions.predicate import Where
-from drawstring.filegroups.write.actions import RowAction
+from drawstring.filegroups.write.changes import RowAction
 from drawstring.model.result import CommitResult
 from drawstring.write.merge.clauses import AskedClause, When
 

@@ -21,7 +21,7 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table.config import TableConfig
 from drawstring.expressions.column_names import path_in
 from drawstring.expressions.predicate import Where, parse_value, parse_where
-from drawstring.filegroups.write.actions import RowAction
+from drawstring.filegroups.write.changes import RowAction
 from drawstring.formats.conditions import where_columns
 from drawstring.write.merge.matched_rows import settable
 

@@ -20,7 +20,7 @@ from drawstring.engine.protocol import Rows
 from drawstring.expressions.column_names import path_in
 from drawstring.expressions.evaluation import evaluated
 from drawstring.expressions.predicate import Where, parse_value, parse_where
-from drawstring.filegroups.read.deletions import row_deletes
+from drawstring.filegroups.read.log_blocks import row_deletes
 from drawstring.filegroups.read.log_records import record_keys
 from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
 from drawstring.filegroups.read.tasks import InstantRange

@@ -17,7 +17,7 @@ import pyarrow as pa
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Rows
-from drawstring.filegroups.write.actions import ACTION, RowAction
+from drawstring.filegroups.write.changes import ACTION, RowAction
 from drawstring.index.location import LOCATION
 from drawstring.query.snapshot import Query
 from drawstring.schema.meta import without_meta

@@ -15,7 +15,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Rows
 from drawstring.expressions.column_names import check_columns
-from drawstring.filegroups.write.actions import RowAction
+from drawstring.filegroups.write.changes import RowAction
 from drawstring.schema.meta import without_meta
 from drawstring.timeline.table_schema import table_schema
 from drawstring.txn.transaction import LockedTable

@@ -3,6 +3,11 @@ r"""Step three of a write: in a worker, hand each file group its rows.
 rows of one group --- no slice yet -----------------> new base file(s)
                   \-- MERGE_ON_READ ----------------> log file on the slice
                    \- COPY_ON_WRITE, or small file --> base file rewritten with the changes
+
+Rows of one file group in pieces that memory holds; all rows of a key are in one piece.
+
+rows ── few enough ──> one piece
+    \─ too many ────> by a hash of the key, on disk beyond a bound, then piece after piece
 """
 
 from __future__ import annotations
@@ -10,24 +15,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.clock import Ids
 from drawstring.config.table.config import TableType
-from drawstring.engine.coalesce import coalesced
-from drawstring.engine.grouping import contiguous_groups, split_by
+from drawstring.engine.grouping import coalesced, contiguous_groups, split_by
 from drawstring.engine.protocol import TaskContext
 from drawstring.engine.ranges import sorted_order
+from drawstring.engine.spill import SpillingGroups
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.filegroups.write.actions import CountedActions, acted
 from drawstring.filegroups.write.base_writer import NewGroups
-from drawstring.filegroups.write.changes import Changes, deletes, joined, split_deletes, upserts
-from drawstring.filegroups.write.generated_keys import with_keys
+from drawstring.filegroups.write.changes import (
+    Changes,
+    CountedActions,
+    acted,
+    deletes,
+    joined,
+    split_deletes,
+    upserts,
+)
 from drawstring.filegroups.write.log_writer import append_log
-from drawstring.filegroups.write.meta_columns import MetaColumnWriter
+from drawstring.filegroups.write.meta_columns import MetaColumnWriter, with_generated_keys
 from drawstring.filegroups.write.rewrite import extend_slice, rewrite_slice
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.lifecycle import DualWrite
@@ -35,11 +48,49 @@ from drawstring.index.location import LOCATION, UNKNOWN, Location
 from drawstring.index.protocol import Index
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
-from drawstring.schema.meta import PARTITION_PATH
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
-from drawstring.write.placement.pieces import in_pieces
-from drawstring.write.placement.shares import IS_NEW
+from drawstring.write.placement.shares import IS_NEW, key_places
+
+PIECE_BYTES_MAX: Final = 128 << 20
+"""Bytes of rows of one file group that are looked at together."""
+
+_PIECES: Final = 64
+_SHUFFLED: Final = 1_048_573
+"""Places of a file group's keys lie close together: these are further digits of them."""
+
+
+def in_pieces(rows: Iterator[pa.RecordBatch], bytes_max: int = PIECE_BYTES_MAX) -> Iterator[pa.Table]:
+    """Yield the rows of a file group, all of a key together and in their order.
+
+    Args:
+        rows: prepared rows, at least one batch.
+        bytes_max: bytes of them that are held in memory.
+    """
+    held: list[pa.RecordBatch] = []
+    held_bytes = 0
+    for batch in rows:
+        held.append(batch)
+        held_bytes += batch.nbytes
+        if held_bytes > bytes_max:
+            yield from _divided(chain(held, rows), batch.schema, bytes_max)
+            return
+    yield pa.Table.from_batches(held)
+
+
+def _divided(rows: Iterator[pa.RecordBatch], schema: pa.Schema, bytes_max: int) -> Iterator[pa.Table]:
+    pieces = SpillingGroups(schema, bytes_max)
+    try:
+        for batch in rows:
+            numbers = ((key_places(batch.column(RECORD_KEY)) * _SHUFFLED) % 1.0 * _PIECES).astype(np.int64)
+            for number in np.unique(numbers).tolist():
+                pieces.add(number, batch.filter(pa.array(numbers == number)))
+        for group in pieces.groups():
+            yield pa.Table.from_batches(list(pieces.batches(group)))
+            pieces.drop(group)
+    finally:
+        pieces.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +128,7 @@ class PlaceGroups:
         storage = open_spec(self.settings.storage)
         stamp = self.settings.stamp(context.task)
         work = _GroupWork(self, storage, stamp, context)
-        keyed = with_keys(coalesced(batches), self.settings, context.task)
+        keyed = _keyed(coalesced(batches), self.settings, context.task)
         for (partition, *texts), rows in contiguous_groups(keyed, self.grouping):
             location = Location.decode(texts[0], is_hashed=self.index.is_hashed) if texts else UNKNOWN
             yield from work.place(partition, location, rows)
@@ -212,7 +263,7 @@ class PlaceNew:
         stamp = self.settings.stamp(context.task)
         open_groups: dict[str, NewGroups] = {}
         try:
-            for batch in with_keys(batches, self.settings, context.task):
+            for batch in _keyed(batches, self.settings, context.task):
                 for (partition,), rows in split_by(batch, (PARTITION_PATH,)):
                     if partition not in open_groups:
                         if self.is_sorted:
@@ -235,3 +286,10 @@ def _live(rows: pa.RecordBatch, settings: FileSettings) -> pa.RecordBatch:
     """Drop rows that are marked as deleted: there is nothing yet that they could delete."""
     kept = split_deletes(pa.Table.from_batches([rows]), settings.config).records
     return rows if kept.num_rows == rows.num_rows else kept.combine_chunks().to_batches()[0]
+
+
+def _keyed(batches: Iterator[pa.RecordBatch], settings: FileSettings, task: int) -> Iterator[pa.RecordBatch]:
+    """Yield prepared rows with their record keys, generated where the table has no key columns."""
+    if settings.config.record_key_fields:
+        return batches
+    return with_generated_keys(batches, settings.instant, task)

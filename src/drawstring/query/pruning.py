@@ -1,0 +1,271 @@
+"""Pruning of partitions, buckets and record keys by the condition of a query.
+
+Where a path contains the value of a partition column (`keygen.path_values`), this value also replaces the
+column in the rows: under a global index the file may hold an older value.
+
+Record keys that a condition can be true for.
+
+A condition such as `id = 'a'` or `id IN (...)`, with or without further terms, can be true for a few keys
+only. These keys select buckets (`query.bucket_pruning`) and rule out base files whose bloom filter has none
+of them. Arrow does not expose the structure of an expression, but it can decide whether an expression can be
+true in a given range of a column. So the literals of the condition are the keys, provided that the condition
+cannot be true between, below or above them.
+
+Bucket pruning: the buckets of a bucket index that can hold rows of a query.
+
+A condition that is true for a few record keys only (`query.key_conditions`) selects the buckets of these
+keys.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.errors import UnsupportedError
+from drawstring.config.table.config import KeyGeneratorType, TableConfig
+from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.formats.partition_match import partitions_that_match, ranges_that_match
+from drawstring.index.bucket.detection import bucket_of
+from drawstring.index.bucket.simple_bucket import BucketCounts, bucket_numbers, stored_counts
+from drawstring.keygen.keys import KeyGenerator
+from drawstring.keygen.path_values import path_values
+from drawstring.model.files import FileSlice
+from drawstring.schema.meta import RECORD_KEY
+from drawstring.storage.protocol import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition to read.
+
+    Attributes:
+        path: partition path.
+        values: value by column, for the columns whose value the path contains.
+    """
+
+    path: str
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+def partitions_to_read(
+    paths: Sequence[str], config: TableConfig, schema: pa.Schema, where: pc.Expression | None
+) -> list[Partition]:
+    """Return the partitions that can hold rows of a query.
+
+    Args:
+        paths: all partition paths.
+        config: table configuration.
+        schema: the table's columns.
+        where: the condition; None for all rows.
+    """
+    partitions = [Partition(path, partition_values(path, config, schema)) for path in paths]
+    if config.drop_partition_columns:
+        _check_values(partitions, config)
+    if where is None or not any(partition.values for partition in partitions):
+        return partitions
+    matches = partitions_that_match(where, schema, [partition.values for partition in partitions])
+    return [partition for partition, is_match in zip(partitions, matches, strict=True) if is_match]
+
+
+def partition_values(path: str, config: TableConfig, schema: pa.Schema) -> dict[str, Any]:
+    """Return the values of the partition columns that a partition path contains.
+
+    Record key columns and ordering fields are left out: merging needs them as they are stored.
+
+    Args:
+        path: partition path.
+        config: table configuration.
+        schema: the table's columns.
+    """
+    merge_columns = {*config.record_key_fields, *config.ordering_fields}
+    values = path_values(path, config, schema)
+    return {
+        name: value
+        for name, value in values.items()
+        if name not in merge_columns and (value is not None or config.drop_partition_columns)
+    }
+
+
+def _check_values(partitions: Sequence[Partition], config: TableConfig) -> None:
+    """Check that the paths contain the values of the partition columns, which the files lack.
+
+    Raises:
+        UnsupportedError: a path lacks a value.
+    """
+    for partition in partitions:
+        for name in config.partition_fields:
+            if name not in partition.values:
+                raise UnsupportedError(
+                    f"The files lack partition column {name}, and the partition path {partition.path!r} does"
+                    " not contain its value. This release cannot read such a table."
+                )
+
+
+KEYS_MAX: Final = 64
+"""Largest number of literals in a condition whose keys are determined."""
+
+FROM_KEY_COLUMNS: Final = frozenset(
+    {KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.NON_PARTITION}
+)
+"""Key generators whose record key consists of the value of the key column only."""
+
+_GENERATOR_NAMES: Final = ("hoodie.table.keygenerator.type", "hoodie.table.keygenerator.class")
+_TEXT: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_NUMBER: Final = re.compile(r"(?<![\w.])-?\d+(?![\w.])")
+
+
+def stored_keys(
+    where: pc.Expression | None, config: TableConfig, schema: pa.Schema
+) -> tuple[str, ...] | None:
+    """Return all record keys, as stored in base files, that a condition can be true for; None for any.
+
+    Each value yields two keys, with and without the column name as prefix, because the COMPLEX key generators
+    of Hudi releases differ in this. A table that does not name its key generator may have any keys.
+
+    Args:
+        where: the condition; None for all rows.
+        config: table configuration.
+        schema: the table's columns.
+    """
+    if where is None or not config.populate_meta_fields:
+        return None
+    if RECORD_KEY in schema.names and (keys := key_values(where, schema, RECORD_KEY)) is not None:
+        return tuple(keys.to_pylist())
+    fields = config.record_key_fields
+    if len(fields) != 1 or fields[0] not in schema.names or config.key_generator not in FROM_KEY_COLUMNS:
+        return None
+    if not any(config.properties.get(name) for name in _GENERATOR_NAMES):
+        return None
+    values = key_values(where, schema, fields[0])
+    if values is None:
+        return None
+    texts = values.cast(pa.string()).to_pylist()
+    return tuple(f"{prefix}{text}" for text in texts for prefix in ("", f"{fields[0]}:"))
+
+
+def key_values(where: pc.Expression, schema: pa.Schema, name: str) -> pa.Array | None:
+    """Return all values of a column that a condition can be true for, None when they are unknown.
+
+    Args:
+        where: the condition.
+        schema: the columns.
+        name: the column, of type string or integer.
+    """
+    text = str(where)
+    literals = _literals(text, schema.field(name).type) if name in text else None
+    if not literals or len(literals) > KEYS_MAX:
+        return None
+    keys = pa.array(sorted(literals), schema.field(name).type)
+    column = pc.field(name)
+    between = [
+        column < keys[0],
+        *((column > low) & (column < high) for low, high in pairwise(keys)),
+        column > keys[-1],
+        column.is_null(),
+    ]
+    if any(ranges_that_match(where, schema, between)):
+        return None
+    return keys.filter(pa.array(ranges_that_match(where, schema, [column == key for key in keys])))
+
+
+def _literals(text: str, kind: pa.DataType) -> set[Any]:
+    """Return the literals of a type in the text of an expression; missing one does no harm."""
+    if pa.types.is_string(kind):
+        return {re.sub(r"\\(.)", r"\1", match[1]) for match in _TEXT.finditer(text)} - {""}
+    if pa.types.is_integer(kind):
+        bits = kind.bit_width - 1
+        numbers = (int(digits) for digits in _NUMBER.findall(text))
+        return {number for number in numbers if -(1 << bits) <= number < 1 << bits}
+    return set()
+
+
+@dataclass(frozen=True, slots=True)
+class BucketFacts:
+    """The parts of a table that determine its buckets.
+
+    Attributes:
+        storage: storage of the table.
+        config: table configuration.
+        instants: instants that the query may see.
+    """
+
+    storage: Storage
+    config: TableConfig
+    instants: InstantRange
+
+
+class BucketPruning:
+    """The buckets that can hold the record keys of a query.
+
+    Args:
+        keys: record keys that the query can match.
+        counts: number of buckets by partition.
+        fields: record key columns that are hashed.
+    """
+
+    def __init__(self, keys: pa.Array, counts: BucketCounts, fields: tuple[str, ...]) -> None:
+        self._keys = keys
+        self._counts = counts
+        self._fields = fields
+        self._buckets: dict[int, frozenset[int]] = {}
+
+    def may_hold(self, file_slice: FileSlice) -> bool:
+        """Return whether a file slice can hold one of the keys.
+
+        A slice whose file id names no bucket of the index always can.
+
+        Args:
+            file_slice: the slice.
+        """
+        count, bucket = self._counts.of(file_slice.partition), bucket_of(file_slice.file_id)
+        return bucket is None or bucket >= count or bucket in self.among(count)
+
+    def among(self, count: int) -> frozenset[int]:
+        """Return the buckets of the keys in a partition with `count` buckets."""
+        if count not in self._buckets:
+            self._buckets[count] = frozenset(bucket_numbers(self._keys, count, self._fields).tolist())
+        return self._buckets[count]
+
+
+def bucket_pruning(
+    where: pc.Expression | None, schema: pa.Schema, table: BucketFacts
+) -> BucketPruning | None:
+    """Return the buckets that can hold rows of a query, None when no bucket can be ruled out.
+
+    The table either names its index in its properties or stores bucket counts by partition.
+
+    Args:
+        where: the condition; None for all rows.
+        schema: the columns.
+        table: the table.
+    """
+    config = table.config
+    keys = None if where is None else _record_keys(where, config, schema)
+    if keys is None:
+        return None
+    count = config.bucket_count if config.index_type == "BUCKET" else None
+    fixed = BucketCounts(count) if count else None
+    counts = stored_counts(table.storage, table.instants.admits, fixed)
+    return None if counts is None else BucketPruning(keys, counts, config.record_key_fields)
+
+
+def _record_keys(where: pc.Expression, config: TableConfig, schema: pa.Schema) -> pa.Array | None:
+    """Return all record keys that a condition can be true for, None when they are unknown."""
+    fields = config.record_key_fields
+    if config.index_type not in (None, "BUCKET") or config.bucket_engine != "SIMPLE" or len(fields) != 1:
+        return None
+    if config.bucket_hash_fields != fields or fields[0] not in schema.names:
+        return None
+    if config.key_generator not in FROM_KEY_COLUMNS:
+        return None
+    keys = key_values(where, schema, fields[0])
+    if keys is None:
+        return None
+    return KeyGenerator(config).record_keys(pa.record_batch([keys], names=list(fields)))
