@@ -144,7 +144,7 @@ def resizings(kind: Kind) -> None:
     table = created(kind)
     table.compact()
     before = index_files(table)
-    resizing = table.schedule_clustering(**RESIZING)
+    resizing = table.schedule_clustering(options=RESIZING)
     assert resizing is not None
     table.upsert(table_of(rows("rome", 2)))
     assert content(table) == sorted(rows("rome", 2) + LIMANS)
@@ -156,7 +156,7 @@ def resizings(kind: Kind) -> None:
     table.upsert(table_of(rows("lima", 2)))
     check(table, rows("rome", 2) + rows("lima", 2))
     table.compact()
-    table.cluster(**RESIZING)
+    table.cluster(options=RESIZING)
     table.upsert(table_of(rows("rome", 3)))
     check(table, rows("rome", 3) + rows("lima", 2))
 
@@ -165,9 +165,9 @@ def refused_tables(kind: Kind) -> None:
     """A table that does not name its index refuses others, which would not find its keys."""
     names = {"record_key": "id", "partition_by": "city", "ordering": "ts"}
     table = drawstring.create(f"memory://{uuid.uuid4()}", SCHEMA, name="rides", table_type=MOR, **names)
-    table.upsert(table_of(ROMANS), **{"hoodie.index.type": CONSISTENT.index, **dict(CONSISTENT.more)})
+    table.upsert(table_of(ROMANS), options={"hoodie.index.type": CONSISTENT.index, **dict(CONSISTENT.more)})
     with pytest.raises(InvalidError, match="has a consistent hashing index"):
-        table.upsert(table_of(ROMANS), **{"hoodie.index.type": kind.index, **dict(kind.more)})
+        table.upsert(table_of(ROMANS), options={"hoodie.index.type": kind.index, **dict(kind.more)})
     assert content(table) == sorted(ROMANS)
 
 

@@ -49,7 +49,7 @@ def dual_write_logs(table: Table, resizing: str) -> list[LogFile]:
 def written_during_resizing(version: int) -> tuple[Table, str, Rows]:
     """A table whose resizing is pending, written twice to already."""
     table = resizable_table(version)
-    resizing = table.schedule_clustering(**MORE)
+    resizing = table.schedule_clustering(options=MORE)
     assert resizing is not None
     table.upsert(rides(row(3, 500), row(90, 500)))
     return table, resizing, rows_of(table)
