@@ -23,9 +23,7 @@ def test_the_query_parser_and_the_command_line_are_not_loaded_by_opening_tables(
 
 
 def test_a_spark_worker_loads_what_moves_rows_and_not_the_verbs() -> None:
-    loaded = loaded_by(
-        "import drawstring.spark.engine.tasks, drawstring.write.prepare, drawstring.write.placement.place"
-    )
+    loaded = loaded_by("import drawstring.spark.engine.tasks, drawstring.write.placement.place")
     rooms = {name.split(".")[1] for name in loaded if name.startswith("drawstring.")}
     assert {"spark", "write", "filegroups", "formats"} <= rooms
     assert {"table", "services", "query", "txn", "entry", "cli"}.isdisjoint(rooms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import drawstring
@@ -19,6 +20,7 @@ WRITTEN = [
 ]
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 50
+FOLDER_MODULES_MAX = 20
 FACADE = "src/drawstring/table.py"
 """The one file that may be longer: a table of contents is read as a whole, and split it would say less. Each
 of its methods is a signature, a docstring that says everything by itself, and a few lines."""
@@ -235,6 +237,29 @@ def test_only_the_rules_of_versions_tell_versions_apart() -> None:
 
 def test_every_module_says_what_it_is_for() -> None:
     assert [name_of(path) for path in SOURCES if not ast.get_docstring(tree_of(path))] == []
+
+
+def test_no_folder_has_more_modules_than_the_bound() -> None:
+    counts = Counter(name_of(path.parent) for path in SOURCES if path.name != "__init__.py")
+    assert {folder: count for folder, count in counts.items() if count > FOLDER_MODULES_MAX} == {}
+
+
+def test_completed_files_are_put_in_one_place() -> None:
+    """No second function completes instants; `tests/timeline/test_one_completion.py` runs every action."""
+    putting = {
+        name_of(path)
+        for path in SOURCES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("put", "put_if_absent", "put_if_match", "create")
+        and any(
+            isinstance(part, ast.Name) and part.id == "completed"
+            for argument in node.args[:1]
+            for part in ast.walk(argument)
+        )
+    }
+    assert putting == {"src/drawstring/timeline/completion.py"}
 
 
 def test_every_folder_with_modules_is_a_package() -> None:

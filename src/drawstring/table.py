@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from drawstring.base.clock import Clock
 from drawstring.base.errors import DrawstringError
 from drawstring.config.keywords import with_keywords
-from drawstring.config.options.write_options import WriteOptions, check_call
+from drawstring.config.options.write_options import WriteOptions, check_call, options_of
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Rows
 from drawstring.model.clean import CleanPlan
@@ -76,7 +76,9 @@ from drawstring.txn.table_context import TableContext
 from drawstring.write import table_writes
 from drawstring.write.merge.builder import MergeBuilder
 from drawstring.write.merge.clauses import AskedClause
+from drawstring.write.run import write
 from drawstring.write.table_writes import MergeSource
+from drawstring.write.write_source import local_rows
 
 Options: TypeAlias = Mapping[str, Any] | None
 """Options by Hudi's keys, with texts or Python values."""
@@ -1660,10 +1662,11 @@ class Table:
     def _write(self, operation: str, data: Any, options: Options, **said: Any) -> CommitResult:
         """Carry out an operation on rows of the caller's."""
         with self._errors():
-            given = with_keywords(operation, options, said)
+            has_options = options is not None or any(value is not None for value in said.values())
+            given = with_keywords(operation, options, said) if has_options else {}
             check_call(given, operation)
             context, rows = self._rows_of(data)
-            return after_commit(table_writes.write_rows(context, operation, rows, given))
+            return after_commit(write(context, operation, rows, options_of(operation, given)))
 
     def _write_rows(
         self,
@@ -1674,11 +1677,11 @@ class Table:
     ) -> CommitResult:
         """Carry out an operation on rows of the table's engine."""
         with self._errors():
-            return after_commit(table_writes.write_rows(self._context, operation, rows, options, extra))
+            return after_commit(write(self._context, operation, rows, options_of(operation, options), extra))
 
     def _rows_of(self, data: Any) -> tuple[TableContext, Rows]:
         """Return rows of the caller's, and the table with the engine that has them."""
-        return table_writes.local_rows(self._context, data)
+        return local_rows(self._context, data)
 
     def _options(self, verb: str, options: Options, **said: Any) -> WriteOptions:
         """Return the options of a service."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import ConflictError
-from drawstring.services import triggers
+from drawstring.services import maintenance_tasks as triggers
 from drawstring.services.clustering import after_commit as clustering
 from drawstring.services.compaction import after_commit as compaction
 from drawstring.services.compaction import run

@@ -20,11 +20,10 @@ from drawstring.engine.protocol import Rows
 from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.bloom import BloomPruning, ReadPruned
-from drawstring.index.bucket.detection import refuse_untold_buckets
 from drawstring.index.lifecycle import NoIndexFiles
 from drawstring.index.location import Location, LocationKind
 from drawstring.index.tagging import TagContext
-from drawstring.index.written import WrittenTable
+from drawstring.index.written import WrittenTable, refuse_untold_buckets
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice, file_id_of
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.index import EXPRESSIONS
-from drawstring.config.keys.log_index import check_log_index, log_index_cliques
+from drawstring.config.keys.log_index import CLIQUE_FILES, ENABLE
 from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
@@ -125,3 +125,47 @@ def _counts(
                 " or write to another table"
             )
     return stored
+
+
+def log_index_cliques(enabled: bool | None, clique_files: int | None, config: TableConfig) -> int:
+    """Return the number of log files of a clique (RFC-06), 0 for a table without an index in log files.
+
+    Args:
+        enabled: the write's `hoodie.index.log.enable`, None if it is not given.
+        clique_files: the write's `hoodie.index.log.clique.files`, None if it is not given.
+        config: configuration of the table.
+    """
+    stored = config.properties
+    if enabled is None:
+        enabled = stored.get(ENABLE, "").strip().lower() == "true"
+    if not enabled:
+        return 0
+    text = stored.get("hoodie.index.log.clique.files", "").strip()
+    return clique_files or (int(text) if text.isdecimal() and int(text) else CLIQUE_FILES)
+
+
+def check_log_index(kind: str | None, config: TableConfig) -> None:
+    """Check that a table and its index support an index in log files.
+
+    Args:
+        kind: `hoodie.index.type` of the write, else of the table; None if neither has it.
+        config: configuration of the table.
+
+    Raises:
+        InvalidError: the table has no log files, or another index type.
+        UnsupportedError: the table has no meta columns.
+    """
+    if not config.is_merge_on_read:
+        raise InvalidError(
+            f"{ENABLE} needs a MERGE_ON_READ table, but the table is {config.table_type}. Drop the option."
+        )
+    if kind not in (None, "BLOOM", "GLOBAL_BLOOM"):
+        raise InvalidError(
+            f"{ENABLE} needs hoodie.index.type BLOOM or GLOBAL_BLOOM, but the index is {kind}. Drop one of"
+            " the options."
+        )
+    if not config.populate_meta_fields:
+        raise UnsupportedError(
+            f"{ENABLE} needs the meta columns of records, but the table has"
+            " hoodie.populate.meta.fields=false. Drop the option."
+        )

@@ -7,17 +7,21 @@ give it away.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.table.config import TableConfig
 from drawstring.formats.parquet import parquet_footer
-from drawstring.index.consistent.rings import has_rings
 from drawstring.model.commit import WriteStat
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
+
+FOLDERS: Final = (".hoodie/.bucket_index/consistent_hashing_metadata", ".hoodie/.hashing_meta")
+"""Where the rings of a consistent hashing index are: as Hudi writes them, and as RFC-42 proposed."""
 
 _WRITES_LOOKED_AT = 10
 _FILES_LOOKED_AT = 4
@@ -66,3 +70,46 @@ class WrittenTable:
 
     def _is_there(self, stat: WriteStat) -> bool:
         return stat.path.endswith(".parquet") and self.storage.exists(stat.path)
+
+
+def has_rings(storage: Storage) -> bool:
+    """Tell whether a table has a consistent hashing index."""
+    return any(storage.list_folders(folder) or storage.list_files(folder) for folder in FOLDERS)
+
+
+_detection_WRITES_LOOKED_AT = 10
+_BUCKETS_MAX = 100_000
+_BUCKET_FILE_ID = re.compile(r"(\d{8})-")
+
+
+def bucket_of(file_id: str) -> int | None:
+    """Return the bucket that a file id names, None when it names none."""
+    match = _BUCKET_FILE_ID.match(file_id)
+    return int(match[1]) if match else None
+
+
+def is_bucketed(store: TimelineStore, timeline: Timeline) -> bool:
+    """Tell whether the newest write that made files named all their groups as buckets are named."""
+    for instant in timeline.writes()[: -_detection_WRITES_LOOKED_AT - 1 : -1]:
+        if stats := store.commit_metadata(instant).stats:
+            buckets = [bucket_of(stat.file_id) for stat in stats]
+            return all(bucket is not None and bucket < _BUCKETS_MAX for bucket in buckets)
+    return False
+
+
+def refuse_untold_buckets(store: TimelineStore, timeline: Timeline, instead: str) -> None:
+    """Refuse a table that seems to have an index which neither it nor the caller names.
+
+    Args:
+        store: the table's timeline.
+        timeline: as it is.
+        instead: what the caller should do if it has that index.
+
+    Raises:
+        InvalidError: it does.
+    """
+    if is_bucketed(store, timeline):
+        raise InvalidError(
+            f"the table looks like one with a bucket index: {instead}; if it has none, set"
+            " hoodie.index.type=SIMPLE"
+        )

@@ -32,8 +32,8 @@ from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.formats.partition_match import partitions_that_match, ranges_that_match
-from drawstring.index.bucket.detection import bucket_of
 from drawstring.index.bucket.simple_bucket import BucketCounts, bucket_numbers, stored_counts
+from drawstring.index.written import bucket_of
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.path_values import path_values
 from drawstring.model.files import FileSlice
@@ -84,6 +84,8 @@ def partition_values(path: str, config: TableConfig, schema: pa.Schema) -> dict[
         config: table configuration.
         schema: the table's columns.
     """
+    if not config.partition_fields:
+        return {}
     merge_columns = {*config.record_key_fields, *config.ordering_fields}
     values = path_values(path, config, schema)
     return {

@@ -145,10 +145,12 @@ def query_of(
     if requested is not None and not isinstance(requested, Iterable):
         raise InvalidError(f"The argument columns is {requested!r}. Pass a list of column names.")
     requested = None if requested is None else list(requested)
-    check_columns(requested or (), schema)
+    if requested is not None:
+        check_columns(requested, schema)
     names = tuple(schema.names if requested is None else dict.fromkeys(requested))
     history = schema_history(facts, schema_time)
-    return Query(facts, schema, names, parse_where(where, schema), instants, history)
+    condition = None if where is None else parse_where(where, schema)
+    return Query(facts, schema, names, condition, instants, history)
 
 
 def snapshot_tasks(query: Query, *, read_optimized: bool = False) -> list[ReadTask]:

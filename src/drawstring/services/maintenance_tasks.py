@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from drawstring.base.errors import DrawstringError
+from drawstring.config.keys.compaction import Trigger
+from drawstring.config.keys.failed_writes import FailedWritesPolicy
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
+from drawstring.model.clean import CleanPolicy
 from drawstring.model.instant import Action
 from drawstring.model.result import ArchiveResult, CleanResult, CommitResult
 from drawstring.services.archiving.run import archive
@@ -23,21 +27,85 @@ from drawstring.services.clustering.after_commit import cluster_after_commit, co
 from drawstring.services.clustering.append_merge import merge_small_files
 from drawstring.services.compaction import run as compaction
 from drawstring.services.compaction.after_commit import compact_after_commit
+from drawstring.services.compaction.strategies import is_due, is_to_be_planned
 from drawstring.services.partition_ttl import expire_partitions
 from drawstring.services.progress import Progress
-from drawstring.services.triggers import (
-    archive_is_due,
-    clean_is_due,
-    clustering_is_due,
-    compaction_is_due,
-    expiry_is_due,
-    log_compaction_is_due,
-    merge_of_small_files_is_due,
-)
+from drawstring.timeline.instants import instant_time
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
-from drawstring.write.committed import Committed, commit_stands
+from drawstring.write.committed import Committed
+
+_HOUR_MS: Final = 3_600_000
+
+
+def clean_is_due(written: Committed) -> bool:
+    """Tell whether a clean could find anything (`hoodie.clean.automatic`)."""
+    cleaning, timeline = written.options.cleaning, written.timeline
+    if not cleaning.automatic:
+        return False
+    if cleaning.policy == CleanPolicy.VERSIONS or timeline.pending_of(Action.CLEAN):
+        return True
+    if timeline.pending_writes() and written.options.failed_writes.policy == FailedWritesPolicy.LAZY:
+        return True  # cleaning rolls back what dead writers left
+    writes = timeline.writes()
+    if cleaning.policy == CleanPolicy.COMMITS:
+        return len(writes) > cleaning.commits_retained
+    return bool(writes) and writes[0].requested < _now(written, -cleaning.hours_retained * _HOUR_MS)
+
+
+def archive_is_due(written: Committed) -> bool:
+    """Tell whether the active timeline is longer than it may be (`hoodie.archive.automatic`)."""
+    archiving = written.options.archiving
+    return archiving.automatic and len(written.timeline.writes()) > archiving.commits_max
+
+
+def log_compaction_is_due(written: Committed) -> bool:
+    """Tell whether slices with many log blocks are looked for (`hoodie.log.compaction.inline`)."""
+    return written.config.is_merge_on_read and written.options.compaction.log_inline
+
+
+def compaction_is_due(written: Committed) -> bool:
+    """Tell whether a compaction is to be planned, or pending ones are to be run."""
+    requested = written.options.compaction
+    if not (requested.inline or requested.background or requested.schedule_inline):
+        return False
+    if not written.config.is_merge_on_read:
+        return False
+    if requested.inline and not requested.by_default:
+        return True  # pending compactions are run in any case
+    # A write of base files only, one of very many perhaps, need not look through the table for log files.
+    if requested.by_default and all(stat.log_version is None for stat in written.stats):
+        return False
+    if requested.trigger is Trigger.COMMITS and len(written.timeline.writes()) < requested.commits:
+        return False
+    now = _now(written)
+    return is_to_be_planned(written.timeline, requested, now) or (
+        requested.inline and is_due(written.timeline, requested, now)
+    )
+
+
+def clustering_is_due(written: Committed) -> bool:
+    """Tell whether the commits since the last clustering are counted: the options ask for clustering."""
+    requested = written.options.clustering
+    return requested.inline or requested.background or requested.schedule_inline
+
+
+def merge_of_small_files_is_due(written: Committed) -> bool:
+    """Tell whether an append looks for small files; a clustering that the options ask for merges them too."""
+    return (
+        written.merges_files and written.options.appending.merges_appended and not clustering_is_due(written)
+    )
+
+
+def expiry_is_due(written: Committed) -> bool:
+    """Tell whether partitions expire after writes (`hoodie.partition.ttl.inline`)."""
+    return written.options.ttl.inline
+
+
+def _now(written: Committed, plus_ms: int = 0) -> str:
+    return instant_time(written.state.clock.now_ms() + plus_ms, written.config.timezone)
+
 
 Result: TypeAlias = CommitResult | CleanResult | ArchiveResult
 _log: Final = logging.getLogger("drawstring")
@@ -81,7 +149,7 @@ class MaintenanceTask:
 
     Attributes:
         name: of the service, for messages.
-        is_due: tells whether a commit gives rise to it (`services.triggers`).
+        is_due: tells whether a commit gives rise to it (`services.maintenance_tasks`).
         after_commit: runs what is due then.
         retry: completes the message about a failure: when the work is retried, or what the user can do.
         run: runs what is due and what is planned, and returns the result. None for a task that runs only
@@ -110,7 +178,7 @@ def after_commit(written: Committed) -> CommitResult:
     """
     if written.result.instant:
         for task in TASKS:
-            with commit_stands(task.name, task.retry):
+            with _commit_stands(task.name, task.retry):
                 if task.is_due(written):
                     task.after_commit(written)
     return written.result
@@ -234,3 +302,21 @@ TASKS: Final[tuple[MaintenanceTask, ...]] = (
     MaintenanceTask("expiry", expiry_is_due, _expire_after_commit, _NEXT_TRIES_AGAIN, _expire),
 )
 """In the order in which they run after a commit, as in Hudi: cleaning and archiving come first."""
+
+
+@contextmanager
+def _commit_stands(what: str, then: str) -> Iterator[None]:
+    """Turn whatever goes wrong after a commit into a line in the log.
+
+    Nothing is raised: the caller of the write would take it for one that failed, and write once more.
+
+    Args:
+        what: name of the table service that the block runs.
+        then: a sentence: when it runs again, or what to do.
+    """
+    try:
+        yield
+    except (DrawstringError, OSError) as error:
+        _log.warning("The write is committed; the %s after it failed: %s %s", what, error, then)
+    except Exception:  # an engine's, a merger's: whatever it was, the write is committed
+        _log.exception("The write is committed; the %s after it failed unexpectedly. %s", what, then)

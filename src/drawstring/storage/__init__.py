@@ -61,7 +61,7 @@ def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None 
 
 
 def _local(path: str, options: Mapping[str, str]) -> LocalStorage:
-    return LocalStorage(path, files=FileSystem(sync=is_synced(options)))
+    return LocalStorage(path, files=FileSystem(sync=not options or is_synced(options)))
 
 
 def is_object_store(uri: str) -> bool:

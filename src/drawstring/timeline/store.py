@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import cached_property
 
 from drawstring.base.clock import Clock, Ids, SystemIds
 from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError, MissingFileError
@@ -72,7 +73,11 @@ class TimelineStore:
         self._last_time: str | None = None
         self._commits: dict[Instant, CommitMetadata] = {}
         self._instants: dict[str, Instant | None] = {}
-        self.sources = BootstrapSources(storage, config)
+
+    @cached_property
+    def sources(self) -> BootstrapSources:
+        """The source files of the base files that a bootstrap made without rows."""
+        return BootstrapSources(self._storage, self._config)
 
     def load(self) -> Timeline:
         """List the timeline folder; files that are not instants are ignored.
@@ -303,7 +308,7 @@ class TimelineStore:
         """Delete the claim of an instant that has left the timeline."""
         self._claims.give_back(instant)
 
-    def sweep_claims(self, timeline: Timeline, check: Callable[[], None]) -> None:
+    def sweep_claims(self, timeline: Timeline, check: Callable[[], None]) -> list[str]:
         """Delete the claims that protect nothing any more; the caller holds the table lock.
 
         Also bars an unfinished version change of another process from taking effect.
@@ -311,9 +316,14 @@ class TimelineStore:
         Args:
             timeline: the current timeline.
             check: makes sure that the lock is still held.
+
+        Returns:
+            The paths of the other files in the folder of the claims.
         """
-        if VERSION_CHANGE in self._claims.sweep(timeline, check):
+        others = self._claims.sweep(timeline, check)
+        if VERSION_CHANGE in others:
             bar_change(self._storage, self._clock)
+        return others
 
     def _add(self, instant: Instant, content: bytes) -> Instant:
         path = self.path(instant)

@@ -34,13 +34,16 @@ def write_lookup(
         writes_twice: whether the write also puts its records into the file groups that a pending resizing
             creates (dual write), so that the slices may be used.
     """
+    storage = session.state.storage.spec
+    pending = timeline.pending_of(Action.CLUSTERING)
+    if not pending:
+        return SliceLookup(storage, session.config, timeline)
     lets_through = writes_twice or options.clustering.allows_updates
     cancellable = frozenset(
         instant.requested
-        for instant in timeline.pending_of(Action.CLUSTERING)
+        for instant in pending
         if gives_way(decode_clustering_plan(session.store.read_requested(instant)))
     )
-    storage = session.state.storage.spec
     return SliceLookup(storage, session.config, timeline, lets_through=lets_through, yielding=cancellable)
 
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.errors import ConflictError, DrawstringError, UnsupportedError
-from drawstring.config.keys.failed_writes import EAGERLY, FailedWrites
+from drawstring.config.keys.failed_writes import EAGERLY, FailedWrites, FailedWritesPolicy
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.presence import WRITES_LOOKED_AT, refuse_external_files
 from drawstring.filegroups.write.markers import Markers
@@ -269,7 +269,9 @@ def begin(
         content: content of the requested file.
         failed: the policy for failed writes, which says whether the write needs a heartbeat.
     """
-    with beating(session.state.storage, session.state.clock, time, failed) as heartbeat:
+    has_heartbeat = failed.policy == FailedWritesPolicy.LAZY
+    state = session.state
+    with beating(state.storage, state.clock, time, failed) if has_heartbeat else nullcontext() as heartbeat:
         instant = session.store.request(action, time, content)
         try:
             yield Transaction(session, session.store.start(instant), heartbeat)

@@ -1,14 +1,12 @@
-"""What a write committed, and what follows it: the commit stands, whatever becomes of that."""
+"""The result of a write: what it committed, for the table services that follow."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from drawstring.base.errors import DrawstringError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.model.commit import WriteStat
@@ -46,21 +44,3 @@ class Committed:
     def store(self) -> TimelineStore:
         """A fresh look at the table's timeline."""
         return TimelineStore(self.state.storage, self.config, self.state.clock)
-
-
-@contextmanager
-def commit_stands(what: str, then: str) -> Iterator[None]:
-    """Turn whatever goes wrong after a commit into a line in the log.
-
-    Nothing is raised: the caller of the write would take it for one that failed, and write once more.
-
-    Args:
-        what: name of the table service that the block runs.
-        then: a sentence: when it runs again, or what to do.
-    """
-    try:
-        yield
-    except (DrawstringError, OSError) as error:
-        _log.warning("The write is committed; the %s after it failed: %s %s", what, error, then)
-    except Exception:  # an engine's, a merger's: whatever it was, the write is committed
-        _log.exception("The write is committed; the %s after it failed unexpectedly. %s", what, then)

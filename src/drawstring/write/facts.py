@@ -206,7 +206,9 @@ def key_config(facts: WriteFacts, options: WriteOptions, schema: pa.Schema) -> T
             do not tell how those of timestamps are made.
     """
     config = facts.session.config
-    types = config.partition_types or typed_columns(options.partition_path)[1]
+    types = config.partition_types
+    if options.partition_path and not types:
+        types = typed_columns(options.partition_path)[1]
     properties = {**config.properties, **options.key_settings, **_spelling(facts, options)}
     if not config.populate_meta_fields:
         # Keys are made anew by whoever reads, who knows what the table stores and nothing else.

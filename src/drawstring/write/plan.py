@@ -8,12 +8,11 @@ import pyarrow as pa
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.keys.log_index import log_index_cliques
 from drawstring.config.options.write_options import WriteOptions, check_against
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.merging import MergeMode
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.index.choose import choose_index
+from drawstring.index.choose import choose_index, log_index_cliques
 from drawstring.index.lifecycle import DualWrite
 from drawstring.index.protocol import Index
 from drawstring.merge.choose import takes_partial_blocks
@@ -25,7 +24,7 @@ from drawstring.schema.normal import normalise
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.write.facts import WriteFacts, key_config
 from drawstring.write.placement.arrangement import Arrangement, arrangement
-from drawstring.write.prepare import Prepare
+from drawstring.write.placement.place import Prepare
 from drawstring.write.verbs import Verb
 
 

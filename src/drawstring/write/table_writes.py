@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions, check_call
-from drawstring.engine.local import LocalEngine
+from drawstring.config.options.write_options import check_call, options_of
 from drawstring.engine.protocol import Rows
 from drawstring.expressions.predicate import Where
 from drawstring.txn.table_context import TableContext
@@ -18,9 +17,9 @@ from drawstring.write.delete_partition import delete_partitions as drop
 from drawstring.write.merge.clauses import AskedClause
 from drawstring.write.merge.matched_rows import MatchedRows
 from drawstring.write.merge.merge_rows import MergeRows
-from drawstring.write.run import write, write_feed
+from drawstring.write.run import write_feed
 from drawstring.write.verbs import MERGE, UPDATE, VERBS, Verb
-from drawstring.write.write_source import WriteSource, batches_of
+from drawstring.write.write_source import WriteSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,46 +35,6 @@ class MergeSource:
     rows: Rows
     on: str | Sequence[str] | Mapping[str, str] | None
     aliases: tuple[str, str]
-
-
-def local_rows(context: TableContext, data: Any) -> tuple[TableContext, Rows]:
-    """Return rows that a caller hands over, and the table with the engine that has them.
-
-    Args:
-        context: the table; another engine than the embedded one leaves such a write to that one.
-        data: see `batches_of`.
-
-    Raises:
-        InvalidError: these are no rows.
-    """
-    schema, batches = batches_of(data)
-    engine = context.engine
-    local = engine if isinstance(engine, LocalEngine) else LocalEngine()
-    table = context if local is engine else TableContext(context.storage, local)
-    return table, local.rows(schema, batches)
-
-
-def write_rows(
-    context: TableContext,
-    operation: str,
-    rows: Rows,
-    options: Mapping[str, Any],
-    extra: Mapping[str, str] | None = None,
-) -> Committed:
-    """Carry out an operation on rows of the table's engine, with options that are not parsed yet.
-
-    Args:
-        context: the table.
-        operation: `insert`, `upsert`, `delete`, `bulk_insert`, `append`, `insert_overwrite`,
-            `insert_overwrite_table` or `delete_partition`.
-        rows: the rows.
-        options: Hudi's write options.
-        extra: what else the commit says.
-
-    Raises:
-        InvalidError: the options make no sense; else as `write`.
-    """
-    return write(context, operation, rows, WriteOptions.parse({**options, OPERATION_KEY: operation}), extra)
 
 
 def check_delete(data: Any, where: Where) -> None:
@@ -140,7 +99,7 @@ def drop_partitions(
                 " its own, a list as delete_partition(*paths)"
             )
     check_call(options, DELETE_PARTITION)
-    parsed = WriteOptions.parse({**options, OPERATION_KEY: DELETE_PARTITION})
+    parsed = options_of(DELETE_PARTITION, options)
     named = replace(parsed, partitions_to_delete=(*partitions, *parsed.partitions_to_delete))
     return drop(context, None, named)
 
@@ -148,4 +107,4 @@ def drop_partitions(
 def _change(context: TableContext, feed: WriteSource, verb: Verb, options: Mapping[str, Any]) -> Committed:
     operation = verb.operation.lower()
     check_call(options, operation)
-    return write_feed(context, feed, verb, WriteOptions.parse({**options, OPERATION_KEY: operation}))
+    return write_feed(context, feed, verb, options_of(operation, options))

@@ -14,7 +14,9 @@ import pyarrow as pa
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.errors import InvalidError
 from drawstring.config.table.config import TableConfig
+from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Rows
+from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
 from drawstring.write.plan import WritePlan
 from drawstring.write.verbs import Verb
@@ -169,3 +171,20 @@ class InputRows:
 
     def release(self) -> None:
         """Keep nothing."""
+
+
+def local_rows(context: TableContext, data: Any) -> tuple[TableContext, Rows]:
+    """Return rows that a caller hands over, and the table with the engine that has them.
+
+    Args:
+        context: the table; another engine than the embedded one leaves such a write to that one.
+        data: see `batches_of`.
+
+    Raises:
+        InvalidError: these are no rows.
+    """
+    schema, batches = batches_of(data)
+    engine = context.engine
+    local = engine if isinstance(engine, LocalEngine) else LocalEngine()
+    table = context if local is engine else TableContext(context.storage, local)
+    return table, local.rows(schema, batches)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, Self
 
 from drawstring.base.errors import InvalidError, UnsupportedError
@@ -171,6 +172,18 @@ class WriteOptions:
             InvalidError: a key is unknown, a value is not valid, or options contradict each other.
             UnsupportedError: a value is not supported by this release.
         """
+        if given.keys() == {OPERATION_KEY}:
+            return cls._of_operation(str(given[OPERATION_KEY]))
+        return cls._parse(given)
+
+    @classmethod
+    @cache
+    def _of_operation(cls, operation: str) -> Self:
+        """Return the defaults of an operation: most writes of a pipeline give no options."""
+        return cls._parse({OPERATION_KEY: operation})
+
+    @classmethod
+    def _parse(cls, given: Given) -> Self:
         parsed = parse_options(given, Scope.WRITE)
         fields = fields_of(_SINGLE, parsed)
         fields |= {name: group(**fields_of(options, parsed)) for name, (group, options) in _GROUPS.items()}
@@ -190,6 +203,17 @@ class WriteOptions:
         return options
 
 
+def options_of(operation: str, given: Given) -> WriteOptions:
+    """Parse the options of a write operation; see `WriteOptions.parse` for errors.
+
+    Args:
+        operation: `insert`, `upsert`, `delete`, `bulk_insert`, `append`, `insert_overwrite`,
+            `insert_overwrite_table`, `delete_partition` or `merge`.
+        given: options by Hudi's keys.
+    """
+    return WriteOptions.parse({**given, OPERATION_KEY: operation})
+
+
 def check_call(given: Given, operation: str | None = None) -> None:
     """Check the options of a call of the Python interface.
 
@@ -200,6 +224,8 @@ def check_call(given: Given, operation: str | None = None) -> None:
     Raises:
         InvalidError: a name is not an option key, or the options name another operation.
     """
+    if not given:
+        return
     check_names(given)
     requested = _given_text(parse_options(given, Scope.WRITE), OPERATION_KEY)
     if operation and requested and requested != operation:
@@ -247,7 +273,8 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
     Raises:
         InvalidError: they differ.
     """
-    columns, types = typed_columns(options.partition_path)
+    partition_path = options.partition_path
+    columns, types = typed_columns(partition_path) if partition_path else ((), ())
     for name, requested, actual in (
         ("table name", options.table_name, config.name),
         ("table type", options.table_type, config.table_type),

@@ -331,7 +331,8 @@ def _checked_database(properties: Mapping[str, str]) -> str:
 
 
 def _partition_fields(properties: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return typed_columns(split_list(properties.get("hoodie.table.partition.fields")))
+    fields = split_list(properties.get("hoodie.table.partition.fields"))
+    return typed_columns(fields) if fields else ((), ())
 
 
 def _key_generator(

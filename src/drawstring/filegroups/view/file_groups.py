@@ -180,7 +180,9 @@ def _ordered(logs: Iterable[LogFile]) -> tuple[LogFile, ...]:
 class MetadataReader(Protocol):
     """Reads what instants and a bootstrap's index say; the timeline store is one."""
 
-    sources: BootstrapSources
+    @property
+    def sources(self) -> BootstrapSources:
+        """The source files of bootstrapped base files."""
 
     def commit_metadata(self, instant: Instant) -> CommitMetadata:
         """Return the metadata of a completed write."""
@@ -208,6 +210,7 @@ class FileGroupView:
         self._slice = slicer_of(config.rules.slicing)
         self._listing = listing
         self._reader = reader
+        self._is_bootstrapped = config.is_bootstrapped
         self._replaced: dict[tuple[str, str], str] | None = None
         self._compactions: dict[tuple[str, str], str] | None = None
         self._clusterings: dict[tuple[str, str], str] | None = None
@@ -346,7 +349,7 @@ class FileGroupView:
         self, partition: str, file_id: str, files: GroupFiles, visible: Visibility
     ) -> list[FileSlice]:
         slices = self._slice(partition, file_id, files, visible, self.pending_compactions)
-        return self._reader.sources.on(slices)
+        return self._reader.sources.on(slices) if self._is_bootstrapped else slices
 
     def _planned(
         self, action: Action, groups_of: Callable[[bytes], list[tuple[str, str]]]

@@ -23,14 +23,12 @@ import pyarrow as pa
 from drawstring.base.errors import CorruptTableError
 from drawstring.index.consistent.xxhash import Hashes
 from drawstring.index.lifecycle import IndexCommit
+from drawstring.index.written import FOLDERS, has_rings
 from drawstring.model.files import join_path
 from drawstring.model.hashing import NodeChange
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
-
-FOLDERS: Final = (".hoodie/.bucket_index/consistent_hashing_metadata", ".hoodie/.hashing_meta")
-"""Where rings lie: as Hudi writes them, and as its proposal (RFC-42) put them."""
 
 FIRST: Final = "00000000000000"
 HASH_MASK: Final = 0x7FFFFFFF
@@ -179,11 +177,6 @@ def load_ring(
             except CorruptTableError as error:
                 raise error.at(path=path) from error
     return None
-
-
-def has_rings(storage: Storage) -> bool:
-    """Tell whether a table has a consistent hashing index."""
-    return any(storage.list_folders(folder) or storage.list_files(folder) for folder in FOLDERS)
 
 
 def save_first_ring(storage: Storage, partition: str, buckets: int) -> None:

@@ -17,7 +17,7 @@ from drawstring.base.clock import Clock, Ids
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.table_lock import LOCK_FOLDER, Lock, lock_at, release_lock
 
-_SUFFIX = ".service"
+LEASE_SUFFIX = ".service"
 
 
 class ServiceLease:
@@ -85,20 +85,23 @@ def is_runner_dead(storage: Storage, clock: Clock, ids: Ids, requested: str) -> 
     return storage.exists(_path(requested)) and not is_leased(storage, clock, ids, requested)
 
 
-def sweep_leases(storage: Storage, pending: Collection[str], check: Callable[[], None]) -> None:
+def sweep_leases(
+    storage: Storage, leases: Collection[str], pending: Collection[str], check: Callable[[], None]
+) -> None:
     """Delete the leases of instants that are no longer pending; the caller holds the table lock.
 
     Args:
         storage: the table's files.
+        leases: the paths of the leases.
         pending: requested times of the pending instants.
         check: makes sure that the table lock is still held.
     """
-    leases = (status for status in storage.list_files(LOCK_FOLDER) if status.name.endswith(_SUFFIX))
-    obsolete = [lease.path for lease in leases if lease.name.removesuffix(_SUFFIX) not in pending]
+    live = {_path(requested) for requested in pending}
+    obsolete = [path for path in leases if path not in live]
     if obsolete:
         check()
         storage.delete(obsolete)
 
 
 def _path(requested: str) -> str:
-    return f"{LOCK_FOLDER}/{requested}{_SUFFIX}"
+    return f"{LOCK_FOLDER}/{requested}{LEASE_SUFFIX}"

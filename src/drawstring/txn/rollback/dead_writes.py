@@ -29,7 +29,7 @@ from drawstring.txn.heartbeats import (
     forget_heartbeats,
     refuse_live_writers,
 )
-from drawstring.txn.locks.service_lease import is_runner_dead, sweep_leases
+from drawstring.txn.locks.service_lease import LEASE_SUFFIX, is_runner_dead, sweep_leases
 from drawstring.txn.rollback.rollback import (
     RollbackContext,
     resume_rollback,
@@ -62,7 +62,8 @@ def rollback_pending(
     """
     timeline = timeline or context.store.load()
     _refuse_restore(timeline)
-    refuse_live_writers(context.storage, context.clock, timeline.pending_writes(), failed)
+    if writes := timeline.pending_writes():
+        refuse_live_writers(context.storage, context.clock, writes, failed)
     for savepoint in timeline.pending_of(Action.SAVEPOINT):
         context.store.complete_decided(savepoint)
     unfinished = timeline.pending_of(Action.ROLLBACK)
@@ -148,11 +149,12 @@ def _sweep(context: RollbackContext, timeline: Timeline) -> None:
         context: the table, locked.
         timeline: the current timeline.
     """
-    context.store.sweep_claims(timeline, context.check)
+    lock_files = context.store.sweep_claims(timeline, context.check)
     for stray in timeline.stray:
         context.store.stop(stray)
-    pending = {instant.requested for instant in timeline.pending()}
-    sweep_leases(context.storage, pending, context.check)
+    if leases := [path for path in lock_files if path.endswith(LEASE_SUFFIX)]:
+        pending = {instant.requested for instant in timeline.pending()}
+        sweep_leases(context.storage, leases, pending, context.check)
     for folder in context.storage.list_folders(MARKER_ROOT):
         instant = folder.rpartition("/")[2]
         write, markers = timeline.write_at(instant), Markers(context.storage, instant)

@@ -26,7 +26,7 @@ from drawstring.write.merge.match_keys import join_text
 from drawstring.write.merge.matched_rows import (
     assigned,
 )
-from drawstring.write.prepare import Prepare
+from drawstring.write.placement.place import Prepare
 
 JOINED: Final = "_drawstring_joined"
 IS_SOURCE: Final = "_drawstring_is_source"

@@ -1,10 +1,12 @@
-r"""Step three of a write: in a worker, hand each file group its rows.
+r"""The parts of a write that run in workers: prepare rows, then place them in the files of their groups.
+
+Preparing gives every row its record key, partition path and location. Placing hands each file group its rows:
 
 rows of one group --- no slice yet -----------------> new base file(s)
                   \-- MERGE_ON_READ ----------------> log file on the slice
                    \- COPY_ON_WRITE, or small file --> base file rewritten with the changes
 
-Rows of one file group in pieces that memory holds; all rows of a key are in one piece.
+Large file groups are placed in pieces that fit in memory; all rows of a key are in one piece:
 
 rows ── few enough ──> one piece
     \─ too many ────> by a hash of the key, on disk beyond a bound, then piece after piece
@@ -23,7 +25,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.clock import Ids
-from drawstring.config.table.config import TableType
+from drawstring.config.table.config import TableConfig, TableType
 from drawstring.engine.grouping import coalesced, contiguous_groups, split_by
 from drawstring.engine.protocol import TaskContext
 from drawstring.engine.ranges import sorted_order
@@ -46,12 +48,58 @@ from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.lifecycle import DualWrite
 from drawstring.index.location import LOCATION, UNKNOWN, Location
 from drawstring.index.protocol import Index
+from drawstring.keygen.keys import KeyGenerator
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
+from drawstring.schema.evolve import conform
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 from drawstring.write.placement.shares import IS_NEW, key_places
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """A batch function that adds key, partition path and, with an index that hashes, the location.
+
+    Attributes:
+        config: the table.
+        schema: columns that the write keeps: the table's, none for a delete.
+        key_schema: columns that keys and partition paths are made from, as the table types them.
+        index: the index of the write.
+    """
+
+    config: TableConfig
+    schema: pa.Schema
+    key_schema: pa.Schema
+    index: Index
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        """Columns of the prepared batches."""
+        added = (
+            [RECORD_KEY, PARTITION_PATH, LOCATION] if self.index.is_hashed else [RECORD_KEY, PARTITION_PATH]
+        )
+        return pa.schema([*self.schema, *(pa.field(name, pa.string()) for name in added)])
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Prepare a stream of batches.
+
+        Raises:
+            InvalidError: a record key is null, or a column does not fit the table.
+        """
+        generator = KeyGenerator(self.config, is_writing=True)
+        output = self.output_schema
+        for batch in batches:
+            # Of no columns a batch would have no rows either.
+            named = conform(batch, self.key_schema) if self.key_schema.names else batch
+            keys, paths = generator.keys_and_paths(named)
+            columns = [*conform(batch, self.schema).columns, keys, paths]
+            locations = self.index.locations(keys, paths)
+            if locations is not None:
+                columns.append(locations)
+            yield pa.RecordBatch.from_arrays(columns, schema=output)
+
 
 PIECE_BYTES_MAX: Final = 128 << 20
 """Bytes of rows of one file group that are looked at together."""
