@@ -113,7 +113,7 @@ def test_a_folder_outside_the_table_is_a_damaged_property(lake: Path, tmp_path: 
 
     with pytest.raises(CorruptTableError, match=r"hoodie.timeline.path is '../../x'") as caught:
         drawstring.open(root).scan()
-    assert caught.value.message.count("restore") == 1
+    assert caught.value.message.lower().count("restore") == 1
 
 
 def test_the_package_runs_as_a_program(lake: Path) -> None:
@@ -133,7 +133,7 @@ def test_the_package_runs_as_a_program(lake: Path) -> None:
         ("id > '2024-01-01'", "string '2024-01-01' does not fit a column of type int"),
         ("id in ('x')", "string 'x'"),
         ("price = 'much'", "string 'much' does not fit a column of type double"),
-        ("id > DATE '2024-01-01'", "the date32"),
+        ("id > DATE '2024-01-01'", "The date32"),
     ],
 )
 def test_a_number_is_not_compared_with_what_is_none(where: str, kinds: str, table: drawstring.Table) -> None:

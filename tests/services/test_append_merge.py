@@ -203,7 +203,9 @@ def test_a_merge_that_a_dead_process_left_makes_way(
         append(table, range(3), **{FILES: 3})
     assert table.timeline.pending_of(Action.CLUSTERING)
     write = table.delete_partition if verb == "delete_partition" else getattr(table, verb)
-    write("oslo" if verb == "delete_partition" else rides(("oslo1", "oslo", 9, 9.0)), **WITHOUT_SERVICES)
+    write(
+        "oslo" if verb == "delete_partition" else rides(("oslo1", "oslo", 9, 9.0)), options=WITHOUT_SERVICES
+    )
     assert table.timeline.pending() == ()
     others = [("oslo0", "oslo", 0, 1.0), ("oslo2", "oslo", 2, 1.0)]
     changed = ("oslo1", "oslo", 9, 9.0)

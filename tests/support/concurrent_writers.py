@@ -66,7 +66,7 @@ class WrittenRows:
         self.optimized: list[Rows] = []
 
     def then(self, table: Table, verb: str, *rows: tuple[Any, ...]) -> None:
-        getattr(table, verb)(rides(*rows), **ONLY_THE_WRITE)
+        getattr(table, verb)(rides(*rows), options=ONLY_THE_WRITE)
         self.note()
 
     def compact(self, table: Table) -> None:

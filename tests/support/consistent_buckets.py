@@ -76,9 +76,10 @@ def check_places(table: Table) -> None:
     """Make sure that every record is in the file group that its ring says, and is there once."""
     rows = table.scan(columns=["_hoodie_record_key", "_hoodie_file_name"]).to_arrow()
     keys = rows.column(0).combine_chunks()
-    routes = ring_of(table).routes(key_hashes(keys, ("id",))).to_pylist()
+    prefixes = ring_of(table).prefixes_of(key_hashes(keys, ("id",))).to_pylist()
     assert all(
-        name.startswith(f"{route}-0") for name, route in zip(rows.column(1).to_pylist(), routes, strict=True)
+        name.startswith(f"{prefix}-0")
+        for name, prefix in zip(rows.column(1).to_pylist(), prefixes, strict=True)
     )
     assert len(set(keys.to_pylist())) == len(keys)
 

@@ -21,13 +21,13 @@ def table_with_history(table_type: str, version: int, writes: int = 10) -> Table
     """Make a table with archived instants, a savepoint, cleans and replaced file groups."""
     table = create(table_type=table_type, version=version, properties=BUCKETS)
     for number in range(6 - writes, 6):
-        table.upsert(rides(("a", "rome", number, 1.0), ("b", "oslo", number, 1.0)), **SHORT_HISTORY)
+        table.upsert(rides(("a", "rome", number, 1.0), ("b", "oslo", number, 1.0)), options=SHORT_HISTORY)
         if table_type == MOR and number % 2 == 0:
             table.compact(options=SHORT_HISTORY)
     table.savepoint(comments="before it changes")
-    table.insert_overwrite(rides(("c", "rome", 6, 6.0), ("d", "rome", 6, 6.0)), **WITHOUT_SERVICES)
-    table.delete(rides(("b", "oslo", 7, 7.0)), **WITHOUT_SERVICES)
-    table.upsert(rides(("c", "rome", 8, 8.0), ("e", "bern", 8, 8.0)), **WITHOUT_SERVICES)
+    table.insert_overwrite(rides(("c", "rome", 6, 6.0), ("d", "rome", 6, 6.0)), options=WITHOUT_SERVICES)
+    table.delete(rides(("b", "oslo", 7, 7.0)), options=WITHOUT_SERVICES)
+    table.upsert(rides(("c", "rome", 8, 8.0), ("e", "bern", 8, 8.0)), options=WITHOUT_SERVICES)
     return table
 
 
