@@ -77,7 +77,7 @@ def functions_of(package: str) -> Iterator[Documented]:
 def rooms_of(path: Path) -> dict[str, str]:
     """Return the module of each public name."""
     for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_ROOMS":
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("_ROOMS", "_MODULES"):
             found: dict[str, str] = ast.literal_eval(node.value)
             return found
     raise AssertionError(f"{path} says of no name where it is")

@@ -1353,7 +1353,7 @@ class Table:
         Example:
             >>> result = table.update("id = 1", {"fare": "11.0"})
             >>> given = {"hoodie.compact.inline.max.delta.commits": 1}
-            >>> [done.duty for done in table.run_services(options=given)]
+            >>> [done.task for done in table.run_services(options=given)]
             ['compaction']
         """
         with self._errors():

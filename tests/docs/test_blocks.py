@@ -44,8 +44,7 @@ def with_blocks(*, spark: bool) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def s3_places() -> Iterator[dict[str, str]]:
-    with s3_server() as server:
-        server.make_bucket("lake")
+    with s3_server("lake") as server:
         yield {S3: server.endpoint}
 
 
