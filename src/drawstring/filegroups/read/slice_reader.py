@@ -1,6 +1,6 @@
 r"""Read one file slice: the base file streamed, the log records laid over it.
 
-    log files ──> one record a key, in memory (of large ones the key alone, see `log_stream`)
+    log files ──> one record a key, in memory (of large ones the key alone)
     base file ──> batch ── rows whose log record wins out ──> yield
                                                    at the end: the log records that won ──> yield
 
