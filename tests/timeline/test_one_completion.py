@@ -12,6 +12,7 @@ import pytest
 
 import drawstring
 from drawstring.model.instant import Action, Instant
+from drawstring.model.table_version import VERSION_RULES, TimelineLayout
 from drawstring.storage.local import LocalStorage
 from drawstring.timeline.completion import Completion
 from drawstring.timeline.instants import parse_instant
@@ -25,7 +26,7 @@ ROWS = pa.table({"id": ["a", "b"], "part": ["x", "y"], "ts": [1, 1]})
 class Completed:
     """The completed files that are put, inside of the one function and elsewhere."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, layout: int) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, layout: TimelineLayout) -> None:
         self.inside: list[Instant] = []
         self.outside: list[str] = []
         self.hooks: list[tuple[str, str]] = []
@@ -78,7 +79,7 @@ def _fail(*_: object) -> Instant:
 def test_every_action_completes_its_instant_through_one_function(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
-    completed = Completed(monkeypatch, 1 if version == 6 else 2)
+    completed = Completed(monkeypatch, VERSION_RULES[version].layout)
     table = drawstring.create(
         tmp_path / "t",
         ROWS.schema,

@@ -81,7 +81,7 @@ def test_a_full_disk_is_told_as_what_it_is(table_type: str, free_bytes: int, tmp
     table.upsert(rows(10))
     before = table.scan().to_arrow()
     full = Table(replace(table._context, storage=FullDisk(table._context.storage, free_bytes)))
-    with pytest.raises(UnavailableError, match="The disk is full: free space"):
+    with pytest.raises(UnavailableError, match=r"The disk is full\. Free space"):
         full.upsert(rows(100_000))
     assert table.scan().to_arrow().equals(before)
     assert table.upsert(rows(10)).instant
@@ -94,7 +94,7 @@ def test_a_file_that_grows_beyond_the_limit_is_told_as_what_it_is(table_type: st
         [sys.executable, "-c", LIMITED, str(tmp_path / "t")], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("A file is larger than allowed: raise the limit")
+    assert done.stdout.startswith("A file is larger than allowed. Raise the limit")
 
 
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
@@ -133,6 +133,6 @@ def test_a_disk_without_room_to_spill_to_is_named(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(pa.ipc, "new_file", full)
     groups = SpillingGroups(SCHEMA, 1)
-    with pytest.raises(UnavailableError, match=r"The disk is full: free space on .*TMPDIR"):
+    with pytest.raises(UnavailableError, match=r"The disk is full. Free space on .*TMPDIR"):
         groups.add("g", rows(10).to_batches()[0])
     groups.close()

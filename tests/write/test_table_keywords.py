@@ -73,7 +73,7 @@ def test_insert_drops_or_refuses_duplicates() -> None:
     assert table.insert(rides(("a", "rome", 5, 5.0), ("d", "rome", 5, 5.0)), duplicates="drop").inserts == 1
     with pytest.raises(InvalidError):
         table.insert(rides(("a", "rome", 6, 6.0)), duplicates="fail")
-    with pytest.raises(InvalidError, match="choose none, drop, fail"):
+    with pytest.raises(InvalidError, match="Choose one of none, drop, fail"):
         table.insert(rides(*ROWS), duplicates="perhaps")
 
 
