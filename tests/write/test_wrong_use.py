@@ -54,7 +54,7 @@ CALLS: dict[str, tuple[dict[str, str], Call, str]] = {
     "a key that is there": (SIMPLE, verb("insert", rides(*OLD[:2]), **FAIL), "rows to insert have keys"),
     "a key that is there, in a bucket": (BUCKET, verb("insert", rides(OLD[2]), **FAIL), "'c' for one"),
     "one record from several source rows": (
-        SIMPLE, merge(rides(("a", "rome", 2, 2.0), ("a", "rome", 2, 3.0))), "several rows change the record",
+        SIMPLE, merge(rides(("a", "rome", 2, 2.0), ("a", "rome", 2, 3.0))), "Several rows change the record",
     ),
     "a null key to upsert": (SIMPLE, verb("upsert", NULL_KEY), NO_KEY),
     "a null key in a bucket": (BUCKET, verb("upsert", NULL_KEY), NO_KEY),

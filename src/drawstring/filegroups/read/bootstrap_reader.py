@@ -1,4 +1,4 @@
-"""Rows of a base file; where a bootstrap made it without rows of its own, those of the file it stands for.
+"""Reader of base files that joins bootstrap skeleton files with the rows of their source files.
 
 base file    meta columns ──┐ row by row
 source file  own columns  ──┴──> rows     a partition column that neither has comes from the folder's name
@@ -41,9 +41,9 @@ def base_rows_of(
         config: the table.
 
     Raises:
-        CorruptTableError: a file is missing or damaged, or the source file was changed since.
+        CorruptTableError: a file is missing or damaged, or the source file was changed since the bootstrap.
         InvalidError: the condition does not fit the columns' types.
-        UnsupportedError: a file of a format that this release cannot read.
+        UnsupportedError: this release cannot read a file.
     """
     if base.source is None:
         return read_base(storage, base.status.path, selection)
@@ -51,10 +51,10 @@ def base_rows_of(
 
 
 def source_storage(table: StorageSpec, uri: str) -> tuple[Storage, str]:
-    """Return what opens a source file: the storage of its folder, and its name there.
+    """Return the storage of the folder of a source file, and the name of the file in it.
 
     Args:
-        table: how the table is opened; the source is opened with the same options.
+        table: storage of the table; its options also open the source.
         uri: address of the file.
     """
     folder, _, name = _LOCAL.sub("", uri).rpartition("/")
@@ -63,7 +63,7 @@ def source_storage(table: StorageSpec, uri: str) -> tuple[Storage, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Stitched:
-    """One reading of a base file and its source."""
+    """One read of a skeleton base file and its source file."""
 
     storage: Storage
     base: BaseFile
@@ -72,7 +72,7 @@ class _Stitched:
     config: TableConfig
 
     def rows(self, uri: str) -> Iterator[pa.RecordBatch]:
-        """Yield the rows; only the files that have the columns wanted are read."""
+        """Yield the rows; read only the files that have needed columns."""
         wanted, where = self.selection.columns, self.selection.where
         looks_at = [] if where is None else where_columns(where, self.types)
         needed = dict.fromkeys((*wanted, *looks_at))
@@ -94,12 +94,12 @@ class _Stitched:
             yield filled.select([each for each in wanted if each in filled.schema.names])
 
     def _folder_values(self, source: Storage, name: str, needed: Iterable[str]) -> Mapping[str, Any]:
-        """Return the values of partition columns that the source's rows lack."""
+        """Return the values of partition columns that the source rows lack."""
         if not any(field in self.config.partition_fields for field in needed):
             return {}
         present = base_schema(source, name).names
-        told = path_values(self.base.status.folder, self.config, self.types)
-        return {field: value for field, value in told.items() if field in needed and field not in present}
+        values = path_values(self.base.status.folder, self.config, self.types)
+        return {field: value for field, value in values.items() if field in needed and field not in present}
 
     def _side_by_side(self, source: Storage, name: str, needed: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the columns of both files, row by row."""
@@ -115,10 +115,10 @@ class _Stitched:
 def side_by_side(
     left: Iterator[pa.RecordBatch], right: Iterator[pa.RecordBatch]
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Yield the batches of two streams of equally many rows, cut at the same rows.
+    """Yield the batches of two streams with equally many rows, sliced at the same rows.
 
     Raises:
-        CorruptTableError: one has more rows than the other.
+        CorruptTableError: one stream has more rows than the other.
     """
     one = other = None
     while True:
@@ -130,13 +130,13 @@ def side_by_side(
         one, other = one.slice(rows), other.slice(rows)
     if one is not None or other is not None:
         raise CorruptTableError(
-            "a file that a bootstrap left where it was has another number of rows than then: restore the file"
-            " from a backup"
+            "The number of rows of a bootstrap source file has changed since the bootstrap. Restore the file"
+            " from a backup."
         )
 
 
 def with_values(batch: pa.RecordBatch, values: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:
-    """Return the batch with constant columns, as far as `schema` has them.
+    """Return the batch with those constant columns that `schema` has.
 
     Args:
         batch: rows, with or without these columns.
@@ -156,7 +156,7 @@ def with_values(batch: pa.RecordBatch, values: Mapping[str, Any], schema: pa.Sch
 
 
 def _next(rest: pa.RecordBatch | None, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
-    """Return what is left of a batch, or the next one that has rows."""
+    """Return the rest of a batch, or the next batch that has rows."""
     if rest is not None and rest.num_rows:
         return rest
     return next((batch for batch in batches if batch.num_rows), None)

@@ -1,15 +1,15 @@
-"""What one write changed in one file group: operation, and images of each record before and after.
+"""Change data capture of one write to one file group: operation, before image and after image per record.
 
-    change log with both images   they are taken as they are
-    change log with keys, or      the missing images are looked up by key
+    CDC log with both images      the images are returned as they are
+    CDC log with keys, or         the missing images are looked up by key
     keys and before images        in the slice before the write and the slice after it
-    no change log                 the two slices are compared:
-        in the slice after, written by the commit    insert, or update if its key was there before
-        in the slice before, its key not after       delete
+    no CDC log                    the two slices are compared:
+        in the slice after, written by the commit    insert, or update if the slice before has its key
+        only in the slice before                     delete
 
-Of a write to log files only its own keys are compared and looked up (`LogHistory`).
+For a write to log files, only its own keys are compared and looked up (`LogHistory`).
 
-A write that replaces a file group leaves no slice after, one that begins a file group had none before.
+A write that replaces a file group leaves no slice after it; a write that creates one has no slice before it.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class ChangeTask:
     Attributes:
         storage: opens the table.
         instant: requested time of the write.
-        before: reads the slice before it, all columns; None when there was none, or it is not needed.
-        after: reads the slice after it, all columns; None when there is none, or it is not needed.
-        logs: change logs of the write.
-        slice_of_logs: partition, file id and base instant of the slice, when it wrote to its log files only.
-        history: the records around it, then.
-        operations: which changes are wanted; None for all.
-        look: digest of the timeline when the slices were found, as of `ReadTask`.
+        before: reads the slice before it, all columns; None if there was none, or if it is not needed.
+        after: reads the slice after it, all columns; None if there is none, or if it is not needed.
+        logs: CDC log files of the write.
+        slice_of_logs: partition, file id and base instant of the slice, if the write wrote only log files.
+        history: the records before and after it, in that case.
+        operations: the operations to yield; None for all.
+        look: digest of the timeline when the task was planned, as of `ReadTask`.
     """
 
     storage: StorageSpec
@@ -78,7 +78,7 @@ class ChangeTask:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the files that are read."""
+        """Bytes of the files that the task reads."""
         slices = [task.file_slice.size_bytes for task in (self.before, self.after) if task is not None]
         return sum(slices) + sum(log.status.size_bytes for log in self.logs)
 
@@ -100,11 +100,11 @@ def task_bytes(task: ReadTask | ChangeTask) -> int:
 
 
 def read_changes(task: ChangeTask) -> Iterator[pa.RecordBatch]:
-    """Yield what a write changed in a file group, with the columns of `CHANGE_SCHEMA`.
+    """Yield the changes of a write to a file group, with the columns of `CHANGE_SCHEMA`.
 
     Raises:
         CorruptTableError: a file is missing or damaged.
-        UnsupportedError: a file of a kind that this release cannot read.
+        UnsupportedError: this release cannot read a file.
     """
     try:
         for changes in _changes_of(task):
@@ -145,35 +145,37 @@ def _all_of(task: ChangeTask, rows: ReadTask | None, operation: str) -> Iterator
 
 
 def _compared(task: ChangeTask, before: ReadTask, after: ReadTask) -> Iterator[pa.RecordBatch]:
-    """Compare two slices: the rows of the write and all keys of both are held in memory."""
+    """Compare two slices; holds the rows of the write and all keys of both in memory."""
     written = _table(replace(after, where=pc.field(COMMIT_TIME) == task.instant))
     old, new = _keys(before), _keys(after)
-    gone = old.filter(pc.invert(pc.is_in(old, value_set=new)))
-    touched = _lookup(before, pa.concat_arrays([flat(written.column(RECORD_KEY)), gone]))
-    return _told(task, written, gone, touched)
+    deleted = old.filter(pc.invert(pc.is_in(old, value_set=new)))
+    touched = _lookup(before, pa.concat_arrays([flat(written.column(RECORD_KEY)), deleted]))
+    return _deletes_and_upserts(task, written, deleted, touched)
 
 
 def _around_logs(task: ChangeTask, history: LogHistory) -> Iterator[pa.RecordBatch]:
     """Compare the records that a write to log files touched."""
     before, after = _touched(task, history)
-    gone = before.keys.filter(pc.invert(pc.is_in(before.keys, value_set=flat(after.column(RECORD_KEY)))))
+    deleted = before.keys.filter(pc.invert(pc.is_in(before.keys, value_set=flat(after.column(RECORD_KEY)))))
     written = after.filter(pc.equal(after.column(COMMIT_TIME), task.instant))
-    return _told(task, written, gone, before)
+    return _deletes_and_upserts(task, written, deleted, before)
 
 
 def _touched(task: ChangeTask, history: LogHistory) -> tuple[_Images, pa.Table]:
-    """Return the images of the records that a write touched before it, and the records after it."""
+    """Return the before images of the records that a write touched, and the records after the write."""
     before, after = history.around(task.instant, task.before, task.after)
     nothing = pa.array([], pa.string())
     assert after is not None
     return _Images(nothing, nothing) if before is None else _images(before), after
 
 
-def _told(task: ChangeTask, written: pa.Table, gone: pa.Array, before: _Images) -> Iterator[pa.RecordBatch]:
-    """Yield the changes that records written and keys deleted come to."""
-    if len(gone):
-        nothing = pa.nulls(len(gone), pa.string())
-        yield _changes(task, pa.repeat(DELETE, len(gone)), before.images(gone), nothing)
+def _deletes_and_upserts(
+    task: ChangeTask, written: pa.Table, deleted: pa.Array, before: _Images
+) -> Iterator[pa.RecordBatch]:
+    """Yield the changes for deleted keys and written records."""
+    if len(deleted):
+        no_images = pa.nulls(len(deleted), pa.string())
+        yield _changes(task, pa.repeat(DELETE, len(deleted)), before.images(deleted), no_images)
     if written.num_rows:
         images = before.images(flat(written.column(RECORD_KEY)))
         operations = pc.if_else(images.is_valid(), UPDATE, INSERT)
@@ -196,7 +198,7 @@ def _images_around(task: ChangeTask, history: LogHistory) -> tuple[_Images, _Ima
 def _with_images(
     task: ChangeTask, rows: pa.RecordBatch, around: tuple[_Images, _Images] | None
 ) -> Iterator[pa.RecordBatch]:
-    """Turn the rows of a change log into changes, looking up the images that it lacks."""
+    """Convert the rows of a CDC log into changes, and look up missing images."""
     known_before, known_after = (None, None) if around is None else around
     names, operations = rows.schema.names, rows.column("op")
     if "after" in names:
@@ -217,32 +219,33 @@ def _with_images(
 
 @dataclass(frozen=True, slots=True)
 class _Images:
-    """JSON images of some records of a slice, by key."""
+    """JSON images of records of a slice, by key."""
 
     keys: pa.Array
     texts: pa.Array
 
     def images(self, keys: pa.Array) -> pa.Array:
-        """Return the image of each key, null for those that are not there."""
+        """Return the image of each key, null for missing keys."""
         return self.texts.take(pc.index_in(keys, value_set=self.keys))
 
 
 def _known(task: ChangeTask, rows: _Images | ReadTask | None, keys: pa.Array) -> _Images:
-    """Look up records that a change log names, all of which must be there."""
+    """Look up the images of all keys of a CDC log; raise if a key is missing."""
     if isinstance(rows, _Images):
-        found = rows
+        images = rows
     else:
-        found = _Images(keys.slice(0, 0), keys.slice(0, 0)) if rows is None else _lookup(rows, keys)
-    if pc.any(pc.invert(pc.is_in(keys, value_set=found.keys))).as_py():
+        images = _Images(keys.slice(0, 0), keys.slice(0, 0)) if rows is None else _lookup(rows, keys)
+    if pc.any(pc.invert(pc.is_in(keys, value_set=images.keys))).as_py():
         raise CorruptTableError(
-            "a change log names records that the file slices around it do not have",
+            "A CDC log file names records that the file slices before and after the write lack. Restore"
+            " the files of the file group from a backup.",
             path=task.logs[0].status.path,
         )
-    return found
+    return images
 
 
 def _lookup(rows: ReadTask, keys: pa.Array) -> _Images:
-    """Return the images of the records with some keys."""
+    """Return the images of the records with the given keys."""
     if not len(keys):
         return _Images(keys, keys)
     among = pc.field(RECORD_KEY).isin(keys)
@@ -271,29 +274,30 @@ def _log_rows(storage: Storage, log: LogFile) -> Iterator[pa.RecordBatch]:
     try:
         with storage.open(path) as file:
             if file.size() < max(log.status.size_bytes, 1):
-                raise CorruptTableError("a change log is cut off: restore it from a backup")
+                raise CorruptTableError("A CDC log file is truncated. Restore it from a backup.")
             for block in scan_blocks(file, file.size()):
                 if block.kind is BlockType.CORRUPT or block.schema_json is None:
                     raise CorruptTableError(
-                        f"a change log is cut off or damaged at byte {block.offset}: restore it from a backup"
+                        f"A CDC log file is truncated or damaged at byte {block.offset}."
+                        " Restore it from a backup."
                     )
                 batches = decode_datums(read_content(file, block), block.schema_json)
                 yield from (_checked(batch) for batch in batches)
     except FileNotFoundError:
-        raise MissingFileError(f"A change log that a commit names is missing: {REPAIR}.", path=path) from None
+        raise MissingFileError(f"A CDC log file is missing: {REPAIR}.", path=path) from None
     except DrawstringError as error:
         raise error.at(path=path) from error.__cause__
 
 
 def _checked(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Check that the records of a change log have one of the three forms."""
+    """Check that the records of a CDC log have one of the three schemas."""
     kinds = {field.name: field.type for field in rows.schema}
     texts = all(pt.is_string(kinds[name]) for name in ("op", "record_key") if name in kinds)
     images = all(pt.is_struct(kinds[name]) for name in ("before", "after") if name in kinds)
     if frozenset(kinds) not in _FORMS or not texts or not images:
         raise CorruptTableError(
-            f"a change log has columns {', '.join(kinds)}, none of its forms: restore it from a backup"
+            f"A CDC log file has the unknown columns {', '.join(kinds)}. Restore it from a backup."
         )
     if not pc.all(pc.is_in(rows.column("op"), value_set=_OPERATIONS)).as_py():
-        raise CorruptTableError("a change log names an unknown operation: restore it from a backup")
+        raise CorruptTableError("A CDC log file has an unknown operation. Restore it from a backup.")
     return rows

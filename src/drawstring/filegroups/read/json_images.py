@@ -1,9 +1,9 @@
-"""Records as JSON texts, the images of change queries (Hudi: `before` and `after` of its CDC relation).
+"""JSON images of records for change queries (Hudi: `before` and `after` of its CDC relation).
 
-    from data files   {"id":1,"price":5.5}                   no blanks, null columns left out
-    from change logs  {"id": 1, "title": null, "price": 5.5} blanks, nulls written out
+    from data files   {"id":1,"price":5.5}                   no spaces, null columns omitted
+    from CDC logs     {"id": 1, "title": null, "price": 5.5} spaces, nulls written
 
-Dates, times and timestamps are the numbers that are stored, decimals plain numbers, binary values base64.
+Dates, times and timestamps are their stored numbers, decimals plain numbers, binary values base64.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _SPECIAL: Final = r'["\\\x00-\x1f]'
 
 @dataclass(frozen=True, slots=True)
 class JsonStyle:
-    """How texts are laid out.
+    """Style of JSON texts.
 
     Attributes:
         comma, colon: between columns, and between a name and its value.
-        nulls: whether null columns are written out.
+        nulls: whether to write null columns.
     """
 
     comma: str
@@ -40,10 +40,10 @@ class JsonStyle:
 
 
 COMPACT: Final = JsonStyle(",", ":", False)
-"""Images from data files."""
+"""Style of images from data files."""
 
 SPACED: Final = JsonStyle(", ", ": ", True)
-"""Images from change logs."""
+"""Style of images from CDC logs."""
 
 
 def json_images(rows: pa.RecordBatch | pa.Table, style: JsonStyle) -> pa.Array:
@@ -51,17 +51,17 @@ def json_images(rows: pa.RecordBatch | pa.Table, style: JsonStyle) -> pa.Array:
 
     Args:
         rows: records.
-        style: how the texts are laid out.
+        style: style of the texts.
 
     Raises:
-        UnsupportedError: a column whose type has no JSON text.
+        UnsupportedError: the type of a column has no JSON form.
     """
     columns = [_flat(column) for column in rows.columns]
     return _object(rows.schema.names, columns, rows.num_rows, style)
 
 
 def json_values(values: pa.Array, style: JsonStyle) -> pa.Array:
-    """Return the JSON text of each value, null where it is null; see `json_images`."""
+    """Return the JSON text of each value, null for null; see `json_images`."""
     kind = values.type
     if pt.is_struct(kind):
         names = [field.name for field in kind]
@@ -71,7 +71,10 @@ def json_values(values: pa.Array, style: JsonStyle) -> pa.Array:
     for matches, text in _TEXTS:
         if matches(kind):
             return text(values)
-    raise UnsupportedError(f"a column of type {kind} has no text in change images")
+    raise UnsupportedError(
+        f"Change queries cannot return columns of type {kind}. Cast the column in the table to a supported"
+        " type."
+    )
 
 
 def _object(names: Sequence[str], columns: Sequence[pa.Array], rows: int, style: JsonStyle) -> pa.Array:
@@ -139,7 +142,7 @@ def _stored_number(values: pa.Array) -> pa.Array:
 
 
 def _float(values: pa.Array) -> pa.Array:
-    """Return Java's texts, those of strange numbers in quotes."""
+    """Return the texts of Java, with NaN and infinities in quotes."""
     texts = java_text(values, "")
     return pc.if_else(pc.is_finite(values), texts, pc.binary_join_element_wise('"', texts, '"', ""))
 

@@ -1,4 +1,4 @@
-"""Reading the record keys of a file slice, and nothing else, for indexes."""
+"""Reader of the record keys of a file slice, for indexes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from drawstring.storage.protocol import StorageSpec
 
 @dataclass(frozen=True, slots=True)
 class ReadKeys:
-    """Yields record key, partition path, file id of every record of a slice, and whether it is deleted.
+    """Yields record key, partition path, file id and deletion flag of every record of a slice.
 
-    Deleted are those keys that the slice's log files say so of; a base file has none.
+    Only log files delete keys; all records of a base file are live.
 
     Attributes:
         storage: opens the table.
         config: the table.
         schema: the table's columns with meta columns.
-        instants: which log blocks count.
-        output: names of the four columns and their types, then those of `more`.
-        more: further columns of the table to yield; null for keys that are deleted.
+        instants: the visible instants of log blocks.
+        output: schema of the four columns, followed by the columns of `more`.
+        more: further columns of the table to yield; null for deleted keys.
     """
 
     storage: StorageSpec
@@ -41,8 +41,8 @@ class ReadKeys:
     def __call__(self, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
         """Read one slice."""
         config = self.config
-        known_by = (RECORD_KEY,) if config.populate_meta_fields else config.record_key_fields
-        columns = tuple(dict.fromkeys((*known_by, *self.more)))
+        key_columns = (RECORD_KEY,) if config.populate_meta_fields else config.record_key_fields
+        columns = tuple(dict.fromkeys((*key_columns, *self.more)))
         task = ReadTask(self.storage, config, file_slice, self.schema, columns, instants=self.instants)
         if not file_slice.logs:
             yield from (self._located(file_slice, each) for each in read_slice(task))

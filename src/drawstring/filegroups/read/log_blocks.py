@@ -1,14 +1,14 @@
 """Merge order of log blocks, and which log records are deletes (specification: Log Format, Deletes). Pure.
 
 all blocks, files in order
-  - torn stretches, blocks of instants that do not count
-  - blocks taken back by a rollback command further on
-  - blocks that a log compaction rewrote; its block takes the place of the newest of them
+  - torn blocks, blocks of instants that are not visible
+  - blocks that a later rollback command block cancels
+  - blocks that a log compaction rewrote; its block replaces the newest of them
 
 Which log records are deletes (specification: Deletes).
 
-A record is one when it stands in a delete block, when `_hoodie_is_deleted` is true, when the
-table's delete marker is in its column, or when `_hoodie_operation` says so.
+A record is a delete if it is in a delete block, if `_hoodie_is_deleted` is true, if its delete-key column
+holds the delete marker of the table, or if `_hoodie_operation` is a delete.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ _DELETE_OPERATIONS = pa.array(["D", "-U"])
 
 
 def marker_of(config: TableConfig) -> tuple[str, str] | None:
-    """Return the column and the text in it that mark a delete, when the table has such a pair."""
+    """Return the column and the value that mark a delete; None if the table has no delete marker."""
     column = config.merge_properties.get(DELETE_FIELD)
     text = config.merge_properties.get(DELETE_MARKER)
     return (column, text) if column and text else None
 
 
 def delete_columns(config: TableConfig, schema: pa.Schema) -> list[str]:
-    """Return the columns of the table that may mark a delete."""
+    """Return the columns of the table that can mark a delete."""
     marker = marker_of(config)
     names = [IS_DELETED_COLUMN, OPERATION_COLUMN, *([marker[0]] if marker else [])]
     return [name for name in names if name in schema.names]
 
 
 def deleted(rows: pa.Table, config: TableConfig) -> pa.ChunkedArray | None:
-    """Return for each row of a data block whether it deletes its key; None for no deletes at all."""
+    """Return for each row of a data block whether it deletes its key; None if no row does."""
     marks = []
     if IS_DELETED_COLUMN in rows.column_names and pa.types.is_boolean(
         rows.schema.field(IS_DELETED_COLUMN).type
@@ -66,14 +66,14 @@ def deleted(rows: pa.Table, config: TableConfig) -> pa.ChunkedArray | None:
 
 
 def _equals(column: pa.ChunkedArray, text: str, config: TableConfig) -> pa.ChunkedArray:
-    """Compare with the marker: payload classes ignore its case, version 9 does not."""
+    """Compare with the delete marker: payload classes ignore its case, table version 9 does not."""
     if config.payload_rule is None:
         return pc.equal(column, text)
     return pc.equal(pc.utf8_lower(column), text.lower())
 
 
 def row_deletes(rows: pa.Table, config: TableConfig) -> tuple[Array, Array]:
-    """Return for each row whether it deletes its key, and whether it does so whatever was before."""
+    """Return for each row whether it deletes its key, and whether it wins over any earlier version."""
     marks = deleted(rows, config)
     if marks is None:
         nothing = np.zeros(rows.num_rows, dtype=bool)
@@ -86,7 +86,7 @@ def row_deletes(rows: pa.Table, config: TableConfig) -> tuple[Array, Array]:
 
 
 def without_ordering(ordering: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> Array:
-    """Tell which rows have no ordering value: all null, or the int 0 that Hudi takes for none."""
+    """Return which rows have no ordering value: all null, or the int 0, which Hudi uses for none."""
     absent = np.ones(rows, dtype=bool)
     for column in map(flat, ordering):
         is_none = pc.equal(column.fill_null(0), 0) if pa.types.is_int32(column.type) else pc.is_null(column)
@@ -95,39 +95,39 @@ def without_ordering(ordering: Sequence[pa.Array | pa.ChunkedArray], rows: int) 
 
 
 def block_deletes_always_win(config: TableConfig) -> bool:
-    """Tell whether keys in delete blocks are deleted whatever their ordering value: by code they are."""
+    """Return whether delete blocks win whatever their ordering values are; Hudi's code does so."""
     return config.payload_rule is not None or config.merge_mode is MergeMode.CUSTOM
 
 
 def row_deletes_always_win(config: TableConfig) -> bool:
-    """Tell whether rows that are marked as deletes delete whatever their ordering value."""
+    """Return whether rows that are marked as deletes win whatever their ordering values are."""
     return config.payload_rule is PayloadRule.LATE_STAMP or config.merge_mode is MergeMode.CUSTOM
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedBlock:
-    """A block and the log file that it is in."""
+    """A log block and its log file."""
 
     file: LogFile
     block: LogBlock
 
     @property
     def instant(self) -> str:
-        """Requested time of the write that made it."""
+        """Requested time of the write that wrote the block."""
         return self.block.instant or self.file.instant
 
     @property
     def holds_records(self) -> bool:
-        """Whether it changes records."""
+        """Whether it is a data or delete block."""
         return self.block.kind.is_data or self.block.kind is BlockType.DELETE
 
 
 def blocks_to_merge(blocks: Iterable[PlacedBlock], instants: InstantRange) -> list[PlacedBlock]:
-    """Return the data and delete blocks that count, in the order of merging.
+    """Return the visible data and delete blocks, in merge order.
 
     Args:
         blocks: all blocks of a slice, file by file.
-        instants: which instants count.
+        instants: the visible instants.
     """
     rolled_back: set[str] = set()
     alive: list[PlacedBlock] = []
@@ -141,7 +141,7 @@ def blocks_to_merge(blocks: Iterable[PlacedBlock], instants: InstantRange) -> li
 
 
 def torn_blocks(blocks: Iterable[PlacedBlock]) -> list[PlacedBlock]:
-    """Return the torn stretches that no rollback command further on accounts for.
+    """Return the torn blocks that no later rollback command block cancels.
 
     Args:
         blocks: all blocks of a slice, file by file.
@@ -156,7 +156,7 @@ def torn_blocks(blocks: Iterable[PlacedBlock]) -> list[PlacedBlock]:
 
 
 def _with_log_compactions(blocks: list[PlacedBlock]) -> list[PlacedBlock]:
-    """Put the blocks of log compactions where the newest block that they rewrote stands."""
+    """Move the blocks of log compactions to the place of the newest block that they rewrote."""
     rewritten_by = {
         original: placed.instant
         for placed in reversed(blocks)
@@ -179,7 +179,7 @@ def _with_log_compactions(blocks: list[PlacedBlock]) -> list[PlacedBlock]:
 
 
 def _finals(blocks: Sequence[PlacedBlock], rewritten_by: Mapping[str, str]) -> list[str]:
-    """Return the instant whose blocks stand for each block, following log compactions of log compactions."""
+    """Return the instant whose blocks replace each block, through log compactions of log compactions."""
     known: dict[str, str] = {}
     for placed in blocks:
         instant: str | None = placed.instant

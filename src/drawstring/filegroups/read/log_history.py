@@ -1,11 +1,11 @@
-"""The records of a slice at many moments, for what writes to its log files changed.
+"""Records of a file slice before and after each of several writes to its log files.
 
     log files ──> the records of the keys that these writes touched, block by block ──┐
-    base file ──> the rows of the same keys ──────────────────────────────────────────┴─> held once
-    a moment  ──> the blocks that counted then, for the keys of one write ──> merged ──> its rows
+    base file ──> the rows of the same keys ──────────────────────────────────────────┴─> cached once
+    a time    ──> the blocks visible then, for the keys of one write ──> merged ──> its rows
 
-A write to a log file changes no other keys than its own, so the other rows of the slice are not looked at
-again for each write, and not held.
+A write to a log file changes only its own keys, so the other rows of the slice are neither read again for
+each write nor cached.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from drawstring.merge.versions import flat
 from drawstring.schema.meta import RECORD_KEY
 
 HELD_BYTES_MAX: Final = 256 << 20
-"""Records of several slices that are held for the writes to come; more are read again."""
+"""Bytes of records that are cached across all slices; records beyond it are read again."""
 
 
 class LogHistory:
-    """A slice and some writes to its log files. Loads when first asked, and lets go after the last write.
+    """A slice and some writes to its log files; loads on first use, frees its memory after the last use.
 
     Args:
         newest: reads the slice as the newest of the writes left it.
         writes: requested times of the writes.
-        uses: how often it will be asked.
+        uses: how often `around` will be called.
     """
 
     def __init__(self, newest: ReadTask, writes: frozenset[str], uses: int) -> None:
@@ -50,7 +50,7 @@ class LogHistory:
         self._left = uses
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel without what is held."""
+        """Pickle without the cached records."""
         return LogHistory, (self._newest, self._writes, self._uses)
 
     def around(
@@ -60,14 +60,14 @@ class LogHistory:
 
         Args:
             write: its requested time.
-            before: reads the slice before it; None for not wanted, or no such slice.
-            after: reads the slice after it; None for not wanted.
+            before: reads the slice before it; None if not needed, or if there was no slice.
+            after: reads the slice after it; None if not needed.
         """
         held = self._load()
         keys = held.keys_of(write)
-        found = tuple(None if task is None else held.rows(task, keys) for task in (before, after))
+        tables = tuple(None if task is None else held.rows(task, keys) for task in (before, after))
         self._done()
-        return found[0], found[1]
+        return tables[0], tables[1]
 
     def _load(self) -> _Held:
         with self._lock:
@@ -85,12 +85,12 @@ class LogHistory:
                 _HOLDERS.forget(self)
 
     def let_go(self) -> None:
-        """Give the memory back; what is wanted again is read again."""
+        """Free the cached records; they are read again when needed."""
         self._held = None
 
 
 class _Holders:
-    """Which histories hold records, the least recently asked first; lets go of what is too much."""
+    """The histories that cache records, least recently used first; evicts beyond the limit."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -117,12 +117,12 @@ _HOLDERS: Final = _Holders()
 
 @dataclass(frozen=True)
 class _Held:
-    """What was read of a slice: the records of the keys that the writes touched.
+    """The records of a slice with the keys that the writes touched.
 
     Attributes:
-        reading: how the log files were read.
+        reading: settings with which the log files were read.
         placed: all blocks of the log files.
-        pieces: the records of those blocks that count at some moment, by number of the block.
+        pieces: the records of the blocks that are visible at some time, by block number.
         base: the base rows.
     """
 
@@ -133,7 +133,7 @@ class _Held:
 
     @cached_property
     def size_bytes(self) -> int:
-        """What is held in memory."""
+        """Bytes in memory."""
         return int(self.base.nbytes) + sum(int(piece.rows.nbytes) for piece in self.pieces.values())
 
     @cached_property
@@ -150,11 +150,11 @@ class _Held:
 
     def keys_of(self, write: str) -> pa.Array:
         """Return the keys that a write touched."""
-        found = [flat(piece.keys) for at, piece in self.pieces.items() if self.placed[at].instant == write]
-        return pc.unique(pa.concat_arrays([pa.array([], pa.string()), *found]))
+        keys = [flat(piece.keys) for at, piece in self.pieces.items() if self.placed[at].instant == write]
+        return pc.unique(pa.concat_arrays([pa.array([], pa.string()), *keys]))
 
     def rows(self, task: ReadTask, keys: pa.Array) -> pa.Table:
-        """Return the records with some keys as of a task's slice and instants."""
+        """Return the records with the given keys as of a task's slice and instants."""
         paths = {log.status.path for log in task.file_slice.logs}
         chosen = blocks_to_merge(
             (each for each in self.placed if each.file.status.path in paths), task.instants
@@ -171,10 +171,10 @@ class _Held:
 
 
 class _Rows:
-    """Finds rows of several pieces by key.
+    """Index of the rows of several pieces by key.
 
     Args:
-        keys: of the rows of each piece.
+        keys: the keys of the rows of each piece.
     """
 
     def __init__(self, keys: Sequence[pa.Array]) -> None:
@@ -187,7 +187,7 @@ class _Rows:
         self._firsts = np.searchsorted(codes[self._order], np.arange(len(self._distinct) + 1))
 
     def rows_of(self, keys: pa.Array) -> dict[int, Array]:
-        """Return the numbers of the rows with some keys, ascending, by number of the piece that has any."""
+        """Return the ascending row numbers with the given keys, by piece number."""
         codes = pc.index_in(keys, value_set=self._distinct).drop_null().to_numpy(zero_copy_only=False)
         counts = self._firsts[codes + 1] - self._firsts[codes]
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -199,7 +199,7 @@ class _Rows:
 
 
 def _held(newest: ReadTask, writes: frozenset[str]) -> _Held:
-    """Read the writes' own blocks first: they say which keys of the others are wanted."""
+    """Read the writes' own blocks first: they determine the keys to read from the other blocks."""
     reading = log_reading(newest)
     with open_logs(reading, newest.file_slice) as logs:
         counting = [
@@ -216,5 +216,5 @@ def _held(newest: ReadTask, writes: frozenset[str]) -> _Held:
 
 
 def _only(piece: LogPiece, keys: pa.Array) -> LogPiece:
-    kept = pc.is_in(piece.keys, value_set=keys).to_numpy()
-    return piece if kept.all() else piece.take(np.flatnonzero(kept))
+    is_selected = pc.is_in(piece.keys, value_set=keys).to_numpy()
+    return piece if is_selected.all() else piece.take(np.flatnonzero(is_selected))

@@ -1,6 +1,6 @@
-"""The log side of a slice: what its log files say about each key, merged among themselves.
+"""Log records of a file slice, merged to one record per key.
 
-blocks in merge order ── read the columns needed ──> rows, oldest first ── winners ──> one a key
+blocks in merge order ── read the columns needed ──> rows, oldest first ── winners ──> one per key
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class LogRecords:
     """The surviving log record of each key.
 
     Attributes:
-        versions: one for each key.
-        merger: what merged them, and lays them over the base records.
-        partial_keys: the keys that blocks with some of the columns touch, maybe repeated; None without
-            such blocks.
+        versions: one version per key.
+        merger: merged the versions, and merges them with the base records.
+        partial_keys: the keys that partial blocks (with some of the columns) touch, maybe repeated; None
+            without such blocks.
     """
 
     versions: Versions
@@ -55,21 +55,21 @@ class LogRecords:
     partial_keys: pa.Array | None
 
     def rows(self, alive: Array, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield some of the records.
+        """Yield selected records.
 
         Args:
-            alive: for each, whether it is wanted.
-            names: which columns.
+            alive: for each record, whether to yield it.
+            names: the columns to yield.
         """
         rows = self.versions.rows.select(names).filter(pa.array(alive))
         yield from rows.to_batches(max_chunksize=BATCH_ROWS)
 
     def beats(self, base_ordering: Sequence[pa.Array], numbers: Array) -> Array:
-        """Tell whether log records win over base records of the same keys, whole.
+        """Return whether log records win as a whole over base records of the same keys.
 
         Args:
-            base_ordering: what the base records are ordered by.
-            numbers: the row here that goes with each.
+            base_ordering: ordering columns of the base records.
+            numbers: row number of the log record for each base record.
         """
         if not self.versions.ordering:
             return np.ones(len(numbers), dtype=bool)
@@ -80,15 +80,15 @@ class LogRecords:
 
 @dataclass(frozen=True, slots=True)
 class LogReading:
-    """How to read log files.
+    """Settings for reading log files.
 
     Attributes:
         storage: the table's files.
         config: the table.
-        schema: columns to read, all nullable: those asked for, key, ordering and delete columns.
-        instants: which blocks count.
+        schema: columns to read, all nullable: requested, key, ordering and delete columns.
+        instants: the visible instants.
         history: versions of the schema, for a table that evolved it on read.
-        keys: the only record keys wanted; None for all.
+        keys: the record keys to read; None for all.
     """
 
     storage: Storage
@@ -100,7 +100,7 @@ class LogReading:
 
     @property
     def ordering_fields(self) -> tuple[str, ...]:
-        """The columns that decide which version wins; none for commit-time ordering."""
+        """The ordering fields that are read; empty for commit-time ordering."""
         return tuple(name for name in ordering_fields(self.config) if name in self.schema.names)
 
 
@@ -108,12 +108,12 @@ def read_log_records(reading: LogReading, file_slice: FileSlice) -> LogRecords:
     """Read and merge the log files of a slice.
 
     Raises:
-        CorruptTableError: a log file is missing or a whole block in it is damaged.
-        UnsupportedError: a block that this release cannot read.
+        CorruptTableError: a log file is missing, or a complete block in it is damaged.
+        UnsupportedError: this release cannot read a block.
     """
     with open_logs(reading, file_slice) as logs:
         blocks = logs.blocks_to_merge(reading.instants)
-        pieces = [_of_keys(logs.read(each), reading.keys) for each in blocks]
+        pieces = [_of_keys(logs.read(block), reading.keys) for block in blocks]
     return merged_records(reading, pieces)
 
 
@@ -129,9 +129,9 @@ def merged_records(
     """Merge the records of blocks.
 
     Args:
-        reading: how they were read.
-        pieces: the records, in the order of merging.
-        among: the blocks that say how to merge, where `pieces` are only some of their records.
+        reading: settings with which they were read.
+        pieces: the records of each block, in merge order.
+        among: all blocks, which determine the merger, if `pieces` has only some of their records.
     """
     rows = pa.concat_tables([piece.rows for piece in pieces] or [reading.schema.empty_table()])
     keys = flat(pa.chunked_array([key for piece in pieces for key in piece.keys.chunks], pa.string()))
@@ -159,7 +159,7 @@ def merged_records(
 
 
 def _silent(pieces: Sequence[LogPiece]) -> dict[str, Array]:
-    """Return which rows say nothing about columns that only some blocks have."""
+    """Return, by column that some blocks lack, which rows do not set it."""
     names = {name for piece in pieces for name in piece.silent}
     return {
         name: _joined([np.full(piece.rows.num_rows, name in piece.silent) for piece in pieces])
@@ -168,7 +168,7 @@ def _silent(pieces: Sequence[LogPiece]) -> dict[str, Array]:
 
 
 def record_keys(rows: pa.Table | pa.RecordBatch, config: TableConfig) -> pa.ChunkedArray | pa.Array:
-    """Return the record keys of rows: the meta column, or made from the key columns."""
+    """Return the record keys of rows: the meta column, or generated from the key columns."""
     if config.populate_meta_fields:
         return rows.column(RECORD_KEY)
     generator = KeyGenerator(config)
@@ -182,8 +182,8 @@ class LogPiece:
     """The records of one block.
 
     Attributes:
-        silent: columns that a partial block does not have.
-        schema_json: Avro schema of a data block.
+        silent: columns that a partial block lacks.
+        schema_json: Avro schema of the data block.
     """
 
     rows: pa.Table
@@ -196,7 +196,7 @@ class LogPiece:
     schema_json: str | None = None
 
     def take(self, numbers: Array) -> LogPiece:
-        """Return some of the records, by number of the row."""
+        """Return the records with the given row numbers."""
         taken = pa.array(numbers)
         return replace(
             self,
@@ -224,7 +224,7 @@ class OpenLogs:
     files: Mapping[LogFile, pa.NativeFile]
 
     def blocks_to_merge(self, instants: InstantRange) -> list[PlacedBlock]:
-        """Return the blocks that count, in the order of merging."""
+        """Return the visible blocks, in merge order."""
         return blocks_to_merge(self.placed, instants)
 
     def read(self, placed: PlacedBlock) -> LogPiece:
@@ -244,7 +244,7 @@ def open_logs(reading: LogReading, file_slice: FileSlice) -> Iterator[OpenLogs]:
     """Open the log files of a slice and find their blocks.
 
     Raises:
-        CorruptTableError: a log file is missing or a whole block in it is damaged.
+        CorruptTableError: a log file is missing, or a complete block in it is damaged.
     """
     with ExitStack() as files:
         opened = {log: files.enter_context(open_log(reading.storage, log)) for log in file_slice.logs}
@@ -254,18 +254,18 @@ def open_logs(reading: LogReading, file_slice: FileSlice) -> Iterator[OpenLogs]:
 
 
 def _check_whole(reading: LogReading, placed: Sequence[PlacedBlock]) -> None:
-    """Refuse log files that lost records of committed writes.
+    """Check that no log file lost records of a committed write.
 
-    In layout 1 the blocks of a write that died stand in the slice's log files until the next write
-    takes them back; in layout 2 a visible file is whole, for its one write was committed.
+    In layout 1, the blocks of a failed write stay in the log files of the slice until the next write rolls
+    them back; in layout 2, a visible file is complete because its only write was committed.
 
     Raises:
-        CorruptTableError: a torn stretch that no dead write explains.
+        CorruptTableError: a log file has a torn block and no failed write explains it.
     """
     torn = torn_blocks(placed)
     if torn and not (reading.config.rules.names_logs_by_slice and reading.instants.is_written):
         raise CorruptTableError(
-            f"a log file of a committed write is cut off or damaged at byte {torn[0].block.offset}: {REPAIR}",
+            f"A log file of a committed write is damaged at byte {torn[0].block.offset}: {REPAIR}.",
             instant=torn[0].file.instant,
             path=torn[0].file.status.path,
         )
@@ -273,12 +273,12 @@ def _check_whole(reading: LogReading, placed: Sequence[PlacedBlock]) -> None:
 
 @contextmanager
 def about_log(log: LogFile, instant: str | None = None) -> Iterator[None]:
-    """Say which file an error is about, and which instant: the one in its name by default."""
+    """Add the log file to errors, and the instant: by default the one in the file name."""
     try:
         yield
     except FileNotFoundError as error:
         raise MissingFileError(
-            f"a log file that the table refers to is missing: {REPAIR}",
+            f"A log file of the table is missing: {REPAIR}.",
             instant=log.instant,
             path=log.status.path,
         ) from error
@@ -290,7 +290,7 @@ def open_log(storage: Storage, log: LogFile) -> pa.NativeFile:
     """Open a log file.
 
     Raises:
-        CorruptTableError: it is missing.
+        CorruptTableError: the file is missing.
     """
     with about_log(log):
         return storage.open(log.status.path)
@@ -300,12 +300,12 @@ def scan_log(log: LogFile, file: pa.NativeFile) -> list[LogBlock]:
     """Return the blocks of an open log file.
 
     Raises:
-        CorruptTableError: it is empty, or a block makes no sense.
+        CorruptTableError: the file is empty, or a block header is invalid.
     """
     with about_log(log):
         size = file.size()
         if size == 0:
-            raise CorruptTableError(f"a log file is empty: {REPAIR}")
+            raise CorruptTableError(f"A log file is empty: {REPAIR}.")
         return scan_blocks(file, size)
 
 
@@ -323,7 +323,7 @@ def _piece(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) -> Log
 
 
 def _stored_rows(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a data block with the columns that it has, under the names that they have now."""
+    """Yield the records of a data block with its columns under their current names."""
     renames = reading.history.renames(placed.instant) if reading.history else None
     names = reading.schema.names
     if renames is None:
@@ -334,12 +334,12 @@ def _stored_rows(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) 
 
 
 def block_rows(file: pa.NativeFile, block: LogBlock, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a data block with some columns, as far as it has them.
+    """Yield the records of a data block with those of the given columns that it has.
 
     Args:
         file: the log file, open.
         block: one of its data blocks.
-        names: columns, as they are named in the file.
+        names: column names in the file.
 
     Raises:
         CorruptTableError: the block is damaged.
@@ -348,7 +348,7 @@ def block_rows(file: pa.NativeFile, block: LogBlock, names: Sequence[str]) -> It
         yield from read_parquet_part(file, block.content_offset, block.content_bytes, names)
         return
     if block.schema_json is None:
-        raise CorruptTableError(f"the log block at byte {block.offset} has no schema: restore the file")
+        raise CorruptTableError(f"The log block at byte {block.offset} has no schema: {REPAIR}.")
     content = read_content(file, block)
     if block.kind is BlockType.AVRO_DATA:
         yield from iter_datums(content, block.schema_json, columns=names)
@@ -361,8 +361,8 @@ def _data_piece(reading: LogReading, rows: pa.Table) -> LogPiece:
     keys = record_keys(rows, reading.config)
     if keys.null_count:
         raise CorruptTableError(
-            f"{keys.null_count} records of a log block have no record key: restore the file, or roll the"
-            " write back"
+            f"{keys.null_count} records of a log block have no record key. Restore the file from a backup, or"
+            " roll back the write."
         )
     return LogPiece(rows, keys, *row_deletes(rows, reading.config))
 
@@ -394,6 +394,7 @@ def _delete_ordering(reading: LogReading, ordering: pa.Array) -> list[pa.Array]:
     types = [reading.schema.field(name).type for name in reading.ordering_fields]
     if len(columns) != len(types):
         raise CorruptTableError(
-            f"its deletes have {len(columns)} ordering values, the table has {len(types)} ordering columns"
+            f"The deletes of a log block have {len(columns)} ordering values, but the table has {len(types)}"
+            f" ordering fields: {REPAIR}."
         )
     return [column.cast(kind, safe=False) for column, kind in zip(columns, types, strict=True)]

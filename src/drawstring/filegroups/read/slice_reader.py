@@ -1,25 +1,25 @@
-r"""Read one file slice: the base file streamed, the log records laid over it.
+r"""Reader of one file slice: streams the base file and merges the log records into it.
 
-    log files ──> one record a key, in memory (of large ones the key alone)
+    log files ──> one record per key, in memory (only the keys of large log files, see below)
     base file ──> batch ── rows whose log record wins out ──> yield
                                                    at the end: the log records that won ──> yield
 
-A slice without log files is a plain read of its base file, with `where` handed down to it.
+A slice without log files is a plain read of its base file, with `where` pushed down to it.
 
-Of the files that a range of commits wrote, those with partial log blocks do not make whole rows. The records
-that such blocks touch are read in the whole slice instead, which only then is opened:
+If a task reads only the files that a range of commits wrote, partial log blocks do not hold whole rows. The
+records that such blocks touch are read from the whole slice instead, which is opened only then:
 
     log files of the range ──> records ── touched by a partial block? ── no ──> yield, if of the range
                                                                        \─ yes: the key
     base file, log files up to the range's end ── of these keys ── merged ──> yield
 
-The log side of a slice whose log files are too large to hold: settled by keys, then read block by block.
+Log files that are too large for memory are merged by key first, then read block by block:
 
-    blocks in merge order ── keys, ordering, marks of deletion ──> rows ── winners ──> one number a key
+    blocks in merge order ── keys, ordering, delete columns ──> rows ── winners ──> one row number per key
     blocks in merge order ── the columns needed, batch by batch ──> the rows with these numbers
 
-So the log files are read twice, and one block is in memory at a time. It takes tables that keep the version
-which wins as it is; where versions are merged column by column, all of them are held.
+So the log files are read twice, and one block is in memory at a time. This requires a merger that keeps the
+winning version as a whole; if versions are merged column by column, all of them are in memory.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 
 HELD_BYTES_MAX: Final = 256 << 20
-"""Bytes of log files whose records are held in memory."""
+"""Total size of the log files, in bytes, up to which their records are held in memory."""
 
 _NUMBER: Final = "_number"
 
 
 @dataclass(frozen=True, slots=True)
 class StreamedRecords(LogRecords):
-    """The surviving log record of each key, all but its key and what orders it left in the log files.
+    """The surviving log record of each key; only keys and ordering columns are in memory.
 
     Attributes:
-        reading: how to read the rest.
+        reading: settings for reading the other columns.
         file_slice: the slice with the log files.
     """
 
@@ -100,10 +100,10 @@ class StreamedRecords(LogRecords):
 
 
 def streams(reading: LogReading, file_slice: FileSlice) -> bool:
-    """Tell whether the log files of a slice are to be read twice rather than held.
+    """Return whether to read the log files of a slice twice rather than hold their records.
 
     Args:
-        reading: how they are read.
+        reading: settings for reading them.
         file_slice: the slice.
     """
     size_bytes = sum(log.status.size_bytes for log in file_slice.logs)
@@ -116,15 +116,15 @@ def streams(reading: LogReading, file_slice: FileSlice) -> bool:
 
 
 def stream_log_records(reading: LogReading, file_slice: FileSlice) -> StreamedRecords:
-    """Settle which log record of each key survives, and leave the records where they are.
+    """Determine the surviving log record of each key without loading the records.
 
     Args:
-        reading: how the log files are read.
+        reading: settings for reading the log files.
         file_slice: the slice; see `streams`.
 
     Raises:
-        CorruptTableError: a log file is missing or a whole block in it is damaged.
-        UnsupportedError: a block that this release cannot read.
+        CorruptTableError: a log file is missing, or a complete block in it is damaged.
+        UnsupportedError: this release cannot read a block.
     """
     narrow = replace(reading, schema=_settling(reading))
     with open_logs(narrow, file_slice) as logs:
@@ -135,7 +135,7 @@ def stream_log_records(reading: LogReading, file_slice: FileSlice) -> StreamedRe
 
 
 def _numbered(pieces: Iterator[LogPiece]) -> Iterator[LogPiece]:
-    """Give every record its number among all of them."""
+    """Number the records of all blocks."""
     first = 0
     for piece in pieces:
         count = piece.rows.num_rows
@@ -145,7 +145,7 @@ def _numbered(pieces: Iterator[LogPiece]) -> Iterator[LogPiece]:
 
 
 def _settling(reading: LogReading) -> pa.Schema:
-    """Return the columns that say which version of a record wins."""
+    """Return the columns that determine which version of a record wins."""
     config, schema = reading.config, reading.schema
     keys = [RECORD_KEY] if config.populate_meta_fields else config.record_key_fields
     names = {*keys, *reading.ordering_fields, *delete_columns(config, schema)}
@@ -164,7 +164,7 @@ def read_slice(task: ReadTask) -> Iterator[pa.RecordBatch]:
     Raises:
         CorruptTableError: a file is missing or damaged.
         InvalidError: the task's condition fails on a row.
-        UnsupportedError: a file of a kind that this release cannot read.
+        UnsupportedError: this release cannot read a file.
     """
     try:
         yield from _read(task)
@@ -184,7 +184,7 @@ def _read(task: ReadTask) -> Iterator[pa.RecordBatch]:
 
 
 def _read_merged(task: ReadTask) -> Iterator[pa.RecordBatch]:
-    """Read a slice with log files; what partial blocks of a range touch is read in the whole slice."""
+    """Read a slice with log files; read the records that partial blocks touch from the whole slice."""
     merge = SliceMerge(task)
     touched = None if task.beneath is None else merge.partial_keys
     for batch in merge.batches():
@@ -196,13 +196,13 @@ def _read_merged(task: ReadTask) -> Iterator[pa.RecordBatch]:
 
 
 def _rows_of_keys(task: ReadTask, keys: pa.Array) -> Iterator[pa.RecordBatch]:
-    """Read the rows of a slice that have some record keys."""
+    """Read the rows of a slice with the given record keys."""
     log = read_log_records(replace(log_reading(task), keys=keys), task.file_slice)
     yield from laid_over(log, base_rows(task, pc.field(RECORD_KEY).isin(keys)), task)
 
 
 def _read_base(storage: Storage, task: ReadTask) -> Iterator[pa.RecordBatch]:
-    """Read a slice that is only a base file."""
+    """Read a slice that has only a base file."""
     base = task.file_slice.base
     if base is None:
         return
@@ -221,7 +221,7 @@ def _read_base(storage: Storage, task: ReadTask) -> Iterator[pa.RecordBatch]:
 def _base_rows(
     storage: Storage, task: ReadTask, schema: pa.Schema, among: pc.Expression | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield some columns of rows of the base file, none when there is no base file."""
+    """Yield rows of the base file with the given columns; no rows without a base file."""
     base, renames = task.file_slice.base, task.base_renames
     if base is None:
         return
@@ -247,10 +247,10 @@ def _needed(task: ReadTask) -> list[str]:
 
 
 def log_reading(task: ReadTask) -> LogReading:
-    """Return how the log files of a task's slice are read.
+    """Return the settings for reading the log files of a task's slice.
 
     Raises:
-        UnsupportedError: the table's records merge in a way that is not known.
+        UnsupportedError: the merge mode of the table is unknown.
     """
     check_mergeable(task.config)
     needed = _needed(task)
@@ -261,36 +261,36 @@ def log_reading(task: ReadTask) -> LogReading:
 
 
 def base_schema(task: ReadTask) -> pa.Schema:
-    """Return the columns that merging and the result need, as they are read of the base file."""
+    """Return the columns to read from the base file for merging and for the result."""
     return nullable(task.schema, tuple(_needed(task)))
 
 
 def base_rows(task: ReadTask, among: pc.Expression | None) -> Iterator[pa.RecordBatch]:
-    """Yield rows of the base file of a task's slice, with the columns that merging and the result need.
+    """Yield rows of the base file of a task's slice with the columns of `base_schema`.
 
     Args:
         task: what to read.
-        among: a condition on meta columns that rows have to meet; None for all.
+        among: condition on meta columns that selects the rows; None for all.
     """
     return _base_rows(open_spec(task.storage), task, base_schema(task), among)
 
 
 def laid_over(log: LogRecords, base: Iterable[pa.RecordBatch], task: ReadTask) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a task: log records laid over the base rows of the same slice."""
+    """Yield the rows of a task: log records merged into the base rows of the same slice."""
     for batch in SliceMerge(task, log, base).batches():
         yield from _finish(batch, task)
 
 
 class SliceMerge:
-    """A slice with log files, merged: the base rows stream past the log records.
+    """Merge of a slice with log files; streams the base rows.
 
     Args:
         task: what to read.
-        log: its log records; None to read them.
-        base: its base rows; None to read them.
+        log: log records of the slice; None to read them.
+        base: base rows of the slice; None to read them.
 
     Raises:
-        UnsupportedError: the table's records merge in a way that is not known.
+        UnsupportedError: the merge mode of the table is unknown.
     """
 
     def __init__(
@@ -302,7 +302,7 @@ class SliceMerge:
         self._won = np.ones(len(self._log.versions.keys), dtype=bool)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the merged rows, with the columns that merging and the result need."""
+        """Yield the merged rows with the columns that merging and the result need."""
         versions, names = self._log.versions, _needed(self._task)
         lay_over = _choose if self._log.merger.chooses_whole_records else _patch
         for batch in base_rows(self._task, self._task.merged_among) if self._base is None else self._base:
@@ -314,7 +314,7 @@ class SliceMerge:
 
     @property
     def log_keys(self) -> pa.Array:
-        """The record keys that the log files write or delete, each once."""
+        """The distinct record keys that the log files write or delete."""
         return self._log.versions.keys
 
     @property
@@ -323,13 +323,13 @@ class SliceMerge:
         return self._log.partial_keys
 
     def deleted_keys(self) -> pa.Array:
-        """Return the record keys that a log file deleted; ask once the batches are through."""
+        """Return the record keys that the log files deleted; call it after `batches` is exhausted."""
         versions = self._log.versions
         return versions.keys.filter(pa.array(self._won & versions.is_delete))
 
 
 def _records(task: ReadTask) -> LogRecords:
-    """Read the log files of a task's slice, keys alone where all of them would be too much to hold."""
+    """Read the log files of a task's slice; only the keys if the records are too large for memory."""
     reading = log_reading(task)
     if streams(reading, task.file_slice):
         return stream_log_records(reading, task.file_slice)
@@ -337,7 +337,7 @@ def _records(task: ReadTask) -> LogRecords:
 
 
 def _choose(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[list[pa.RecordBatch], Any]:
-    """Return the base rows that stay, and the numbers of the log records that lost to them."""
+    """Return the base rows that remain, and the numbers of the log records that lost against them."""
     rows, numbers = _matches(batch, log, task)
     if not len(rows):
         return [batch], []
@@ -348,7 +348,7 @@ def _choose(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[lis
 
 
 def _patch(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[list[pa.RecordBatch], Any]:
-    """Return the base rows with the log records merged in, and the numbers of those that are done with."""
+    """Return the base rows merged with log records, and the numbers of the log records used up."""
     rows, numbers = _matches(batch, log, task)
     count = len(rows)
     if not count:
@@ -367,18 +367,18 @@ def _patch(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[list
 
 
 def _matches(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[Array, Array]:
-    """Return the base rows that have a log record, and the numbers of these."""
+    """Return the base rows that have a log record, and the numbers of those log records."""
     places = pc.index_in(record_keys(batch, task.config), value_set=log.versions.keys)
     rows = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
     return rows, places.drop_null().to_numpy(zero_copy_only=False)
 
 
 def _finish(batch: pa.RecordBatch, task: ReadTask) -> Iterator[pa.RecordBatch]:
-    """Put partition values in, drop the rows that the condition drops, keep the columns asked for."""
+    """Add partition values, apply the condition, select the requested columns."""
     batch = with_values(batch, task.partition_values, batch.schema)
     condition = task.condition
     if condition is None:
-        kept = [batch]
+        batches = [batch]
     else:
-        kept = matching_rows(pa.Table.from_batches([batch]), condition).to_batches()
-    yield from (each.select(list(task.columns)) for each in kept if each.num_rows)
+        batches = matching_rows(pa.Table.from_batches([batch]), condition).to_batches()
+    yield from (selected.select(list(task.columns)) for selected in batches if selected.num_rows)

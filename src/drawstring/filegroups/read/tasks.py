@@ -1,4 +1,4 @@
-"""What a worker needs to read one file slice: picklable, made by a query's plan."""
+"""Read tasks: everything a worker needs to read one file slice; picklable, made by the plan of a query."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from drawstring.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class InstantRange:
-    """Which instants' log blocks count.
+    """The instants whose log blocks are visible.
 
     Attributes:
         committed: requested times of the completed writes of the active timeline.
-        start: requested time of the first of them; what lies before was archived and counts.
-        as_of: the latest requested time that counts; None for no bound.
-        is_written: whether a write is pending, which may be dead and have left a torn block.
-        uncommitted: requested times before `start` that do not count all the same.
+        start: requested time of the first of them; earlier instants are archived and visible.
+        as_of: the latest visible requested time; None for no bound.
+        is_written: whether a write is pending; it may have failed and left a torn block.
+        uncommitted: requested times before `start` that are not visible nevertheless.
     """
 
     committed: frozenset[str]
@@ -45,18 +45,18 @@ class InstantRange:
 
     @staticmethod
     def among(committed: frozenset[str], timeline: Timeline, as_of: str | None = None) -> InstantRange:
-        """Return the range of some completed writes, and of all that were archived.
+        """Return the range of the given completed writes and all archived ones.
 
         Args:
             committed: requested times of writes of the active timeline.
-            timeline: of the table.
+            timeline: the timeline of the table.
             as_of: the latest requested time that counts; None for no bound.
         """
         is_written = bool(timeline.pending_writes())
         return InstantRange(committed, timeline.start, as_of, is_written, timeline.uncommitted)
 
     def admits(self, instant: str) -> bool:
-        """Tell whether blocks of an instant count."""
+        """Return whether the blocks of an instant are visible."""
         if self.as_of is not None and instant > self.as_of:
             return False
         if instant in self.committed:
@@ -72,20 +72,20 @@ class ReadTask:
         storage: opens the table.
         config: the table.
         file_slice: the slice; its log files are merged.
-        schema: all columns of the table with meta columns; says the types of the rows.
+        schema: all columns of the table with meta columns; defines the types of the rows.
         columns: columns to yield, in order.
-        where: which rows to yield; None for all.
-        instants: which log blocks count.
+        where: condition that selects the rows; None for all.
+        instants: the visible instants of log blocks.
         commit_times: yield only records of these commits (incremental queries); None for all.
-        partition_values: value by partition column, as the path tells; these are not read.
+        partition_values: values of the partition columns, parsed from the path; these columns are not read.
         history: versions of the schema, for a table that evolved it on read.
-        keys: record keys that rows of `where` can have at most: others are not merged, and a base file's
-            footer may know that it lacks them; None for any.
-        beneath: where the slice has only the files that a range of commits wrote, what reads the whole slice
-            as the range left it: records that partial log blocks touch come from there. None for a whole
-            slice.
-        look: digest of the timeline when the slice was found (`timeline.change_detection`); None where nobody
-            looked.
+        keys: the only record keys that rows of `where` can have: other keys are not merged, and base files
+            whose footer excludes them are skipped; None for any key.
+        beneath: if the slice has only the files that a range of commits wrote, the task that reads the whole
+            slice as of the end of the range; it supplies the records that partial log blocks touch. None
+            for a whole slice.
+        look: digest of the timeline when the task was planned (`timeline.change_detection`); None without
+            change detection.
     """
 
     storage: StorageSpec
@@ -104,18 +104,18 @@ class ReadTask:
 
     @property
     def base_renames(self) -> Renames | None:
-        """Where the columns stand in the base file; None for under their names."""
+        """The names of the columns in the base file; None if they are unchanged."""
         base = self.file_slice.base
         return None if self.history is None or base is None else self.history.renames(base.instant)
 
     @property
     def output_schema(self) -> pa.Schema:
-        """Columns of the batches."""
+        """Schema of the batches that the task yields."""
         return nullable(self.schema, self.columns)
 
     @property
     def condition(self) -> pc.Expression | None:
-        """What a row must fulfil: `where` and the commit times."""
+        """Condition on result rows: `where` and the commit times."""
         in_range = self.in_range
         if in_range is None or self.where is None:
             return self.where if in_range is None else in_range
@@ -123,10 +123,10 @@ class ReadTask:
 
     @property
     def in_range(self) -> pc.Expression | None:
-        """What a row must fulfil to be of the commits asked for; None when all count.
+        """Condition that selects rows of the requested commits; None for all commits.
 
-        Base rows of other commits take no part in merging: as in real Hudi, a late row in the log of
-        such a commit is a change that the commit made, whatever the base file says.
+        Base rows of other commits are not merged: as in Apache Hudi, a late-arriving log record of such a
+        commit is a change of that commit, whatever version the base file has.
         """
         if self.commit_times is None:
             return None
@@ -134,9 +134,9 @@ class ReadTask:
 
     @property
     def merged_among(self) -> pc.Expression | None:
-        """What a base row must fulfil to take part in merging; None when all do.
+        """Condition that selects the base rows to merge; None for all.
 
-        Versions of a record have one key, so those of other keys than the query's have no say.
+        All versions of a record have the same key, so other keys than those of the query are irrelevant.
         """
         in_range = self.in_range
         if not self.keys:
@@ -146,5 +146,5 @@ class ReadTask:
 
 
 def nullable(schema: pa.Schema, columns: tuple[str, ...]) -> pa.Schema:
-    """Return some columns of a schema; rows of older files may lack any of them."""
+    """Return the given columns of a schema as nullable; rows of older files may lack any of them."""
     return pa.schema([schema.field(name).with_nullable(True) for name in columns])

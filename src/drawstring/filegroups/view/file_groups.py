@@ -12,9 +12,9 @@ From the files of a file group to its slices (specification: File Layout Hierarc
                base(10)  log(12)  log(15, completed 22) | base(20, requested 20) ...
                log(15) belongs to base(20): the compaction at 20 did not see it
 
-A compaction that is pending makes writers of layout 1 name their log files by it at once; until it
-completes these logs go on top of the slice before. So do log files of layout 2 in a table that was
-downgraded: no base file has their instant.
+While a compaction is pending, writers of layout 1 already name their log files by its instant; until it
+completes, these log files belong to the previous slice. So do log files of layout 2 in a table that was
+downgraded, because no base file has their instant.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ from drawstring.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Which instants count.
+    """The instants whose files are visible.
 
     Attributes:
-        completion_of: completion time by requested time, None for an instant that does not count.
-        as_of: the latest requested time that counts; None for no bound.
+        completion_of: returns the completion time for a requested time; None for an invisible instant.
+        as_of: the latest visible requested time; None for no bound.
     """
 
     completion_of: Callable[[str], str | None]
     as_of: str | None = None
 
     def sees(self, requested: str) -> bool:
-        """Tell whether files of an instant count."""
+        """Return whether the files of an instant are visible."""
         return self.reaches(requested) and self.completion_of(requested) is not None
 
     def reaches(self, requested: str) -> bool:
-        """Tell whether an instant is not after the bound."""
+        """Return whether an instant is not after `as_of`."""
         return self.as_of is None or requested <= self.as_of
 
 
@@ -67,11 +67,11 @@ class GroupFiles:
 
 
 def group_files(statuses: Iterable[FileStatus], *, change_logs: bool = False) -> dict[str, GroupFiles]:
-    """Sort data files by file id; what is no data file is left out.
+    """Group data files by file id; skip other files.
 
     Args:
-        statuses: files as listed.
-        change_logs: whether the CDC files are among the log files.
+        statuses: listed files.
+        change_logs: whether to include CDC files among the log files.
     """
     groups: dict[str, GroupFiles] = defaultdict(lambda: GroupFiles([], []))
     for status in statuses:
@@ -83,14 +83,14 @@ def group_files(statuses: Iterable[FileStatus], *, change_logs: bool = False) ->
 
 
 Compactions: TypeAlias = Callable[[], Mapping[tuple[str, str], str]]
-"""Gives the file groups, as partition and file id, in a pending compaction, and its requested time."""
+"""Returns the requested time of the pending compaction by file group (partition path, file id)."""
 
 Slicer: TypeAlias = Callable[[str, str, GroupFiles, Visibility, Compactions], list[FileSlice]]
-"""Makes slices, oldest first, of partition path, file id, files, what counts, and pending compactions."""
+"""Builds slices, oldest first, from partition path, file id, files, visibility and pending compactions."""
 
 
 def slicer_of(slicing: Slicing) -> Slicer:
-    """Return what makes slices of the files of a file group; ask once for all groups."""
+    """Return the function that builds the slices of a file group; it serves all groups of a table."""
     return _SLICERS[slicing]
 
 
@@ -103,7 +103,7 @@ def slices_by_name(
         partition: partition path.
         file_id: the file group.
         files: its files.
-        visible: which instants count.
+        visible: the visible instants.
         pending_compaction: requested time of the pending compaction that the group is part of.
     """
     bases = _visible_bases(files, visible)
@@ -133,7 +133,7 @@ def slices_by_completion(
         partition: partition path.
         file_id: the file group.
         files: its files.
-        visible: which instants count.
+        visible: the visible instants.
     """
     bases = _visible_bases(files, visible)
     logs: dict[str, list[LogFile]] = {instant: [] for instant in bases}
@@ -178,7 +178,7 @@ def _ordered(logs: Iterable[LogFile]) -> tuple[LogFile, ...]:
 
 
 class MetadataReader(Protocol):
-    """Reads what instants and a bootstrap's index say; the timeline store is one."""
+    """Reads the metadata of instants and the bootstrap index; the timeline store implements it."""
 
     @property
     def sources(self) -> BootstrapSources:
@@ -194,10 +194,10 @@ class MetadataReader(Protocol):
 
 
 class FileGroupView:
-    """Which file groups and slices the table has.
+    """The file groups and file slices of a table.
 
     Args:
-        timeline: what counts as committed.
+        timeline: the committed instants.
         config: the table.
         listing: the files.
         reader: reads replace commits and plans.
@@ -218,48 +218,48 @@ class FileGroupView:
 
     @property
     def listing(self) -> Listing:
-        """Where the files come from."""
+        """The listing that the view is built from."""
         return self._listing
 
     def partitions(self) -> list[str]:
         """Return all partition paths, sorted.
 
         Raises:
-            CorruptTableError: a partition is not listed whose rows must be there.
+            CorruptTableError: a partition with live files is not listed.
         """
-        found = self._listing.partitions()
+        partitions = self._listing.partitions()
         if self._presence is not None:
-            self._presence.check_partitions(found, self._listing.files, self.replaced_groups())
-        return found
+            self._presence.check_partitions(partitions, self._listing.files, self.replaced_groups())
+        return partitions
 
     def replaceable_partitions(self) -> list[str]:
-        """Return all partition paths, sorted, those too whose files are all missing.
+        """Return all partition paths, sorted, including partitions whose files are all missing.
 
         Raises:
-            CorruptTableError: a partition is not listed although some of its files are there.
+            CorruptTableError: a partition has files but no partition metadata file.
         """
-        found = self._listing.partitions()
+        partitions = self._listing.partitions()
         if self._presence is None:
-            return found
-        lost = self._presence.lost_partitions(found, self._listing.files, self.replaced_groups())
-        return sorted({*found, *lost})
+            return partitions
+        lost = self._presence.lost_partitions(partitions, self._listing.files, self.replaced_groups())
+        return sorted({*partitions, *lost})
 
     def replaceable(self, partition: str) -> list[str]:
-        """Return the ids of the file groups that are not replaced, those too whose files are missing.
+        """Return the ids of the file groups that are not replaced, including groups whose files are missing.
 
         Args:
             partition: partition path.
         """
         visible = Visibility(self._timeline.completion_of)
         listed = self._listing.files(partition)
-        found = {
+        file_ids = {
             file_id
             for file_id, files in group_files(listed).items()
             if self._slices_of(partition, file_id, files, visible)
         }
         if self._presence is not None:
-            found |= self._presence.named(partition, {status.path for status in listed})
-        return sorted(each for each in found if (partition, each) not in self.replaced_groups())
+            file_ids |= self._presence.named(partition, {status.path for status in listed})
+        return sorted(each for each in file_ids if (partition, each) not in self.replaced_groups())
 
     def slices(self, partition: str, as_of: str | None = None) -> list[FileSlice]:
         """Return the latest slice of each file group, by file id.
@@ -271,50 +271,50 @@ class FileGroupView:
         return [group.slices[-1] for group in self.groups(partition, as_of)]
 
     def groups(self, partition: str, as_of: str | None = None) -> list[FileGroup]:
-        """Return the file groups that are not replaced, by file id, with all their slices.
+        """Return the file groups that are not replaced, sorted by file id, with all their slices.
 
         Args:
             partition: partition path.
             as_of: the latest requested time that counts; None for all.
 
         Raises:
-            CorruptTableError: a file is gone that has to be there.
+            CorruptTableError: a file of a committed write is missing.
         """
         visible = Visibility(self._timeline.completion_of, as_of)
-        found = []
+        groups = []
         for file_id, files in sorted(group_files(self._listing.files(partition)).items()):
             replaced_at = self.replaced_groups().get((partition, file_id))
             if replaced_at is not None and visible.reaches(replaced_at):
                 continue
             if slices := self._slices_of(partition, file_id, files, visible):
-                found.append(FileGroup(partition, file_id, tuple(slices)))
+                groups.append(FileGroup(partition, file_id, tuple(slices)))
         if self._presence is not None:
-            newest = (group.slices[-1] for group in found)
+            newest = (group.slices[-1] for group in groups)
             replaced = [file_id for place, file_id in self.replaced_groups() if place == partition]
             listed = self._listing.files(partition)
             self._presence.check(partition, listed, newest, replaced=replaced, as_of=as_of)
-        return found
+        return groups
 
     def stored_groups(self, partition: str) -> list[FileGroup]:
-        """Return all file groups as they are stored, by file id: replaced ones too, CDC files among the logs.
+        """Return all stored file groups, sorted by file id, including replaced ones; logs include CDC files.
 
-        Whether files are missing is not looked at.
+        Does not check for missing files.
 
         Args:
             partition: partition path.
         """
         visible = Visibility(self._timeline.completion_of)
         listed = group_files(self._listing.files(partition), change_logs=True)
-        found = (
+        slices_by_id = (
             (file_id, self._slices_of(partition, file_id, files, visible))
             for file_id, files in sorted(listed.items())
         )
-        return [FileGroup(partition, file_id, tuple(slices)) for file_id, slices in found if slices]
+        return [FileGroup(partition, file_id, tuple(slices)) for file_id, slices in slices_by_id if slices]
 
     def replaced_groups(self) -> dict[tuple[str, str], str]:
-        """Return the file groups, as partition and file id, that were replaced, and the first time of it."""
+        """Return the requested time of the first replacement by file group (partition path, file id)."""
         if self._replaced is None:
-            # Whole before it is kept: several threads ask, and none may see a part of it.
+            # Assign the complete map at once: several threads read it, and none may see a part of it.
             replaced: dict[tuple[str, str], str] = {}
             for instant in self._timeline.writes():
                 if instant.action is not Action.REPLACE_COMMIT:
@@ -326,23 +326,23 @@ class FileGroupView:
         return self._replaced
 
     def pending_compactions(self) -> dict[tuple[str, str], str]:
-        """Return the file groups, as partition and file id, in a pending compaction, and its time."""
+        """Return the requested time of the pending compaction by file group (partition path, file id)."""
         if self._compactions is None:
             self._compactions = self._planned(Action.COMPACTION, _compacted_groups)
         return self._compactions
 
     def pending_log_compactions(self) -> dict[tuple[str, str], str]:
-        """Return the file groups in a pending log compaction, and its time."""
+        """Return the requested time of the pending log compaction by file group."""
         return self._planned(Action.LOG_COMPACTION, _compacted_groups)
 
     def pending_clusterings(self) -> dict[tuple[str, str], str]:
-        """Return the file groups that a pending clustering replaces, and its time."""
+        """Return the requested time of the pending clustering that replaces each file group."""
         if self._clusterings is None:
             self._clusterings = self._planned(Action.CLUSTERING, clustering_groups)
         return self._clusterings
 
     def in_services(self) -> set[tuple[str, str]]:
-        """Return the file groups, as partition and file id, that a pending service is about."""
+        """Return the file groups (partition path, file id) that are part of a pending table service."""
         return {*self.pending_clusterings(), *self.pending_compactions(), *self.pending_log_compactions()}
 
     def _slices_of(
@@ -365,18 +365,18 @@ class FileGroupView:
 def table_view(
     storage: Storage, config: TableConfig, timeline: Timeline, reader: MetadataReader
 ) -> FileGroupView:
-    """Return the view of all file groups of a table; nothing is listed yet.
+    """Return the view of all file groups of a table; it lists no files yet.
 
-    The one place that chooses where the view of a whole table gets its files from.
+    This is the one place that chooses the listing for the view of a whole table.
 
     Args:
         storage: the table's files.
         config: the table.
-        timeline: what counts as committed.
+        timeline: the committed instants.
         reader: reads replace commits and plans.
     """
     return FileGroupView(timeline, config, StorageListing(storage), reader)
 
 
 def _compacted_groups(plan: bytes) -> list[tuple[str, str]]:
-    return [(each.partition, each.file_id) for each in decode_compaction_plan(plan).operations]
+    return [(operation.partition, operation.file_id) for operation in decode_compaction_plan(plan).operations]

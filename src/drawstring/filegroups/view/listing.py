@@ -1,6 +1,6 @@
-"""Which files lie in which partition.
+"""Listing of the partitions and files of a table.
 
-The view of file groups asks a `Listing`; this one looks at the storage itself.
+The view of file groups reads a `Listing`; `StorageListing` lists the storage itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from drawstring.storage import is_object_store
 from drawstring.storage.protocol import Storage
 
 _FEW: Final = 16
-"""Folders on this machine that one thread lists sooner than several begin."""
+"""Number of local folders that one thread lists faster than several threads start."""
 
 
 class Listing(Protocol):
@@ -24,11 +24,11 @@ class Listing(Protocol):
 
     @property
     def is_complete(self) -> bool:
-        """Whether a file that it does not have is missing from the table."""
+        """Whether it lists all files of the table, so that a file it lacks is missing from the table."""
         ...
 
     def partitions(self) -> list[str]:
-        """Return all partition paths, sorted; a table without partitions has the empty one."""
+        """Return all partition paths, sorted; an unpartitioned table has the empty path."""
         ...
 
     def files(self, partition: str) -> list[FileStatus]:
@@ -67,16 +67,16 @@ class StorageListing:
         by_folder: dict[str, list[FileStatus]] = defaultdict(list)
         for status in [*self._storage.list_files(""), *(status for tree in trees for status in tree)]:
             by_folder[status.folder].append(status)
-        found = sorted(folder for folder, files in by_folder.items() if _is_partition(files))
-        self._files |= {folder: by_folder[folder] for folder in found}
-        return found
+        partitions = sorted(folder for folder, files in by_folder.items() if _is_partition(files))
+        self._files |= {folder: by_folder[folder] for folder in partitions}
+        return partitions
 
 
 class FixedListing:
-    """Just these files.
+    """A listing of given files.
 
     Args:
-        files: the files, of any partitions.
+        files: the files, of any number of partitions.
     """
 
     is_complete = False

@@ -1,7 +1,7 @@
-"""The slices that a write builds on, looked up partition by partition where they are needed.
+"""Lookup of the file slices that a write builds on, one partition at a time.
 
-The driver makes one lookup from the timeline as it stood when the write began; it travels to the
-workers, and each lists only the partitions that its rows fall into.
+The driver makes one lookup from the timeline as loaded when the write began and sends it to the workers;
+each worker lists only the partitions of its own rows.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from drawstring.timeline.timeline import Timeline
 
 
 class SliceLookup:
-    """Latest slices by partition, picklable; what it has listed stays in its own process.
+    """Latest slices by partition; picklable. Listings are cached per process and not pickled.
 
     Args:
         storage: opens the table.
         config: the table.
-        timeline: what counts as committed.
-        lets_through: whether file groups in a pending clustering may be written to.
-        yielding: requested times of clusterings whose file groups may be written to in any case.
+        timeline: the committed instants.
+        lets_through: whether a write may update file groups in a pending clustering.
+        yielding: requested times of clusterings whose file groups a write may always update.
 
     Attributes:
-        timeline: what counts as committed.
+        timeline: the committed instants.
     """
 
     def __init__(
@@ -64,51 +64,51 @@ class SliceLookup:
         return self.view().partitions()
 
     def slices(self, partition: str) -> Sequence[FileSlice]:
-        """Return the latest slice of each file group as a write continues it.
+        """Return the latest slice of each file group that a write appends to.
 
-        In layout 1 a group in a pending compaction goes on in the slice that the compaction is
-        going to make: its log files bear the compaction's instant.
+        In layout 1, writes to a group in a pending compaction go to the slice that the compaction will
+        create: their log files carry the instant of the compaction.
         """
         if partition not in self._known:
-            found = self.view().slices(partition)
+            slices = self.view().slices(partition)
             if self._config.rules.names_logs_by_slice:
                 pending = self.view().pending_compactions()
-                found = [_continued(s, pending.get((partition, s.file_id))) for s in found]
-            self._known[partition] = found
+                slices = [_continued(s, pending.get((partition, s.file_id))) for s in slices]
+            self._known[partition] = slices
         return self._known[partition]
 
     def replaceable_partitions(self) -> list[str]:
-        """Return all partition paths, sorted, those too of which nothing is left that ought to be there."""
+        """Return all partition paths, sorted, including partitions whose files are all missing."""
         return self.view().replaceable_partitions()
 
     def replaceable(self, partition: str) -> list[str]:
-        """Return the ids of the file groups that readers see, those too whose files are missing."""
+        """Return the ids of the visible file groups, including groups whose files are missing."""
         return self.view().replaceable(partition)
 
     def check_free(self, partition: str, file_id: str) -> None:
-        """Refuse to write to a file group that a pending clustering is going to replace, unless it may be.
+        """Check that no pending clustering forbids writes to a file group.
 
         Args:
             partition: partition path.
             file_id: the file group.
 
         Raises:
-            ConflictError: naming the clustering.
+            ConflictError: a pending clustering will replace the file group.
         """
         if self._lets_through:
             return
         clustering = self.view().pending_clusterings().get((partition, file_id))
         if clustering is not None and clustering not in self._yielding:
             raise ConflictError(
-                f"file group {file_id} is part of a pending clustering: run that clustering"
-                f" (cluster), withdraw it (rollback, of {clustering}), or let writes through with"
-                " hoodie.clustering.updates.strategy=SparkAllowUpdateStrategy, then write again",
+                f"File group {file_id} is part of a pending clustering. Run that clustering"
+                f" (cluster), roll it back (rollback of {clustering}), or allow such writes with"
+                " hoodie.clustering.updates.strategy=SparkAllowUpdateStrategy. Then write again.",
                 instant=clustering,
                 path=partition,
             )
 
     def view(self) -> FileGroupView:
-        """Return the view of file groups behind it."""
+        """Return the view of file groups that the lookup reads."""
         if self._view is None:
             storage = open_spec(self._storage)
             store = TimelineStore(storage, self._config, SystemClock())

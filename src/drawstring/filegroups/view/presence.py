@@ -1,31 +1,32 @@
-"""Detection of missing data files, and the data files that are exempt from it.
+"""Detection of missing data files, and the exemptions from it.
 
-A partition is read as it is listed, so a file that somebody deleted would go unnoticed: its rows
-would be missing, or old ones come back. The newest writes, a bounded number of them, tell:
+A partition is read as it is listed, so a deleted file would go unnoticed: its rows would be missing, or old
+rows would reappear. The metadata of the newest writes, a bounded number of them, reveals it:
 
-    newest write first    a file that it made has to be there, unless the file group was replaced or
-                          a later write, already seen, gave the group a new base file
-    a slice of logs only  the write that began it says whether it had a base file
-    a partition           that one of these writes has live files in has to be listed
+    newest write first    a file that it wrote must exist, unless the file group was replaced or a
+                          later write, already checked, gave the group a new base file
+    a slice of logs only  the write that began it records whether it had a base file
+    a partition           in which one of these writes has live files must be listed
 
 Files that another tool registered in the table without rewriting them.
 
     commit      2024/part-0.parquet_20240105180000000_hudiext
     storage     2024/part-0.parquet
 
-Such files have no name of Hudi's and no meta columns. Apache Hudi finds them by its metadata table only, so a
-table that has them must keep it.
+Such files have neither a Hudi file name nor meta columns. Apache Hudi finds them through its metadata table
+only, so a table that has them must keep it.
 
-Log files that a write put into buckets which a resizing is going to make: copies of what the old ones got.
+Log files of a dual write: while a bucket resizing is pending, a write puts copies of its records for the old
+buckets into the new ones.
 
     .<new file id>_<resizing>.log.<version>_<token>     in all layouts, with blocks of the write
 
-They are named by the resizing, so they count once it completed. If it is given up they go with it, though
-the commit still names them. Log files of layout 1 bear the time of a slice, too; there the statistics have it
-as the commit before, while those of a copy have the write itself.
+They carry the instant of the resizing, so they become visible when it completes. A rollback of the resizing
+deletes them, although the commit still names them. Log files of layout 1 also carry the instant of a slice;
+there the statistics have that instant as `prevCommit`, while those of a copy have the write itself.
 
-Once a resizing is archived nobody knows any more which old buckets it replaced. They were cleaned away
-before, and a write that came after it may still be on the timeline and name its files there.
+After a resizing is archived, the buckets that it replaced are no longer known. They were cleaned before that,
+and a write that completed after the resizing may still be on the timeline and name its files in them.
 """
 
 from __future__ import annotations
@@ -52,14 +53,14 @@ _SUFFIX: Final = "_hudiext"
 
 
 def refuse_external_file(path: str, instant: str | None = None) -> None:
-    """Refuse a file that another tool registered.
+    """Check that a file was not registered by another tool.
 
     Args:
-        path: as a commit names it.
+        path: path in the commit metadata.
         instant: requested time of that commit.
 
     Raises:
-        UnsupportedError: it is one.
+        UnsupportedError: another tool registered the file.
     """
     if path.endswith(_SUFFIX):
         raise UnsupportedError(
@@ -72,27 +73,27 @@ def refuse_external_file(path: str, instant: str | None = None) -> None:
 
 
 def refuse_external_files(stats: Iterable[WriteStat], instant: str) -> None:
-    """Refuse a commit that names files that another tool registered; see `refuse_external_file`."""
+    """Check that a commit names no files that another tool registered; see `refuse_external_file`."""
     for stat in stats:
         refuse_external_file(stat.path, instant)
 
 
 def named_otherwise(path: str, requested: str) -> LogFile | None:
-    """Return the log file of a path if it bears the time of another instant than the write's."""
+    """Return the log file of a path if its name carries another instant than that of the write."""
     log = LogFile.parse(FileStatus(path, 0))
     return log if log is not None and log.instant != requested else None
 
 
 def resizing_of(instant: Instant, stat: WriteStat) -> str | None:
-    """Return the time of the resizing that a file of a write is a copy for; None for other files."""
-    if stat.prev_commit != instant.requested:  # told without parsing a name, of nearly all files
+    """Return the requested time of the resizing that a dual-write copy belongs to; None for other files."""
+    if stat.prev_commit != instant.requested:  # avoids parsing the names of nearly all files
         return None
     log = named_otherwise(stat.path, instant.requested)
     return log.instant if log is not None else None
 
 
 def may_be_gone(timeline: Timeline, instant: Instant, stat: WriteStat) -> bool:
-    """Tell whether readers can do without a file of a write: a copy, its resizing not known to be done."""
+    """Return whether a file of a write may be missing: a dual-write copy whose resizing is not completed."""
     resizing = resizing_of(instant, stat)
     return resizing is not None and timeline.write_at(resizing) is None
 
@@ -100,13 +101,13 @@ def may_be_gone(timeline: Timeline, instant: Instant, stat: WriteStat) -> bool:
 def needed(
     timeline: Timeline, instant: Instant, stats: Collection[WriteStat], paths: Collection[str]
 ) -> Iterator[WriteStat]:
-    """Yield the files of a write that have to be there, unless another write put something in their place.
+    """Yield the files of a write that must exist, unless another write replaced them.
 
     Args:
         timeline: of the table.
         instant: the write.
-        stats: its files.
-        paths: what is listed.
+        stats: statistics of its files.
+        paths: the listed files.
     """
     resizings = {resizing for stat in stats if (resizing := resizing_of(instant, stat))}
     was_resized = any(timeline.is_archived(each) for each in resizings)
@@ -117,16 +118,16 @@ def needed(
 
 
 def _is_without_files(stat: WriteStat, paths: Collection[str]) -> bool:
-    """Tell whether nothing is left of a file group."""
+    """Return whether all files of a file group are missing."""
     return stat.path not in paths and not any(stat.file_id in path for path in paths)
 
 
 WRITES_LOOKED_AT: Final = 20
-"""Newest completed writes whose files are looked for."""
+"""Number of newest completed writes whose files are checked."""
 
 
 class CommitReader(Protocol):
-    """Reads what commits say about themselves."""
+    """Reads commit metadata."""
 
     def commit_metadata(self, instant: Instant) -> CommitMetadata:
         """Return the metadata of a completed write."""
@@ -134,11 +135,11 @@ class CommitReader(Protocol):
 
 
 class Presence:
-    """What must be there for all that commits say.
+    """The files that must exist according to commit metadata.
 
     Args:
         timeline: the completed writes.
-        reader: their metadata.
+        reader: reads their metadata.
     """
 
     def __init__(self, timeline: Timeline, reader: CommitReader) -> None:
@@ -147,7 +148,7 @@ class Presence:
         by_time = sorted(timeline.writes(), key=time_of, reverse=True)
         self._newest = by_time[:WRITES_LOOKED_AT]
         self._stats: dict[str, Mapping[str, list[WriteStat]]] = {}
-        self._lock = Lock()  # several threads look at partitions, and one of them reads a commit
+        self._lock = Lock()  # several threads check partitions, and one of them reads a commit
 
     def check(
         self,
@@ -158,17 +159,17 @@ class Presence:
         replaced: Collection[str] = (),
         as_of: str | None = None,
     ) -> None:
-        """Compare a partition with what commits say.
+        """Check a partition against the commit metadata.
 
         Args:
             partition: partition path.
             listed: its files.
             slices: the latest slice of each of its file groups.
             replaced: ids of its file groups that were replaced.
-            as_of: the latest requested time that is asked for; None for all.
+            as_of: the latest requested time that the query reads; None for all.
 
         Raises:
-            CorruptTableError: naming a file that is gone.
+            CorruptTableError: a file is missing.
         """
         paths = {status.path for status in listed}
         if self._newest and (as_of is None or self._newest[0].requested <= as_of):
@@ -187,15 +188,15 @@ class Presence:
         files: Callable[[str], Iterable[FileStatus]],
         replaced: Iterable[tuple[str, str]],
     ) -> None:
-        """Compare the partitions that are listed with those that the newest writes name.
+        """Check the listed partitions against those that the newest writes name.
 
         Args:
             listed: partition paths.
             files: lists a partition.
-            replaced: file groups that were replaced, as partition and file id.
+            replaced: replaced file groups (partition path, file id).
 
         Raises:
-            CorruptTableError: naming a file that is gone.
+            CorruptTableError: a file is missing.
         """
         for partition, paths, live in self._unlisted(listed, files, replaced):
             for instant, stat in live:
@@ -209,15 +210,15 @@ class Presence:
         files: Callable[[str], Iterable[FileStatus]],
         replaced: Iterable[tuple[str, str]],
     ) -> list[str]:
-        """Return the partitions that the newest writes name, and of whose file groups nothing is left.
+        """Return the partitions that the newest writes name and whose files are all missing.
 
         Args:
             listed: partition paths.
             files: lists a partition.
-            replaced: file groups that were replaced, as partition and file id.
+            replaced: replaced file groups (partition path, file id).
 
         Raises:
-            CorruptTableError: one is not listed although files of it are there, old versions perhaps.
+            CorruptTableError: a partition has files, maybe old versions, but is not listed.
         """
         lost = []
         for partition, paths, live in self._unlisted(listed, files, replaced):
@@ -228,7 +229,7 @@ class Presence:
         return lost
 
     def named(self, partition: str, paths: set[str]) -> set[str]:
-        """Return the ids of the file groups that the newest writes name; replaced ones may be among them.
+        """Return the ids of the file groups that the newest writes name, maybe including replaced ones.
 
         Args:
             partition: partition path.
@@ -242,7 +243,7 @@ class Presence:
         files: Callable[[str], Iterable[FileStatus]],
         replaced: Iterable[tuple[str, str]],
     ) -> Iterator[tuple[str, set[str], list[tuple[Instant, WriteStat]]]]:
-        """Yield the partitions that only the newest writes name, with the files there and those needed."""
+        """Yield the unlisted partitions that the newest writes name, their files, and the required files."""
         named = {partition for instant in self._newest for partition in self._stats_by_partition(instant)}
         for partition in sorted(named.difference(listed)):
             paths = {status.path for status in files(partition)}
@@ -252,7 +253,7 @@ class Presence:
     def _needed(
         self, partition: str, paths: set[str], replaced: Iterable[str]
     ) -> Iterator[tuple[Instant, WriteStat]]:
-        """Yield the files of the newest writes that have to be there, and their writes.
+        """Yield the files of the newest writes that must exist, with their writes.
 
         Args:
             partition: partition path.
@@ -282,7 +283,7 @@ class Presence:
 
 
 def _base_of(stat: WriteStat) -> str:
-    """Return the path of the base file that a statistic tells of, empty for none."""
+    """Return the path of the base file in the statistics of a write; empty for none."""
     if stat.path.endswith(BASE_EXTENSIONS):
         return stat.path
     return join_path(stat.partition, stat.base_file) if stat.base_file else ""
@@ -290,8 +291,8 @@ def _base_of(stat: WriteStat) -> str:
 
 def _without_metadata(partition: str) -> MissingFileError:
     return MissingFileError(
-        "the metadata file of a partition is missing, so readers would pass over its rows:"
-        " restore it from a backup, or put a copy of another partition's there",
+        "The metadata file of a partition is missing, so readers would skip its rows."
+        " Restore it from a backup, or copy that of another partition there.",
         path=join_path(partition, PARTITION_METADATA),
     )
 
@@ -299,7 +300,7 @@ def _without_metadata(partition: str) -> MissingFileError:
 def _check(path: str, paths: set[str], instant: Instant) -> None:
     if path and path not in paths:
         raise MissingFileError(
-            f"a data file of a committed write is missing: {REPAIR}",
+            f"A data file of a committed write is missing: {REPAIR}.",
             instant=instant.requested,
             path=path,
         )

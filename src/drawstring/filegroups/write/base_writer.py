@@ -1,4 +1,4 @@
-"""Writing base files: one file, or a stream of rows into as many new file groups as it needs."""
+"""Writers of base files: of one file, and of a stream of rows into new file groups of limited size."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from drawstring.storage.protocol import Storage
 
 
 class BaseFileWriter:
-    """Writes one base file; the marker comes first, the statistics last.
+    """Writes one base file: creates the marker first and returns the statistics last.
 
     Args:
-        settings: of the write.
-        storage: the table's.
+        settings: settings of the write.
+        storage: storage of the table.
         partition: partition path.
         file_id: the file group.
-        write_token: of the task's attempt.
-        previous: the slice that the file takes the place of, None for a new file group.
-        former: footer of the previous base file if the bloom filter goes on from the one there: `write` is
-            then told which rows have keys of that file.
+        write_token: write token of the task attempt.
+        previous: the slice that the file supersedes; None for a new file group.
+        former: footer of the previous base file if the new bloom filter extends the one in it; `write` then
+            receives which rows have keys of that file.
     """
 
     def __init__(
@@ -68,24 +68,24 @@ class BaseFileWriter:
 
     @property
     def bytes_written(self) -> int:
-        """Bytes that the file has so far, roughly."""
+        """Approximate number of bytes written so far."""
         return self._sink.bytes_written
 
     def write(self, batch: pa.RecordBatch, *, is_known: bool = False) -> None:
-        """Append rows that carry their meta columns.
+        """Append rows that have their meta columns.
 
         Args:
             batch: the rows.
-            is_known: whether the base file of the previous slice has all their keys.
+            is_known: whether the previous base file has all their keys.
         """
         self._sink.write(batch, is_known=is_known)
         self.rows += batch.num_rows
 
     def close(self, *, inserts: int, updates: int = 0, deletes: int = 0) -> WriteStat:
-        """Finish the file and say what is in it.
+        """Finish the file and return its statistics.
 
         Raises:
-            ConflictError: the write has ended meanwhile; the file is gone.
+            ConflictError: the write ended meanwhile; the file was deleted.
         """
         size_bytes = self._sink.close()
         self._markers.confirm(self.path, self._io_type)
@@ -106,20 +106,20 @@ class BaseFileWriter:
         )
 
     def abort(self) -> None:
-        """Let go of the file; what was written stays for the rollback."""
+        """Close the file; the rollback deletes what was written."""
         self._sink.abort()
 
 
 class NewGroups:
-    """Streams rows into new file groups of one partition, beginning another at the size limit.
+    """Streams rows into new file groups of one partition; starts another one at the size limit.
 
     Args:
-        settings: of the write.
-        storage: the table's.
+        settings: settings of the write.
+        storage: storage of the table.
         partition: partition path.
-        context: the task's attempt.
-        stamp: puts the meta columns on.
-        ids: names file groups.
+        context: the task attempt.
+        stamp: writes the meta columns.
+        ids: generates file ids.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class NewGroups:
         self._done: list[WriteStat] = []
 
     def write(self, batch: pa.RecordBatch, file_id: str | None = None) -> None:
-        """Append prepared rows; `file_id` names the file group when one is begun."""
+        """Append prepared rows; `file_id` is the id of a file group that the call starts."""
         writer = self._open
         if writer is None:
             writer = self._open = BaseFileWriter(
@@ -161,7 +161,7 @@ class NewGroups:
         yield from self._done
 
     def abort(self) -> None:
-        """Let go of the open file."""
+        """Close the open file without finishing it."""
         if self._open is not None:
             self._open.abort()
 
@@ -172,7 +172,7 @@ class NewGroups:
 
 
 def ensure_partition(storage: Storage, partition: str, instant: str) -> None:
-    """Put the file that marks a folder as a partition, unless it is there (specification 1.3)."""
+    """Write the partition metadata file of a folder if it is missing (specification 1.3)."""
     depth = partition.count("/") + 1 if partition else 0
     text = f"#partition metadata\ncommitTime={instant}\npartitionDepth={depth}\n"
     storage.put_if_absent(join_path(partition, PARTITION_METADATA), text.encode())

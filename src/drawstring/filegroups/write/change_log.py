@@ -1,12 +1,12 @@
-"""Change logs: what a rewrite of a base file did to each record (Hudi: `.cdc` files beside log files).
+"""Writer of CDC logs: the change of each record in a rewritten base file (Hudi's `.cdc` log files).
 
-| mode | a record of the log |
+| mode | fields of a CDC record |
 |---|---|
 | OP_KEY_ONLY | `op`, `record_key` |
 | DATA_BEFORE | `op`, `record_key`, `before` |
 | DATA_BEFORE_AFTER | `op`, `ts_ms`, `before`, `after` |
 
-A new file group has none, nor has a log file of a MERGE_ON_READ table: readers tell their changes from the
+New file groups and log files of MERGE_ON_READ tables have no CDC log: readers derive their changes from the
 files themselves.
 """
 
@@ -36,7 +36,7 @@ _DELETE: Final = "d"
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Changes of one kind: keys, and the rows before and after, as far as there are any."""
+    """Changes of one operation: keys, and the rows before and after if there are any."""
 
     operation: str
     keys: pa.Array
@@ -45,10 +45,10 @@ class _Part:
 
 
 class ChangeLog:
-    """Collects the changes of one file group; as many rows as the write brought are held in memory.
+    """Collects the changes of one file group; holds as many rows in memory as the write has for it.
 
     Args:
-        settings: of the write.
+        settings: settings of the write.
     """
 
     def __init__(self, settings: FileSettings) -> None:
@@ -57,27 +57,27 @@ class ChangeLog:
         self._parts: list[_Part] = []
 
     def updated(self, before: pa.RecordBatch, after: pa.RecordBatch) -> None:
-        """Note records that were there; row by row the two belong to the same key."""
+        """Add updated records; the two batches have the same keys row by row."""
         self._note(_UPDATE, before.column(RECORD_KEY), before, after)
 
     def deleted(self, before: pa.RecordBatch) -> None:
-        """Note records that are gone."""
+        """Add deleted records."""
         self._note(_DELETE, before.column(RECORD_KEY), before, None)
 
     def inserted(self, after: pa.RecordBatch) -> None:
-        """Note new records."""
+        """Add inserted records."""
         self._note(_INSERT, after.column(RECORD_KEY), None, after)
 
     def write(self, storage: Storage, target: FileSlice, context: TaskContext) -> dict[str, int]:
-        """Write the log.
+        """Write the CDC log file.
 
         Args:
-            storage: the table's.
-            target: the slice that was rewritten.
-            context: the task's attempt.
+            storage: storage of the table.
+            target: the rewritten slice.
+            context: the task attempt.
 
         Returns:
-            The size of the file by its path; nothing when nothing changed.
+            The size of the file in bytes by its path; empty if nothing changed.
         """
         if not self._parts:
             return {}
@@ -114,7 +114,7 @@ class ChangeLog:
 
 
 def _image(rows: pa.RecordBatch | None, kind: pa.StructType, count: int) -> pa.Array:
-    """Return rows as one column."""
+    """Return rows as one struct column."""
     if rows is None:
         return pa.nulls(count, kind)
     fields = pa.schema(list(kind))
@@ -122,11 +122,11 @@ def _image(rows: pa.RecordBatch | None, kind: pa.StructType, count: int) -> pa.A
 
 
 def change_schema(mode: str, avro_schema: str) -> str:
-    """Return the Avro schema of a change log.
+    """Return the Avro schema of a CDC log.
 
     Args:
         mode: `hoodie.table.cdc.supplemental.logging.mode`.
-        avro_schema: of the table's records, with or without meta columns.
+        avro_schema: Avro schema of the records, with or without meta columns.
     """
     if mode == "OP_KEY_ONLY":
         text = ["string", "null"]
@@ -148,6 +148,6 @@ def _nullable(name: str, kind: Any) -> dict[str, Any]:
 
 
 def taken(rows: pa.RecordBatch | pa.Table, numbers: Any) -> pa.RecordBatch:
-    """Return some rows as one batch."""
+    """Return the rows with the given numbers as one batch."""
     chosen = rows.take(pa.array(numbers))
     return chosen.combine_chunks().to_batches()[0] if isinstance(chosen, pa.Table) else chosen

@@ -1,4 +1,4 @@
-"""The changes of one write to one file group: inserts, updates and deletes, at most one per key."""
+"""Changes of one write to one file group: inserts, updates and deletes, at most one per key."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from drawstring.model.commit import WriteStat
 from drawstring.schema.meta import RECORD_KEY
 
 MOVED_AWAY: Final = "_drawstring_moved_away"
-"""Column of prepared rows, where there is one: whether a row says that its key left the file group."""
+"""Optional column of prepared rows: whether the record moved to another file group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What to write and what to delete.
+    """Records to write and keys to delete.
 
     Attributes:
         records: prepared rows to write.
-        delete_keys: record keys to delete, text.
-        delete_ordering: ordering columns of the deletes, None when they win over all before them.
+        delete_keys: record keys to delete (string).
+        delete_ordering: ordering columns of the deletes; None if they win over all earlier versions.
     """
 
     records: pa.Table
@@ -41,7 +41,7 @@ class Changes:
 
     @property
     def always_delete(self) -> Array:
-        """Which deletes win over all before them: they have no ordering value."""
+        """Flags of the deletes that win over all earlier versions: those without ordering value."""
         return without_ordering(self.delete_ordering or [], len(self.delete_keys))
 
     @property
@@ -51,7 +51,7 @@ class Changes:
 
 
 def joined(parts: Sequence[Changes]) -> Changes:
-    """Put changes together that have no key in common."""
+    """Concatenate changes that have no key in common."""
     if len(parts) == 1:
         return parts[0]
     kinds = next((part.delete_ordering for part in parts if part.delete_ordering is not None), None)
@@ -64,31 +64,33 @@ def joined(parts: Sequence[Changes]) -> Changes:
 
 
 def _ordering_or_none(part: Changes, kinds: list[pa.Array]) -> list[pa.Array]:
-    """Return the ordering columns of deletes, null where they win over all before them."""
+    """Return the ordering columns of deletes, null for those that win over all earlier versions."""
     return part.delete_ordering or [pa.nulls(len(part.delete_keys), kind.type) for kind in kinds]
 
 
 def upserts(rows: pa.Table, settings: FileSettings) -> Changes:
-    """Resolve duplicate keys as the table merges and set deletes apart.
+    """Merge duplicate keys with the merger of the table, and separate the deletes.
 
     Args:
         rows: prepared rows of one file group, in arrival order.
-        settings: of the write.
+        settings: settings of the write.
     """
     if MOVED_AWAY not in rows.column_names:
         return _split(*resolved(rows, settings), settings.config)
     has_left = rows.column(MOVED_AWAY)
     rest = rows.drop_columns([MOVED_AWAY])
-    gone = flat(rest.column(RECORD_KEY).filter(has_left))
-    return with_deletes(_split(*resolved(rest.filter(pc.invert(has_left)), settings), settings.config), gone)
+    moved_keys = flat(rest.column(RECORD_KEY).filter(has_left))
+    return with_deletes(
+        _split(*resolved(rest.filter(pc.invert(has_left)), settings), settings.config), moved_keys
+    )
 
 
 def resolved(rows: pa.Table, settings: FileSettings) -> tuple[pa.Table, Array]:
-    """Return one row of each key, as the table merges, and which of them delete their key.
+    """Return one row per key, merged with the merger of the table, and which rows delete their key.
 
     Args:
         rows: prepared rows, in arrival order.
-        settings: of the write.
+        settings: settings of the write.
     """
     config = settings.config
     merger = merger_of(config, schema_json=settings.avro_schema)
@@ -105,15 +107,15 @@ def resolved(rows: pa.Table, settings: FileSettings) -> tuple[pa.Table, Array]:
 
 
 def split_deletes(rows: pa.Table, config: TableConfig) -> Changes:
-    """Set rows that are marked as deletes apart, with their ordering values."""
+    """Separate rows that are marked as deletes, with their ordering values."""
     return _split(rows, row_deletes(rows, config)[0], config)
 
 
 def with_deletes(changes: Changes, keys: pa.Array) -> Changes:
-    """Add deletes that win over all that was before."""
+    """Add deletes that win over all earlier versions."""
     ordering = changes.delete_ordering
     if ordering is not None:
-        ordering = [pa.concat_arrays([each, pa.nulls(len(keys), each.type)]) for each in ordering]
+        ordering = [pa.concat_arrays([column, pa.nulls(len(keys), column.type)]) for column in ordering]
     return replace(
         changes, delete_keys=pa.concat_arrays([changes.delete_keys, keys]), delete_ordering=ordering
     )
@@ -122,18 +124,18 @@ def with_deletes(changes: Changes, keys: pa.Array) -> Changes:
 def _split(rows: pa.Table, is_delete: Array, config: TableConfig) -> Changes:
     if not is_delete.any():
         return Changes(rows, pa.array([], pa.string()))
-    gone = rows.filter(pa.array(is_delete))
-    ordering = None if row_deletes_always_win(config) else ordering_columns(gone, config)
-    return Changes(rows.filter(pa.array(~is_delete)), flat(gone.column(RECORD_KEY)), ordering)
+    deletes = rows.filter(pa.array(is_delete))
+    ordering = None if row_deletes_always_win(config) else ordering_columns(deletes, config)
+    return Changes(rows.filter(pa.array(~is_delete)), flat(deletes.column(RECORD_KEY)), ordering)
 
 
 def deletes(rows: pa.Table) -> Changes:
-    """Return the deletion of every key of the rows, which wins over all that was before."""
+    """Return deletes of all keys of the rows; they win over all earlier versions."""
     return Changes(rows.slice(0, 0), pc.unique(flat(rows.column(RECORD_KEY))))
 
 
 def ordering_columns(rows: pa.Table, config: TableConfig) -> list[pa.Array] | None:
-    """Return the ordering columns as they are stored, or None when the later record wins."""
+    """Return the ordering columns as stored; None for commit-time ordering."""
     if rows.num_rows == 0:
         return None
     return [flat(rows.column(name)) for name in ordering_fields(config)] or None
@@ -143,7 +145,7 @@ ACTION: Final = "_drawstring_action"
 
 
 class RowAction(IntEnum):
-    """What is to be done with a row."""
+    """Action of a MERGE on a row."""
 
     INSERT = 0
     UPDATE = 1
@@ -151,14 +153,14 @@ class RowAction(IntEnum):
 
 
 def acted(rows: pa.Table, settings: FileSettings) -> Changes:
-    """Return the changes that rows bring to a file group; deletes by action win over all before them.
+    """Return the changes of rows to a file group; deletes by action win over all earlier versions.
 
     Args:
-        rows: prepared rows of one file group; without actions they are an upsert's.
-        settings: of the write.
+        rows: prepared rows of one file group; without an action column they are upserts.
+        settings: settings of the write.
 
     Raises:
-        InvalidError: several rows change one record, so that nobody can say what it becomes.
+        InvalidError: several rows change the same record, so the result is ambiguous.
     """
     if ACTION not in rows.column_names:
         return upserts(rows, settings)
@@ -167,15 +169,15 @@ def acted(rows: pa.Table, settings: FileSettings) -> Changes:
     is_delete = actions == RowAction.DELETE
     if not is_delete.any():
         return upserts(rows, settings)
-    gone = deletes(rows.filter(pa.array(is_delete))).delete_keys
-    return with_deletes(upserts(rows.filter(pa.array(~is_delete)), settings), gone)
+    deleted = deletes(rows.filter(pa.array(is_delete))).delete_keys
+    return with_deletes(upserts(rows.filter(pa.array(~is_delete)), settings), deleted)
 
 
 class CountedActions:
-    """Changes on their way into a log, which of them are inserts being counted where rows say what they are.
+    """Iterates over changes for a log file and counts the inserts among them, if rows have actions.
 
     Args:
-        changes: piece by piece.
+        changes: the changes, piece by piece.
     """
 
     def __init__(self, changes: Iterable[Changes]) -> None:
@@ -190,14 +192,14 @@ class CountedActions:
             yield each
 
     def told(self, stat: WriteStat) -> WriteStat:
-        """Return the statistics of the log file with the inserts told apart; ask once all are written."""
+        """Return the statistics of the log file with the number of inserts; call it after the iteration."""
         if self._inserts is None:
             return stat
         return replace(stat, num_inserts=self._inserts, num_updates=stat.num_writes - self._inserts)
 
 
 def _check_unambiguous(rows: pa.Table, actions: Array) -> None:
-    """Inserts of one key merge as in an upsert, and deletes of it are one; anything else says two things."""
+    """Check that rows of one key are all inserts, which merge, or all deletes; others are ambiguous."""
     codes, distinct = number_keys(rows.column(RECORD_KEY))
     if distinct == len(codes):
         return
@@ -208,7 +210,6 @@ def _check_unambiguous(rows: pa.Table, actions: Array) -> None:
     if wrong.any():
         key = rows.column(RECORD_KEY)[int(np.flatnonzero(wrong[codes])[0])].as_py()
         raise InvalidError(
-            f"several rows change the record with key {key!r}, and nobody can say which of them counts: leave"
-            " one source row for each record, or narrow the conditions; a record that the table has twice"
-            " counts as several, too"
+            f"Several rows change the record with key {key!r}, so the result is ambiguous. Keep one source"
+            " row per record, or narrow the conditions. A record that the table has twice counts as several."
         )

@@ -1,12 +1,13 @@
-r"""Cliques: what the log files of a slice tell of their keys, and what the next one is going to tell.
+r"""Cliques of log files: key summaries of a slice's log files in the footer of the newest one (RFC-06).
 
     log files     1 2 3 4 5 6 7 8 9 10 │ 11 12 .. 20 │ 21 22
-    told by 22                                         its own keys, those of 21 beside them
-            22    chain: [20, 19, .. 11], [10, 9, .. 1]
+    footer of 22                                       key summaries of 22 and of 21
+                  chain: [20, 19, .. 11], [10, 9, .. 1]
 
-A look at a slice reads the end of its newest log file, then the ends that its chain names, and knows the
-keys of every file. Only what is told of a file by name and size counts: a file of another writer, or one
-whose clique lost its last file in a compaction or a rollback, tells for itself or is read.
+A lookup reads the footer of the newest log file, then the footers that its chain names, and so gets the key
+summary of every file. A summary is used only if name and size of the file match: for a file of another
+writer, or of a clique that lost its last file in a compaction or a rollback, its own footer or its rows are
+read.
 """
 
 from __future__ import annotations
@@ -28,22 +29,22 @@ _READS_AT_ONCE: Final = 8
 def logs_to_read(
     storage: Storage, logs: Sequence[LogFile], may_hold: Callable[[StoredSummary], bool]
 ) -> tuple[LogFile, ...]:
-    """Return the log files of a slice that have to be read to find some keys.
+    """Return the log files of a slice that must be read to find certain keys.
 
     Args:
-        storage: the table's files.
+        storage: storage of the table.
         logs: the log files, in merge order.
-        may_hold: tells whether a file with such keys may have one of those looked for.
+        may_hold: returns whether a file with this key summary may contain one of the keys.
     """
     known = known_members(storage, logs)
     return tuple(log for log in logs if _is_read(known.get(_ref(log)), may_hold))
 
 
 def known_members(storage: Storage, logs: Sequence[LogFile]) -> dict[FileRef, Member]:
-    """Return what is told of the log files of a slice; those that nothing is told of are missing.
+    """Return the known key summaries of the log files of a slice; files without a summary are omitted.
 
     Args:
-        storage: the table's files.
+        storage: storage of the table.
         logs: the log files, in merge order.
     """
     ends = _Ends(storage)
@@ -52,8 +53,8 @@ def known_members(storage: Storage, logs: Sequence[LogFile]) -> dict[FileRef, Me
     if newest is None:
         return {}
     named = [clique[0] for clique in newest[1].chain if clique and clique[0] in here]
-    told = [newest, *ends.indexes([here[end] for end in named])]
-    members = {member.file: member for each in told for member in _members(*each) if member.file in here}
+    indexes = [newest, *ends.indexes([here[end] for end in named])]
+    members = {member.file: member for each in indexes for member in _members(*each) if member.file in here}
     rest = [log for ref, log in here.items() if ref not in members]
     own = [_members(*each)[-1] for each in ends.indexes(rest)]
     return members | {member.file: member for member in own}
@@ -62,19 +63,19 @@ def known_members(storage: Storage, logs: Sequence[LogFile]) -> dict[FileRef, Me
 def next_index(
     storage: Storage, logs: Sequence[LogFile], name: str, own: StoredSummary, clique_files: int
 ) -> LogIndex:
-    """Return what a new log file is going to tell.
+    """Return the index that a new log file stores in its footer.
 
-    Log files of other writers become members of its clique: their keys are worked out from their rows.
+    Log files of other writers become members of its clique: their key summaries are built from their rows.
 
     Args:
-        storage: the table's files.
+        storage: storage of the table.
         logs: the slice's log files so far, in merge order.
-        name: of the new file.
-        own: its keys.
-        clique_files: log files of a clique.
+        name: name of the new file.
+        own: key summary of the new file.
+        clique_files: maximum number of log files in a clique.
 
     Raises:
-        CorruptTableError: a log file is gone or damaged.
+        CorruptTableError: a log file is missing or damaged.
     """
     ends = _Ends(storage)
     here = {_ref(log): log for log in logs}
@@ -94,14 +95,14 @@ def next_index(
 
 
 class _Ends:
-    """Reads the ends of log files, several at once and each once."""
+    """Reads the footers of log files, several in parallel and each once."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._read: dict[LogFile, LogIndex | None] = {}
 
     def newest(self, logs: Sequence[LogFile]) -> tuple[LogFile, LogIndex] | None:
-        """Return the newest log file that has an index; most often it is the last one."""
+        """Return the newest log file that has an index, usually the last one."""
         found = self.indexes(logs[-1:]) or self.indexes(logs[:-1])
         return found[-1] if found else None
 
@@ -112,7 +113,7 @@ class _Ends:
         return [(log, index) for log in logs if (index := self._read[log]) is not None]
 
     def member(self, log: LogFile) -> Member:
-        """Return what a file tells of itself, else what its rows do."""
+        """Return the key summary of a file from its footer, or else from its rows."""
         for each in self.indexes([log]):
             return _members(*each)[-1]
         return Member(_ref(log), *summarise_log(self._storage, log))
@@ -123,14 +124,14 @@ class _Ends:
 
 
 def _members(log: LogFile, index: LogIndex) -> tuple[Member, ...]:
-    """Return what a log file tells of itself and the files before it, itself last."""
+    """Return the key summaries that a log file stores: those of earlier files, then its own."""
     return (*index.clique, Member(_ref(log), index.own))
 
 
 def _still_there(
     chain: Sequence[Sequence[FileRef]], here: Collection[FileRef]
 ) -> tuple[tuple[FileRef, ...], ...]:
-    """Return the cliques whose last file, which tells of them, was neither compacted nor rolled back."""
+    """Return the cliques whose last file, which stores their summaries, is still in the slice."""
     return tuple(tuple(ref for ref in each if ref in here) for each in chain if each and each[0] in here)
 
 

@@ -1,8 +1,8 @@
-"""Log compaction of one slice: its log blocks, merged among themselves, as blocks of one new log file.
+"""Log compaction of one file slice: merges its log blocks into one new log file.
 
-The new blocks say in `COMPACTED_BLOCK_TIMES` whose blocks they stand for; readers pass over those. The old
-log files stay where they are until the slice is compacted and cleaned: queries as of an earlier time need
-them. Records keep their meta columns.
+The header `COMPACTED_BLOCK_TIMES` of the new blocks lists the instants whose blocks they replace; readers
+skip those. The old log files stay until the slice is compacted and cleaned, because queries as of an earlier
+time need them. Records keep their meta columns.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from drawstring.storage.protocol import Storage
 
 @dataclass(frozen=True, slots=True)
 class LogShape:
-    """What the log files of a slice consist of.
+    """Block counts of the log files of a slice.
 
     Attributes:
-        blocks: data and delete blocks that are merged when the slice is read.
-        writes: how many writes they are of.
-        is_partial: whether one of them holds only some of the columns.
+        blocks: number of data and delete blocks that a reader merges.
+        writes: number of writes that wrote them.
+        is_partial: whether one of them has only some of the columns.
     """
 
     blocks: int
@@ -52,7 +52,7 @@ class LogShape:
 
 
 def log_shape(storage: Storage, config: TableConfig, target: FileSlice, instants: InstantRange) -> LogShape:
-    """Look at the headers of a slice's log blocks."""
+    """Return the block counts of a slice from the headers of its log blocks."""
     with open_logs(LogReading(storage, config, pa.schema([]), instants), target) as logs:
         blocks = logs.blocks_to_merge(instants)
     is_partial = any(each.block.is_partial for each in blocks)
@@ -60,10 +60,10 @@ def log_shape(storage: Storage, config: TableConfig, target: FileSlice, instants
 
 
 def check_rewritable(config: TableConfig) -> None:
-    """Refuse tables whose log blocks mean something else once they are merged among themselves.
+    """Check that merging the log blocks of the table among themselves does not change their meaning.
 
     Raises:
-        UnsupportedError: naming the reason.
+        UnsupportedError: it would change; the message has the reason.
     """
     reasons = [
         (
@@ -72,10 +72,11 @@ def check_rewritable(config: TableConfig) -> None:
         ),
         (not config.populate_meta_fields, "has no meta columns (hoodie.populate.meta.fields)"),
     ]
-    for refused, what in reasons:
+    for refused, reason in reasons:
         if refused:
             raise UnsupportedError(
-                f"log compaction of a table that {what} is not supported by this release: compact it"
+                f"Log compaction of a table that {reason} is not supported by this release. Compact the"
+                " table instead."
             )
 
 
@@ -85,11 +86,11 @@ def rewrite_logs(
     """Write the merged log records of a slice as a new log file.
 
     Args:
-        settings: of the log compaction.
-        storage: the table's.
+        settings: settings of the log compaction.
+        storage: storage of the table.
         target: the slice.
-        instants: which blocks count.
-        write_token: of the attempt.
+        instants: the visible instants.
+        write_token: write token of the task attempt.
 
     Returns:
         The statistics of the new file.
@@ -137,14 +138,14 @@ def _encoded(settings: FileSettings, target: FileSlice, merged: LogRecords, time
         parts.append(data_block(settings, header, rows.to_batches(max_chunksize=BATCH_ROWS)))
     deleted = np.flatnonzero(versions.is_delete)
     if len(deleted):
-        gone = versions.take(deleted)
-        content = encode_deletes(gone.keys, target.partition, _delete_ordering(settings.config, gone))
+        deletes = versions.take(deleted)
+        content = encode_deletes(deletes.keys, target.partition, _delete_ordering(settings.config, deletes))
         parts.append(encode_block(BlockType.DELETE, header, content))
     return b"".join(parts)
 
 
 def _delete_ordering(config: TableConfig, gone: Versions) -> pa.Array | None:
-    """Return the ordering values of deletes, null for those that win over all before them."""
+    """Return the ordering values of deletes, null for those that win over all earlier versions."""
     names = [name for name in ordering_fields(config) if name in gone.rows.column_names]
     if not names:
         return None

@@ -1,4 +1,4 @@
-"""Working out from the blocks of a log file which record keys it may have."""
+"""Key summary of a log file, built from its blocks."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from drawstring.storage.protocol import Storage
 
 
 def summarise_log(storage: Storage, log: LogFile) -> tuple[StoredSummary, bool]:
-    """Return the keys of a log file that does not tell them, and whether it holds more than keys tell.
+    """Return the key summary of a log file without an index, and whether it has blocks besides records.
 
-    Keys of writes that do not count are among them: a filter may say yes for a key that is not there.
+    The summary includes keys of writes that are not visible: a filter may have false positives.
 
     Args:
-        storage: the table's files.
-        log: the file; its records have meta columns.
+        storage: storage of the table.
+        log: the log file; its records have meta columns.
 
     Raises:
-        CorruptTableError: it is gone or damaged.
+        CorruptTableError: the file is missing or damaged.
     """
-    found = LogKeys()
+    log_keys = LogKeys()
     is_opaque = False
     with open_log(storage, log) as file:
         for block in scan_log(log, file):
             with about_log(log, block.instant):
                 keys = _keys(file, block)
             for each in keys or []:
-                found.add(each.drop_null())
+                log_keys.add(each.drop_null())
             is_opaque |= keys is None or bool(block.compacted_instants)
-    return found.summary(), is_opaque
+    return log_keys.summary(), is_opaque
 
 
 def _keys(file: pa.NativeFile, block: LogBlock) -> list[pa.Array] | None:
-    """Return the keys of a block, None for one that is about other blocks or torn."""
+    """Return the keys of a block; None for a command block or a torn block."""
     if block.kind.is_data:
         batches = list(block_rows(file, block, [RECORD_KEY]))
         if any(RECORD_KEY not in batch.schema.names for batch in batches):

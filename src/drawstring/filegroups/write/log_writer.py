@@ -1,4 +1,4 @@
-"""Appending to a file slice: one log file with a data block and a delete block, or several of each."""
+"""Writer of log files: one log file per delta commit and slice, with data blocks and delete blocks."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def append_log(
     """Write the changes of one file group as a new log file.
 
     Args:
-        settings: of the write.
-        storage: the table's.
+        settings: settings of the write.
+        storage: storage of the table.
         target: the slice that the changes belong to.
-        changes: one record or delete per key; piece after piece when they are many.
-        stamp: puts the meta columns on.
-        context: the task's attempt.
+        changes: one record or delete per key, in one or several pieces.
+        stamp: writes the meta columns.
+        context: the task attempt.
 
     Returns:
-        The statistics; the file lies in the target's partition.
+        The statistics; the file is in the partition of the slice.
     """
     watch = Stopwatch()
     name, version = next_log(settings, target, context.write_token)
@@ -68,19 +68,21 @@ def append_log(
     markers.confirm(path, io_type)
     stat = log_stat(target, name, version, records, deletes)
     if settings.logs_named_by:
-        stat = replace(stat, prev_commit=settings.instant)  # by which it is known: `filegroups.view.presence`
+        stat = replace(
+            stat, prev_commit=settings.instant
+        )  # marks a dual-write copy: `filegroups.view.presence`
     return replace(stat, size_bytes=size_bytes, seconds=watch.seconds())
 
 
 def log_stat(target: FileSlice, name: str, version: int, records: int, deletes: int) -> WriteStat:
-    """Return the statistics of a new log file, but for its size and how long it took.
+    """Return the statistics of a new log file, without size and duration.
 
     Args:
-        target: the slice that it belongs to.
-        name: of the file.
-        version: of the log.
-        records: how many it holds.
-        deletes: how many it holds.
+        target: the slice of the file.
+        name: name of the file.
+        version: log version in the name.
+        records: number of records in it.
+        deletes: number of deletes in it.
     """
     return WriteStat(
         partition=target.partition,
@@ -97,15 +99,15 @@ def log_stat(target: FileSlice, name: str, version: int, records: int, deletes: 
 
 
 def _put(storage: Storage, path: str, parts: Iterator[tuple[bytes, int, int]]) -> tuple[int, int, int]:
-    """Write a file of one part in one go, of several part by part.
+    """Write a file: a single part at once, several parts as a stream.
 
     Args:
         storage: the table's.
-        path: of the file.
-        parts: content, number of records and number of deletes; at least one.
+        path: path of the file.
+        parts: content, number of records and number of deletes of each part; at least one part.
 
     Returns:
-        The sums of bytes, records and deletes.
+        The total numbers of bytes, records and deletes.
     """
     first = next(parts)
     second = next(parts, None)
@@ -123,7 +125,7 @@ def _put(storage: Storage, path: str, parts: Iterator[tuple[bytes, int, int]]) -
 
 
 def next_log(settings: FileSettings, target: FileSlice, write_token: str) -> tuple[str, int]:
-    """Return the name and the version number of the next log file of a slice."""
+    """Return the name and the log version of the next log file of a slice."""
     if settings.config.rules.names_logs_by_slice or settings.logs_named_by:
         instant = settings.logs_named_by or target.base_instant
         version = max((log.version for log in target.logs if log.instant == instant), default=0) + 1
@@ -135,7 +137,7 @@ def next_log(settings: FileSettings, target: FileSlice, write_token: str) -> tup
 def _with_index(
     settings: FileSettings, storage: Storage, target: FileSlice, changes: Iterable[Changes], name: str
 ) -> Iterator[tuple[Changes, Mapping[str, str] | None]]:
-    """Yield the pieces, with the last one what the file tells of the slice's keys if it is to tell them."""
+    """Yield the pieces; the last one with the index for the footer, if log files carry one."""
     if not settings.clique_files:
         yield from ((each, None) for each in changes)
         return
@@ -159,10 +161,10 @@ def _blocks(
     stamp: MetaColumnWriter,
     entries: Mapping[str, str] | None,
 ) -> list[bytes]:
-    """Return the blocks of a piece.
+    """Return the encoded blocks of a piece.
 
-    With an index the file ends in a Parquet block, for its footer, and records are sorted by key: the column
-    of keys is the list of them. No key is both in the records and the deletes, so their order is free.
+    With an index, the file ends in a Parquet block, whose footer holds the index, and its records are sorted
+    by key. No key is in both the records and the deletes, so the order of the blocks does not matter.
     """
     header = {HeaderKey.INSTANT_TIME: settings.instant, HeaderKey.SCHEMA: settings.avro_schema}
     records = changes.records.sort_by(RECORD_KEY) if settings.clique_files else changes.records
@@ -189,7 +191,7 @@ def _blocks(
 
 
 def _parts(settings: FileSettings, records: pa.Table) -> list[tuple[FileSettings, pa.Table]]:
-    """Return the records of each block: of updates that set some columns only these, of new records all."""
+    """Return the records of each block: partial updates with only their columns, new records with all."""
     if not settings.partial or ACTION not in records.column_names:
         return [(settings, records)]
     is_new = pc.equal(records.column(ACTION), RowAction.INSERT)
@@ -203,14 +205,14 @@ def _data_header(settings: FileSettings) -> Header:
 
 
 def ordering_values(columns: list[pa.Array] | None) -> pa.Array | None:
-    """Return one column of ordering values, a struct of several columns."""
+    """Return the ordering values as one column, a struct if there are several columns."""
     if columns is None or len(columns) == 1:
         return columns[0] if columns else None
     return pa.StructArray.from_arrays(columns, names=[str(number) for number in range(len(columns))])
 
 
 def data_block(settings: FileSettings, header: Header, batches: list[pa.RecordBatch]) -> bytes:
-    """Return a data block of rows with their meta columns, in the format of the settings."""
+    """Encode rows with their meta columns as a data block, in the format of the settings."""
     if settings.log_format != "avro":
         return _parquet_block(settings, header, batches)
     table = pa.Table.from_batches(batches).cast(settings.log_schema).combine_chunks()

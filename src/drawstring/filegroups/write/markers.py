@@ -1,11 +1,11 @@
-"""Markers: what a write is about to create, noted before the file is (specification: Marker).
+"""Markers: records of the data files of a write, created before each file (specification: Marker).
 
     .hoodie/.temp/<T>/<partition>/<file>.marker.<CREATE|MERGE|APPEND>   one empty file each
     .hoodie/.temp/<T>/MARKERS.type and MARKERS<n>                       or lines of text files
 
-drawstring writes the first form and reads both: the second comes from other engines. A path is taken as it
-stands, whatever white space is in it. In a text file a line feed ends each marker, and a path may have line
-feeds too: what does not end like a marker goes on in the next line.
+drawstring writes the first form and reads both: other engines write the second. Paths are read verbatim,
+including white space. In a text file, a line feed ends each marker, but a path may contain line feeds too: a
+line that does not end like a marker continues in the next line.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Markers:
     """The markers of one instant.
 
     Args:
-        storage: the table's files.
-        instant: requested time.
+        storage: storage of the table.
+        instant: requested time of the instant.
     """
 
     def __init__(self, storage: Storage, instant: str) -> None:
@@ -37,45 +37,45 @@ class Markers:
         self._folder = f"{MARKER_ROOT}/{instant}"
 
     def create(self, path: str, io_type: str) -> None:
-        """Note a file before it is made.
+        """Create the marker of a file before the file is created.
 
         Args:
-            path: the data file, relative to the table.
+            path: path of the data file, relative to the table.
             io_type: `CREATE`, `MERGE` or `APPEND`.
         """
         self._storage.put(self._path(path, io_type), b"")
 
     def confirm(self, path: str, io_type: str) -> None:
-        """Make sure, once a file is made, that its write still runs; the file goes if it does not.
+        """Check after a file was written that its write is still running; delete the file if it is not.
 
-        A task's attempt may go on after another one was done and the write was committed, which
-        took the markers away.
+        A task attempt may still run after another attempt finished and the write was committed, which
+        deleted the markers.
 
         Args:
-            path: the data file, relative to the table.
-            io_type: as when it was noted.
+            path: path of the data file, relative to the table.
+            io_type: the type that was given to `create`.
 
         Raises:
-            ConflictError: the write has ended.
+            ConflictError: the write ended.
         """
         if not self._storage.exists(self._path(path, io_type)):
             self._storage.delete([path])
             self._storage.sync([path.rpartition("/")[0]])
             raise ConflictError(
-                "the write ended before this attempt of one of its tasks did: its file was deleted,"
-                " and there is nothing to do",
+                "The write ended before this attempt of one of its tasks finished. The file of the attempt"
+                " was deleted. No action is needed.",
                 path=path,
             )
 
     def files(self) -> list[str]:
-        """Return the paths of all data files noted, sorted; some may never have been made."""
-        found: set[str] = set()
+        """Return the paths of all data files with markers, sorted; some may not exist."""
+        paths: set[str] = set()
         for status in self._storage.list_tree(self._folder):
-            found.update(self._named_by(status))
-        return sorted(found)
+            paths.update(self._named_by(status))
+        return sorted(paths)
 
     def are_there(self) -> bool:
-        """Tell whether anything is left of them."""
+        """Return whether the instant has markers."""
         return bool(self._storage.list_tree(self._folder))
 
     def remove(self) -> None:

@@ -1,6 +1,6 @@
-"""The meta columns of records: commit time, sequence number, key, partition, file; generated record keys.
+"""Writer of the meta columns (commit time, sequence number, key, partition, file) and of generated keys.
 
-Texts that count up, `20250101000000000_0_17`, without making a text of every number.
+Counters such as `20250101000000000_0_17` are built without formatting every number:
 
 head, the same for ten thousand rows    20250101000000000_0_12
 the last four digits                                          3456
@@ -26,16 +26,16 @@ _DIGITS: Final = tuple(
     for width, end in enumerate(_BORDERS)
     if width
 )
-"""By number of digits less one, the texts of all numbers that have no more."""
+"""Index i: the texts, padded to i + 1 digits, of all numbers with at most i + 1 digits."""
 
 
 def counted_texts(prefix: str, start: int, rows: int) -> pa.Array:
     """Return `prefix` followed by `start`, `start + 1` and so on.
 
     Args:
-        prefix: what each text begins with.
-        start: the first number, not negative.
-        rows: how many texts.
+        prefix: prefix of each text.
+        start: first number, not negative.
+        rows: number of texts.
     """
     cuts = list(_cuts(start, start + rows))
     runs = [_Run.of(prefix, first, last) for first, last in itertools.pairwise(cuts)]
@@ -53,7 +53,7 @@ def counted_texts(prefix: str, start: int, rows: int) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Texts with one head and one length."""
+    """Texts with the same head and the same length."""
 
     head: bytes
     tails: np.ndarray[tuple[int], np.dtype[np.void]]
@@ -79,7 +79,7 @@ class _Run:
 
 
 def _cuts(start: int, end: int) -> Iterator[int]:
-    """Yield the ends of the runs whose texts have one head and one length."""
+    """Yield the boundaries of the runs whose texts have the same head and the same length."""
     yield start
     while start < end:
         border = next((each for each in _BORDERS if each > start), (start // _RUN_NUMBERS + 1) * _RUN_NUMBERS)
@@ -90,12 +90,12 @@ def _cuts(start: int, end: int) -> Iterator[int]:
 def with_generated_keys(
     batches: Iterator[pa.RecordBatch], instant: str, task: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield prepared rows of a table without key columns, each with a key `<instant>_<task>_<counter>`.
+    """Yield prepared rows of a table without key columns with keys `<instant>_<task>_<counter>`.
 
     Args:
-        batches: prepared rows of one task; those whose key is not empty keep it.
+        batches: prepared rows of one task; rows with a non-empty key keep it.
         instant: requested time of the write.
-        task: number of the task, which sets its keys apart from those of other tasks.
+        task: number of the task, which makes its keys distinct from those of other tasks.
     """
     prefix, made = f"{instant}_{task}_", 0
     for batch in batches:
@@ -108,15 +108,15 @@ def with_generated_keys(
 
 
 class MetaColumnWriter:
-    """Puts the meta columns on the rows of one task.
+    """Adds the meta columns to the rows of one task.
 
-    The sequence number is `<instant>_<task>_<counter>`; the counter runs through the whole task.
+    The sequence number is `<instant>_<task>_<counter>`; the counter spans the whole task.
 
     Args:
         instant: requested time of the write.
         task: number of the task.
         schema: the table's columns with meta columns.
-        is_populated: whether the table has values in its meta columns.
+        is_populated: whether meta columns have values (`hoodie.populate.meta.fields`).
     """
 
     def __init__(self, instant: str, task: int, schema: pa.Schema, is_populated: bool = True) -> None:
@@ -128,11 +128,11 @@ class MetaColumnWriter:
         self._counter = itertools.count()
 
     def apply(self, batch: pa.RecordBatch, file_name: str) -> pa.RecordBatch:
-        """Return the rows as they stand in a file.
+        """Return the rows as they are stored in a file.
 
         Args:
             batch: prepared rows: the table's columns, record key and partition path.
-            file_name: name of the base file, or the file id inside log files.
+            file_name: name of the base file, or the file id for log files.
         """
         rows = batch.num_rows
         own = [batch.column(name) for name in self._names]
@@ -156,7 +156,7 @@ class MetaColumnWriter:
 
 
 def constant(value: str, rows: int) -> pa.Array:
-    """Return a text column of one value, dictionary-encoded so that it costs nothing to write."""
+    """Return a dictionary-encoded text column with a single value, which is cheap to write."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), pa.array([value]))
 
 
@@ -166,6 +166,6 @@ def dictionary(column: pa.Array) -> pa.Array:
 
 
 def renamed(batch: pa.RecordBatch, file_name: str) -> pa.RecordBatch:
-    """Return rows of another file with the name of the file that they move to."""
+    """Return rows of another file with the file name of their new file."""
     position = batch.schema.get_field_index(FILE_NAME)
     return batch.set_column(position, FILE_NAME, constant(file_name, batch.num_rows))

@@ -1,8 +1,8 @@
-r"""Copy on write where records merge column by column, or by a user's own code.
+r"""Copy-on-write merge for mergers that combine columns, or that are the user's own code.
 
 base rows ---- key not among the changes --------------> kept
-           \-- the change comes late and fills nothing -> kept, the change is dropped
-            \- else: merged with the change -----------> deleted, or a new record that follows at the end
+           \-- the change is late and fills no column -> kept, the change is dropped
+            \- else: merged with the change -----------> deleted, or a new record, written at the end
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Numbers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 
 
 class PatchingOverlay:
-    """The changes of one file group, merged with its base rows as they stream by.
+    """Changes of one file group, merged with its base rows as they are streamed.
 
     Args:
         changes: one record or delete per key.
-        settings: of the write.
-        merger: of the table.
+        settings: settings of the write.
+        merger: merger of the table.
     """
 
     def __init__(self, changes: Changes, settings: FileSettings, merger: Merger) -> None:
@@ -49,11 +49,11 @@ class PatchingOverlay:
 
     @property
     def has_new(self) -> bool:
-        """Whether there are records that the base lacks; ask once the base is through."""
+        """Whether the changes have records that the base file lacks; valid after all base rows passed."""
         return bool(self._is_new.any())
 
     def lay_over(self, base: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the base rows that no change touches."""
+        """Yield the base rows that no change modifies."""
         for batch in base:
             rows, numbers = matches(batch, self._changes.keys)
             if not len(rows):
@@ -64,13 +64,13 @@ class PatchingOverlay:
             yield batch.filter(pa.array(keep))
 
     def surviving_records(self) -> Iterator[tuple[pa.Table, bool]]:
-        """Yield the records to write, and whether the base has their keys; ask once the base is through."""
+        """Yield the records to write, and whether the base file has their keys; call it after `lay_over`."""
         yield from ((merged, True) for merged in self._merged if merged.num_rows)
         if self._is_new.any():
             yield self._changes.rows.filter(pa.array(self._is_new)), False
 
     def _merge(self, base: pa.RecordBatch, numbers: Numbers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Merge base rows with their changes; tell which of them stay as they are."""
+        """Merge base rows with their changes; return which base rows stay unchanged."""
         count = base.num_rows
         rows = pa.Table.from_batches([base]).select(self._schema.names).cast(self._schema)
         nothing = np.zeros(count, dtype=bool)
@@ -93,22 +93,22 @@ class PatchingOverlay:
         records = self._schema.empty_table()
         if changes.records.num_rows:
             records = changes.records.select(self._schema.names).cast(self._schema)
-        count, gone = records.num_rows, len(changes.delete_keys)
+        count, deletes = records.num_rows, len(changes.delete_keys)
         given = {RECORD_KEY: changes.delete_keys}
         given |= zip(ordering_fields(self._config), changes.delete_ordering or (), strict=False)
-        columns = [given.get(field.name, pa.nulls(gone, field.type)) for field in self._schema]
+        columns = [given.get(field.name, pa.nulls(deletes, field.type)) for field in self._schema]
         rows = pa.concat_tables([records, pa.table(columns, schema=self._schema)])
-        is_delete = np.arange(count + gone) >= count
+        is_delete = np.arange(count + deletes) >= count
         always_wins = np.concatenate([np.zeros(count, dtype=bool), changes.always_delete])
         ordering = ordering_of(rows, self._config)
         return Versions(rows, flat(rows.column(RECORD_KEY)), ordering, is_delete, always_wins)
 
 
 def matches(batch: pa.RecordBatch, keys: pa.Array) -> tuple[Numbers, Numbers]:
-    """Return the rows of a batch whose key is among the keys, and where the key stands there."""
+    """Return the numbers of the rows whose key is among `keys`, and the position of each key there."""
     if len(keys) == 0:
         nothing = np.zeros(0, dtype=np.int64)
         return nothing, nothing
-    found = pc.index_in(batch.column(RECORD_KEY), value_set=keys)
-    rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
-    return rows, found.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
+    positions = pc.index_in(batch.column(RECORD_KEY), value_set=keys)
+    rows = np.flatnonzero(positions.is_valid().to_numpy(zero_copy_only=False))
+    return rows, positions.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)

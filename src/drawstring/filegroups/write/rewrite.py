@@ -1,14 +1,14 @@
-r"""Copy on write: stream a base file into its successor, laying the changes of a write over it.
+r"""Copy-on-write merge: streams a base file into its successor and applies the changes of a write.
 
     base rows ---- key not among the changes ----------> kept
                \-- a change wins over it --------------> dropped (the change follows at the end)
                 \- its ordering value is the greater --> kept, the change is dropped
 
-The base file passes through batch by batch; only the changes are held in memory. A file group in which every
-change is dropped, late records or deletes of keys that it lacks, stays as it is:
+The base file is streamed batch by batch; only the changes are held in memory. If every change is dropped
+(late records, or deletes of keys that the file lacks), no new file is written:
 
-    first batches ── a change takes effect ──> begin the successor
-                 \-- none so far: look through keys and ordering values ── none at all ──> no file
+    first batches ── a change takes effect ──> start the successor
+                 \-- none so far: scan keys and ordering values ── no change takes effect ──> no file
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ from drawstring.storage.protocol import Storage
 Flags: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.bool_]]"
 
 _BATCHES_HELD: Final = 2
-"""Base batches that are held back while no change takes effect; most rewrites know by the first one."""
+"""Base batches to buffer while no change takes effect; in most rewrites the first one suffices."""
 
 _KEYS_ASKED: Final = 1024
-"""Keys of changes that a bloom filter is asked about: one that it lacks is a new record."""
+"""Keys of changes to look up in the bloom filter: a key that it lacks is a new record."""
 
 
 def rewrite_slice(
@@ -63,15 +63,15 @@ def rewrite_slice(
     stamp: MetaColumnWriter,
     context: TaskContext,
 ) -> WriteStat | None:
-    """Write the next base file of a file group; None where the changes change nothing, and no file is made.
+    """Write the next base file of a file group; None, and no file, if no change takes effect.
 
     Args:
-        settings: of the write.
-        storage: the table's.
-        target: the slice to build on; it has a base file and no log files.
+        settings: settings of the write.
+        storage: storage of the table.
+        target: the slice to rewrite; it has a base file and no log files.
         changes: one record or delete per key.
-        stamp: puts the meta columns on.
-        context: the task's attempt.
+        stamp: writes the meta columns.
+        context: the task attempt.
 
     Raises:
         CorruptTableError: the base file is missing or damaged.
@@ -105,7 +105,7 @@ def rewrite_slice(
 def _write_survivors(
     writer: BaseFileWriter, overlay: Overlay | PatchingOverlay, stamp: MetaColumnWriter
 ) -> int:
-    """Write the records that no base row won over, and return how many they are."""
+    """Write the changes that won over the base rows, and return their number."""
     log = overlay.change_log if isinstance(overlay, Overlay) else None
     written = 0
     for records, is_known in overlay.surviving_records():
@@ -125,15 +125,15 @@ def extend_slice(
     stamp: MetaColumnWriter,
     context: TaskContext,
 ) -> WriteStat:
-    """Write the next base file of a file group, with more records and all that it has.
+    """Write the next base file of a file group: its records and additional ones.
 
     Args:
-        settings: of the write.
-        storage: the table's.
-        target: the slice to build on; it has a base file and no log files.
-        added: prepared rows; their keys are not compared with any.
-        stamp: puts the meta columns on.
-        context: the task's attempt.
+        settings: settings of the write.
+        storage: storage of the table.
+        target: the slice to rewrite; it has a base file and no log files.
+        added: prepared rows; their keys are not compared with those of the file.
+        stamp: writes the meta columns.
+        context: the task attempt.
 
     Raises:
         CorruptTableError: the base file is missing or damaged.
@@ -159,7 +159,7 @@ def extend_slice(
 def _footer(storage: Storage, target: FileSlice) -> BaseFooter:
     if target.base is None:
         raise CorruptTableError(
-            "a copy-on-write file group has no base file: restore it from a backup", path=target.partition
+            "A copy-on-write file group has no base file. Restore it from a backup.", path=target.partition
         )
     return base_footer(storage, target.base.status.path)
 
@@ -185,9 +185,9 @@ def _base_rows(
     footer: BaseFooter,
     schema: pa.Schema | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a slice's base file, its own name left out, what repeats as dictionaries.
+    """Yield the rows of a slice's base file without file name; repetitive columns are dictionaries.
 
-    With a schema they have its columns only.
+    With a schema, the rows have only its columns.
     """
     assert target.base is not None
     schema = schema or physical(settings.full_schema)
@@ -215,7 +215,7 @@ def _overlay(
 def _looks_late(footer: BaseFooter, changes: Changes, config: TableConfig) -> bool:
     """Tell by the ends of ordering values whether it is likely that a file's rows win over all changes.
 
-    Whoever has to look through the file to be sure does so first then, rather than read whole rows.
+    In that case it is cheaper to scan keys and ordering values first than to read whole rows.
     """
     name = next((each for each in ordering_fields(config) if each in changes.records.column_names), None)
     if name is None:
@@ -230,7 +230,7 @@ def _looks_late(footer: BaseFooter, changes: Changes, config: TableConfig) -> bo
 def _until_a_change(
     kept: Iterator[pa.RecordBatch], overlay: Overlay | PatchingOverlay
 ) -> list[pa.RecordBatch]:
-    """Return the first batches; fewer than are held back if a change takes effect, or the base is through."""
+    """Return the first batches, up to the one in which a change takes effect, or the limit."""
     held = []
     for batch in islice(kept, _BATCHES_HELD):
         held.append(batch)
@@ -242,7 +242,7 @@ def _until_a_change(
 def _changes_nothing(
     settings: FileSettings, storage: Storage, target: FileSlice, changes: Changes, footer: BaseFooter
 ) -> bool:
-    """Look through a base file for a row that the changes change, by the columns that tell."""
+    """Return whether no change takes effect; scans only the columns that decide it."""
     if _has_new_for_sure(footer, target, changes):
         return False
     overlay = _overlay(changes, settings, logs_changes=False)
@@ -254,7 +254,7 @@ def _changes_nothing(
 
 
 def _telling(settings: FileSettings) -> pa.Schema:
-    """Return the columns that tell whether a row stays where records are kept whole."""
+    """Return the columns that decide whether a base row wins, if records are not merged by column."""
     config, full = settings.config, settings.full_schema
     keys = () if config.populate_meta_fields else config.record_key_fields
     names = dict.fromkeys((RECORD_KEY, *keys, *ordering_fields(config)))
@@ -262,7 +262,7 @@ def _telling(settings: FileSettings) -> pa.Schema:
 
 
 def _has_new_for_sure(footer: BaseFooter, target: FileSlice, changes: Changes) -> bool:
-    """Ask the filter of a base file whether it lacks one of the first keys, so that nobody need look."""
+    """Return whether the bloom filter shows that the base file lacks one of the first keys."""
     keys = changes.records.column(RECORD_KEY).slice(0, _KEYS_ASKED).combine_chunks()
     if target.base is None or target.base.source is not None or not len(keys):
         return False
@@ -271,12 +271,12 @@ def _has_new_for_sure(footer: BaseFooter, target: FileSlice, changes: Changes) -
 
 
 class Overlay:
-    """The changes of one file group, laid over its base rows as they stream by; the winner stays whole.
+    """Changes of one file group, applied to its base rows as they are streamed; the winner stays whole.
 
     Args:
         changes: one record or delete per key.
         config: merge mode and ordering of the table.
-        change_log: takes down what changes; None where nobody wants to know.
+        change_log: collects the changes for CDC; None if the table has no CDC.
     """
 
     def __init__(self, changes: Changes, config: TableConfig, change_log: ChangeLog | None) -> None:
@@ -294,24 +294,24 @@ class Overlay:
 
     @property
     def has_changed(self) -> bool:
-        """Whether a change took the place of a base row."""
+        """Whether a change replaced or deleted a base row."""
         return self.updates + self.deletes > 0
 
     @property
     def has_new(self) -> bool:
-        """Whether there are records that the base lacks; ask once the base is through."""
+        """Whether the changes have records that the base file lacks; valid after all base rows passed."""
         return not self._met.all()
 
     def lay_over(self, base: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the base rows that no change takes the place of."""
+        """Yield the base rows that no change replaces or deletes."""
         for batch in base:
             keep = ~(self._updated(batch) | self._deleted(batch))
             yield batch if keep.all() else batch.filter(pa.array(keep))
 
     def surviving_records(self) -> Iterator[tuple[pa.Table, bool]]:
-        """Yield the records that no base row won over, and whether the base has their keys.
+        """Yield the records that won over the base rows, and whether the base file has their keys.
 
-        Ask once the base is through.
+        Call it after the iterator of `lay_over` is exhausted.
         """
         for is_known, chosen in ((True, self._met & ~self._lost), (False, ~self._met)):
             if chosen.any():
@@ -345,7 +345,7 @@ class Overlay:
         ordering: tuple[pa.Array, ...],
         positions: Numbers,
     ) -> Flags:
-        """Tell for each match whether the change wins over the base row."""
+        """Return for each match whether the change wins over the base row."""
         if not ordering or len(rows) == 0:
             return np.ones(len(rows), dtype=bool)
         newer = [column.take(pa.array(positions)) for column in ordering]

@@ -1,4 +1,4 @@
-"""What every task of one write needs to know: picklable, made once by the driver."""
+"""Settings that the driver makes once for all tasks of a write; picklable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from drawstring.storage.protocol import StorageSpec
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """How one instant writes its data files.
+    """Settings with which one instant writes its data files.
 
     Attributes:
         storage: opens the table in a worker.
@@ -25,13 +25,13 @@ class FileSettings:
         schema: the table's columns without meta columns.
         avro_schema: Avro text of the columns with meta columns.
         compression: Parquet codec.
-        bloom: whether base files carry a bloom filter.
-        base_file_bytes_max: size at which a new base file is begun.
-        log_format: `parquet` or `avro` data blocks.
-        clique_files: log files that tell of their keys together; 0 where log files carry no index.
-        row_group_rows: rows in a row group.
+        bloom: whether base files have a bloom filter.
+        base_file_bytes_max: size in bytes at which a new base file is started.
+        log_format: format of data blocks, `parquet` or `avro`.
+        clique_files: maximum number of log files in a clique; 0 if log files carry no index.
+        row_group_rows: number of rows in a row group.
         partial: the only columns, besides meta columns, that log blocks hold; empty for all.
-        logs_named_by: the pending resizing of buckets that log files are named by; None for what is usual.
+        logs_named_by: instant of the pending bucket resizing that names the log files; None for none.
     """
 
     storage: StorageSpec
@@ -50,7 +50,7 @@ class FileSettings:
 
     @property
     def full_schema(self) -> pa.Schema:
-        """The table's columns with the meta columns in front."""
+        """Meta columns followed by the columns of the table."""
         return with_meta(self.schema)
 
     @property
@@ -70,5 +70,5 @@ class FileSettings:
         return json.dumps({**record, "fields": [each for each in record["fields"] if each["name"] in names]})
 
     def stamp(self, task: int) -> MetaColumnWriter:
-        """Return what puts the meta columns on the rows of a task."""
+        """Return the writer of the meta columns for a task."""
         return MetaColumnWriter(self.instant, task, self.full_schema, self.config.populate_meta_fields)

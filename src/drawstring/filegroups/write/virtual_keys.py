@@ -1,4 +1,4 @@
-"""Tables without meta columns: their files have the columns, empty, and keys are made from key columns."""
+"""Virtual keys: rows of tables whose meta columns are null; record keys come from the key columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from drawstring.schema.meta import FILE_NAME, RECORD_KEY
 
 
 def keyed(batch: pa.RecordBatch, config: TableConfig) -> pa.RecordBatch:
-    """Return stored rows with their record keys, for merging.
+    """Return stored rows with record keys, for merging.
 
     Args:
         batch: rows of a file.
@@ -23,11 +23,11 @@ def keyed(batch: pa.RecordBatch, config: TableConfig) -> pa.RecordBatch:
 
 
 def as_stored(batch: pa.RecordBatch, file_name: str, config: TableConfig) -> pa.RecordBatch:
-    """Return rows of another file as they stand in the file that they move to.
+    """Return rows of another file as they are stored in their new file.
 
     Args:
         batch: the rows.
-        file_name: of the new file.
+        file_name: name of the new file.
         config: the table.
     """
     if config.populate_meta_fields:
