@@ -102,7 +102,7 @@ def test_another_index_is_refused(tmp_path: Path, index: dict[str, str]) -> None
 def test_a_write_that_is_to_wait_for_a_pending_resizing_names_it(tmp_path: Path) -> None:
     table = golden_table("v9_idx_consistent_dual_write", tmp_path)
     waits = {"hoodie.clustering.updates.strategy": "SparkRejectUpdateStrategy"}
-    with pytest.raises(ConflictError, match=r"split or merged.*20261121092353217"):
+    with pytest.raises(ConflictError, match=r"splits or merges.*20261121092353217"):
         table.upsert(table.scan().to_arrow().slice(0, 1), options={**CONSISTENT, **waits})
 
 

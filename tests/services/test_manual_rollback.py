@@ -153,7 +153,7 @@ def test_a_clustering_that_refuses_writes_says_how_to_withdraw_it(version: int) 
     table = scattered(version)
     instant = table.schedule_clustering()
     assert instant is not None
-    with pytest.raises(ConflictError, match=f"rollback, of {instant}"):
+    with pytest.raises(ConflictError, match=f"rollback of {instant}"):
         table.upsert(rides(("a0", "rome", 2, 2.0)))
     result = table.rollback(instant)
     assert result and (result.action, result.files) == ("clustering", 0)

@@ -121,7 +121,7 @@ def test_a_partition_whose_ring_another_engine_left_as_it_was_is_mended_by_overw
     latest = table.timeline.writes()[-1].requested
     storage.delete([each.path for each in storage.list_tree(FOLDERS[0]) if each.name.startswith(latest)])
     assert held(table) == sorted([*rows, PISA])
-    with pytest.raises(UnsupportedError, match=r"overwriting it \(insert_overwrite\)"):
+    with pytest.raises(UnsupportedError, match=r"Overwrite the partition \(insert_overwrite\)"):
         table.upsert(rides(NEW_ROMANS[0]))
     table.insert_overwrite(rides(*NEW_ROMANS))
     table.upsert(rides(("k1", "rome", 3, 3.0), ("p", "pisa", 3, 3.0)))

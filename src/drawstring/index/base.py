@@ -1,6 +1,6 @@
-"""What the indexes of one family have in common.
+"""Base classes of the index families: hashing indexes and joining indexes.
 
-`Hashing`: the hash of the key names its bucket, nothing is looked up. `Joining`: keys are joined with those
+`Hashing`: the hash of the key determines its bucket, without a lookup. `Joining`: keys are joined with those
 of the table, and the location of a record is the file group that has its key.
 """
 
@@ -28,36 +28,36 @@ from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice, file_id_of
 
 _SET_BUCKETS: Final = (
-    "set hoodie.index.type=BUCKET and the hoodie.bucket.index.num.buckets that it was written with"
+    "Set hoodie.index.type=BUCKET and the hoodie.bucket.index.num.buckets that it was written with"
 )
 
 
 class Hashing(NoIndexFiles):
-    """An index whose locations follow from key and partition."""
+    """An index that derives locations from key and partition path."""
 
     __slots__ = ()
 
     @property
     def is_hashed(self) -> bool:
-        """Key and partition decide."""
+        """Return True."""
         return True
 
     @property
     def is_global(self) -> bool:
-        """Every partition has buckets of its own."""
+        """Return False: every partition has its own buckets."""
         return False
 
     @property
     def can_index_log_files(self) -> bool:
-        """The bucket takes all records, in whatever files."""
+        """Return True: a bucket takes new records in log files too."""
         return True
 
     def gather(self, rows: Rows, settings: FileSettings) -> Rows:
-        """Return the rows as they are."""
+        """Return the rows unchanged."""
         return rows
 
     def tag_location(self, rows: Rows, context: TagContext) -> Rows:
-        """Return the rows as they are: every location is known already."""
+        """Return the rows unchanged: all locations are already known."""
         return rows
 
 
@@ -66,57 +66,57 @@ class Joining(NoIndexFiles):
     """An index that joins keys with those of the table.
 
     Attributes:
-        pruning: leaves out slices that cannot have any of the keys; None to read all (the bloom indexes
-            are the simple ones with it).
+        pruning: skips slices that cannot have any of the keys; None to read all slices (the bloom indexes
+            are the simple indexes with pruning).
     """
 
     pruning: BloomPruning | None = None
 
     @property
     def is_hashed(self) -> bool:
-        """The key alone decides nothing."""
+        """Return False."""
         return False
 
     @property
     def can_index_log_files(self) -> bool:
-        """Log files that tell of their keys take new records."""
+        """Whether log files carry an index of their keys, and so take new records."""
         return self.pruning is not None and self.pruning.by_log_index
 
     def check_table(self, table: WrittenTable) -> None:
-        """Refuse a table that has another index, named or not.
+        """Check that the table has no other index, named or not.
 
         Raises:
-            InvalidError: it has.
+            InvalidError: the table has another index.
         """
         table.refuse_rings()
         if not table.names_index:
             refuse_untold_buckets(table.store, table.timeline, _SET_BUCKETS)
 
     def pruned(self, read: ReadKeys, keys: KeySets, context: TagContext) -> ReadKeys | ReadPruned:
-        """Return what reads the keys of the slices that may have one of a change's."""
+        """Return the reader of the keys of those slices that may have keys of the batch."""
         return read if self.pruning is None else self.pruning.before(read, keys, context)
 
     def locations(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
-        """Return None: only the table knows."""
+        """Return None: the keys must be looked up in the table."""
         return None
 
     def holds(self, file_slice: FileSlice, keys: pa.Array) -> Array:
-        """Return that any key may be in any file group."""
+        """Return True for all keys: any key may be in any file group."""
         return np.ones(len(keys), dtype=bool)
 
     def slice_for(self, location: Location, slices: Sequence[FileSlice]) -> FileSlice | None:
-        """Return the slice with that file id; None for a new key.
+        """Return the slice with the file id; None for a new key.
 
         Raises:
-            ConflictError: there is no such slice.
+            ConflictError: no slice has the file id.
         """
         if location.kind is not LocationKind.FILE_GROUP:
             return None
         for file_slice in slices:
             if file_slice.file_id == location.value:
                 return file_slice
-        raise ConflictError(f"file group {location.value} went away while the write ran: write again")
+        raise ConflictError(f"File group {location.value} was removed during the write. Retry the write.")
 
     def new_file_id(self, location: Location, ids: Ids) -> str:
-        """Name a file group."""
+        """Return a new file id."""
         return file_id_of(ids.uuid())

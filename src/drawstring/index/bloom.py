@@ -1,16 +1,16 @@
-"""Bloom index: leave out the file slices that cannot have any of the keys, before their keys are read.
+"""Bloom index: skips the file slices that cannot have any of the keys before their keys are read.
 
     keys of the change ── by partition, sorted ──> every slice, in the task that would read its keys
 
-    footer      smallest and largest key   none of the keys lies between   -> left out
-                bloom filter               it knows none of those that do  -> left out
-    log files   their keys                 one of them is wanted           -> stays
+    footer      smallest and largest key   none of the keys lies between   -> skipped
+                bloom filter               contains none of those that do  -> skipped
+    log files   their keys                 one of the keys is among them   -> read
 
-    the slices that stay ──> their keys, for the join (`simple`)
+    the remaining slices ──> their keys, for the join (`simple`)
 
-Inserts of Hudi's bloom index go to base files only. Other writers add keys to log files, with the
-record index or a bucket index for instance; a key that was missed would come to a second file group.
-So the keys of log files are looked at, which are few beside those of the base file.
+With its bloom index, Hudi writes inserts to base files only. Other writers add keys to log files, for example
+with the record index or a bucket index; a missed key would be written to a second file group. So the keys of
+log files are checked too; they are few compared with those of the base file.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ from drawstring.storage import open_spec
 _TEXT: Final = methodcaller("as_py")
 
 ASKING_SHARE: Final = 1 / 2
-"""Keys to ask a filter about, by rows of its file, above which reading the file's keys is cheaper."""
+"""Ratio of looked-up keys to rows of a file above which reading its keys is cheaper than its filter."""
 
 
 @dataclass(frozen=True, slots=True)
 class SortedKeys:
-    """Keys that a change has in one partition, or in the whole table.
+    """Keys of the batch in one partition, or in the whole table.
 
     Attributes:
-        ends: where they begin and end.
-        keys: all of them, sorted, each once; None where they are too many.
+        ends: smallest and largest key.
+        keys: the distinct keys, sorted; None if there are too many.
     """
 
     ends: KeyEnds
@@ -62,7 +62,7 @@ class SortedKeys:
 
     @staticmethod
     def of(found: KeySet) -> SortedKeys:
-        """Return the keys of a set in their order."""
+        """Return the sorted keys of a set."""
         keys = found.keys
         if isinstance(keys, KeyEnds):
             return SortedKeys(keys)
@@ -70,7 +70,7 @@ class SortedKeys:
         return SortedKeys(KeyEnds(ordered[0].as_py(), ordered[-1].as_py(), sorts_like_java(ordered)), ordered)
 
     def within(self, summary: StoredSummary) -> SortedKeys | None:
-        """Return the keys that lie between a file's smallest and largest one; None for no keys."""
+        """Return the keys between the smallest and the largest key of a file; None if there are none."""
         smallest, largest = summary.smallest, summary.largest
         if smallest is None or largest is None or not self.ends.sorts_like_java:
             return self
@@ -86,17 +86,17 @@ class SortedKeys:
 
 
 Wanted: TypeAlias = Mapping[GroupKey, SortedKeys]
-"""What a change asks for, by partition path; under the empty tuple where the partition does not matter."""
+"""The keys to look up by partition path; under the empty tuple for a global index."""
 
 
 @dataclass(frozen=True, slots=True)
 class BloomPruning:
-    """Tells which slices may have one of a change's keys.
+    """Determines the slices that may have keys of the batch.
 
     Attributes:
-        by_ranges: whether the smallest and largest key of a file are looked at.
+        by_ranges: whether to compare with the smallest and the largest key of a file.
         is_global: whether a key may be in any partition.
-        by_log_index: whether log files tell of their keys (`filegroups.write.cliques`).
+        by_log_index: whether log files carry an index of their keys (`filegroups.write.cliques`).
     """
 
     by_ranges: bool = True
@@ -104,12 +104,12 @@ class BloomPruning:
     by_log_index: bool = False
 
     def before(self, read: ReadKeys, keys: KeySets, context: TagContext) -> ReadPruned:
-        """Return what reads the keys of a slice that may have one of a change's.
+        """Return a reader that skips the slices that cannot have keys of the batch.
 
         Args:
             read: reads the keys of any slice.
-            keys: of the change, by partition path; all together where the index is global.
-            context: the table.
+            keys: keys of the batch by partition path; all in one set for a global index.
+            context: slices of the table.
         """
         wanted = {group: SortedKeys.of(found) for group, found in keys.items()}
         return ReadPruned(MayHold(context.settings, context.instants, wanted, self), read)
@@ -117,11 +117,11 @@ class BloomPruning:
 
 @dataclass(frozen=True, slots=True)
 class ReadPruned:
-    """Yields the keys of a slice, none of one that cannot have a key of the change.
+    """Yields the keys of a slice; yields nothing for a slice that cannot have keys of the batch.
 
     Attributes:
-        may_hold: tells what of a slice has to be read.
-        read: reads it.
+        may_hold: returns the part of a slice that must be read.
+        read: reads the keys of a slice.
     """
 
     may_hold: MayHold
@@ -136,13 +136,13 @@ class ReadPruned:
 
 @dataclass(frozen=True, slots=True)
 class MayHold:
-    """Tells what of a slice has to be read to find the keys. Picklable.
+    """Determines the files of a slice that must be read to find the keys. Picklable.
 
     Attributes:
         settings: of the write.
-        instants: which log blocks count.
-        wanted: the keys.
-        pruning: what is looked at.
+        instants: the visible instants of log blocks.
+        wanted: the keys to look up.
+        pruning: pruning settings.
     """
 
     settings: FileSettings
@@ -151,7 +151,7 @@ class MayHold:
     pruning: BloomPruning
 
     def __call__(self, file_slice: FileSlice) -> FileSlice | None:
-        """Return the slice, without the files that cannot have a key; None when it has none of them."""
+        """Return the slice without the files that cannot have a key; None if no file remains."""
         wanted = self.wanted.get(() if self.pruning.is_global else (file_slice.partition,))
         if wanted is None:
             return None
@@ -161,7 +161,7 @@ class MayHold:
         return file_slice if holds else None
 
     def _narrowed(self, file_slice: FileSlice, wanted: SortedKeys) -> FileSlice | None:
-        """Ask the log files' own footers; the files that stay merge as all would, for these keys."""
+        """Prune log files by their footers; for these keys, the remaining files merge like all files."""
         base = file_slice.base if self._base_may_hold(file_slice, wanted) else None
         storage = open_spec(self.settings.storage)
         logs = logs_to_read(storage, file_slice.logs, partial(self._may_hold, wanted))
@@ -177,12 +177,12 @@ class MayHold:
         return self._may_hold(wanted, summary, asking_share=ASKING_SHARE)
 
     def _may_hold(self, wanted: SortedKeys, summary: StoredSummary, asking_share: float = math.inf) -> bool:
-        """Tell by its summary whether a file may have a key.
+        """Return whether a file may have one of the keys, according to its key summary.
 
         Args:
             wanted: the keys.
             summary: of the file.
-            asking_share: keys to ask the filter about, by rows of the file, above which nobody asks it.
+            asking_share: ratio of keys to rows of the file above which the filter is not consulted.
         """
         near = wanted.within(summary) if self.pruning.by_ranges else wanted
         if near is None:

@@ -1,4 +1,4 @@
-"""Which index a write uses."""
+"""Choice of the index of a write, from its options and the table."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ CONSISTENT: Final = "CONSISTENT_HASHING"
 def choose_index(
     options: WriteOptions, config: TableConfig, storage: StorageSpec, timeline: Timeline
 ) -> Index:
-    """Return the index that a write asks for, else the one that the table names, else the simple one.
+    """Return the index that the options name, or else that of the table, or else the simple index.
 
     Args:
-        options: of the write.
-        config: the table; without partitions a global index is as good as one that is not, and files
+        options: options of the write.
+        config: the table; for an unpartitioned table a global index equals one that is not global, and files
             without meta columns have no bloom filters.
         storage: opens the table.
-        timeline: as the write finds it.
+        timeline: timeline at the start of the write.
 
     Raises:
-        InvalidError: a copy-on-write table asks for consistent hashing, or log files for an index that does
-            not go with the table.
-        UnsupportedError: a kind that this release does not have.
+        InvalidError: consistent hashing was requested for a copy-on-write table, or a log file index for a
+            table that cannot have one.
+        UnsupportedError: this release does not have the index type.
     """
     kind = options.index_type or config.index_type
     has_log_index = log_index_cliques(options.log_index, options.log_index_clique_files, config) > 0
@@ -49,8 +49,8 @@ def choose_index(
     is_global = kind.startswith("GLOBAL_") and bool(config.partition_fields)
     if is_global and (config.drop_partition_columns or not config.populate_meta_fields):
         raise UnsupportedError(
-            f"{kind} is not available yet for tables without meta columns or with dropped partition columns:"
-            " use SIMPLE"
+            f"{kind} is not available yet for tables without meta columns or with dropped partition columns."
+            " Use SIMPLE."
         )
     pruning = BloomPruning(options.bloom_prunes_by_ranges, is_global, by_log_index=has_log_index)
     match kind:
@@ -61,7 +61,7 @@ def choose_index(
                 return BucketIndex(counts.default, fields, counts.expressions)
             if not config.is_merge_on_read:
                 raise InvalidError(
-                    f"hoodie.index.bucket.engine={CONSISTENT} needs a MERGE_ON_READ table: use SIMPLE"
+                    f"hoodie.index.bucket.engine={CONSISTENT} needs a MERGE_ON_READ table. Use SIMPLE."
                 )
             return ConsistentIndex(counts.default, fields, storage, timeline)
         case "SIMPLE" | "GLOBAL_SIMPLE":
@@ -71,19 +71,19 @@ def choose_index(
         case "BLOOM" | "GLOBAL_BLOOM":
             return GlobalIndex(pruning, options.bloom_index_moves) if is_global else SimpleIndex(pruning)
     raise UnsupportedError(
-        f"index type {kind} is not available yet: use SIMPLE, BLOOM, GLOBAL_SIMPLE, GLOBAL_BLOOM or BUCKET"
+        f"Index type {kind} is not available yet. Use SIMPLE, BLOOM, GLOBAL_SIMPLE, GLOBAL_BLOOM or BUCKET."
     )
 
 
 def declared_index(config: TableConfig, storage: Storage, timeline: Timeline) -> Index:
-    """Return the index that a table declares, to check its files by; the simple one where it declares none.
+    """Return the index that a table declares, for checking its files; by default the simple index.
 
-    While buckets are being resized, rows are in some that are on no ring yet: that cannot be checked either.
+    During a bucket resizing, rows are in buckets that are on no ring yet, so these cannot be checked either.
 
     Args:
         config: the table's properties.
         storage: its files.
-        timeline: as it is.
+        timeline: current timeline.
     """
     if config.index_type != "BUCKET" or not config.bucket_count:
         return SimpleIndex()
@@ -100,10 +100,10 @@ def declared_index(config: TableConfig, storage: Storage, timeline: Timeline) ->
 def _counts(
     options: WriteOptions, config: TableConfig, storage: StorageSpec, timeline: Timeline
 ) -> BucketCounts:
-    """Return how many buckets partitions have: as the table says, else as the write does.
+    """Return the bucket counts of the table, or else those of the options.
 
     Raises:
-        InvalidError: the two differ, or the rules of partitions make no sense.
+        InvalidError: the two differ, or the rules for partitions are invalid.
     """
     rules = options.bucket_expressions or ""
     pending = {instant.requested for instant in timeline.pending_of(Action.REPLACE_COMMIT)}
@@ -111,18 +111,20 @@ def _counts(
     if stored is None:
         count = options.bucket_count or config.bucket_count or DEFAULT_BUCKET_COUNT
         if rules and (options.bucket_engine or config.bucket_engine) == CONSISTENT:
-            raise InvalidError(f"{EXPRESSIONS} does not go with consistent hashing: leave it out")
+            raise InvalidError(
+                f"{EXPRESSIONS} cannot be combined with consistent hashing. Remove the option."
+            )
         if not (rules and config.bucket_count):
             return BucketCounts(count, rules).check()
         stored = BucketCounts(config.bucket_count).check()
-    for what, asked, actual in (
+    for what, requested, actual in (
         ("hoodie.bucket.index.num.buckets", options.bucket_count, stored.default),
         (EXPRESSIONS, rules, stored.expressions),
     ):
-        if asked and asked != actual:
+        if requested and requested != actual:
             raise InvalidError(
-                f"the options say {what}={asked} but the table has {actual or 'none'}: leave the option out,"
-                " or write to another table"
+                f"The options set {what}={requested}, but the table has {actual or 'none'}. Remove the"
+                " option, or write to another table."
             )
     return stored
 

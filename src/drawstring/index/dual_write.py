@@ -1,12 +1,13 @@
-r"""Dual writes: records of buckets that a pending resizing splits or merges go to the new buckets too.
+r"""Dual writes: records of buckets that a pending resizing splits or merges are also written to new buckets.
 
-    rows of an old bucket --- as they are ---------------> log file of the old file group
-                         \--- hash on the ring to come ---> log file of the new one, named by the resizing
+    rows of an old bucket --- unchanged -----------------> log file of the old file group
+                         \--- hash on the new ring ------> log file of the new one, named by the resizing
 
-The plan of the resizing names the new file groups, so nobody has to begin them: a writer appends a log file,
-as to any file group. Named by the resizing it does not count before that completed; from then on it lies on
-the base file that the resizing made of the rows as they were when it was planned, and the old file group
-is gone. So neither waits for the other (RFC-42, and Hudi's SparkConsistentBucketDuplicateUpdateStrategy).
+The plan of the resizing names the new file groups, so a writer appends a log file to them as to any file
+group. Because the log file carries the instant of the resizing, it becomes visible when the resizing
+completes. It then belongs to the base file that the resizing wrote from the rows at planning time, and the
+old file group is replaced. So neither waits for the other (RFC-42, and Hudi's
+SparkConsistentBucketDuplicateUpdateStrategy).
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ from drawstring.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class Resized:
-    """What a pending resizing makes of a partition.
+    """The new buckets of a partition in a pending resizing.
 
     Attributes:
-        instant: its requested time.
-        old: what the ids of the file groups begin with whose rows go elsewhere.
-        new: what those begin with that they go to.
-        ring: as it is going to be.
+        instant: requested time of the resizing.
+        old: file id prefixes of the buckets that are replaced.
+        new: file id prefixes of the buckets that replace them.
+        ring: the ring after the resizing.
     """
 
     instant: str
@@ -52,10 +53,10 @@ class Resized:
 
 @dataclass(frozen=True, slots=True)
 class ResizingDualWrite:
-    """A batch function that repeats the rows of old buckets, with their locations on the new ring. Picklable.
+    """Batch function that repeats the rows of old buckets with their locations on the new ring. Picklable.
 
     Attributes:
-        partitions: those that are being resized.
+        partitions: the partitions in a pending resizing, by path.
         hash_fields: the fields of a compound key that are hashed.
     """
 
@@ -63,7 +64,7 @@ class ResizingDualWrite:
     hash_fields: tuple[str, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield every batch, and after it what of it is written twice."""
+        """Yield every batch, followed by copies of its rows that are written twice."""
         for batch in batches:
             yield batch
             paths = batch.column(PARTITION_PATH)
@@ -80,7 +81,7 @@ class ResizingDualWrite:
             yield moving.set_column(place, field, prefixes.cast(field.type))
 
     def target(self, partition: str, location: Location, lookup: SliceLookup) -> FileSlice | None:
-        """Return the slice that a resizing is to begin, with its log files; None for other locations."""
+        """Return the slice of a new bucket with its log files; None for other locations."""
         resized = self.partitions.get(partition)
         if resized is None or location.value not in resized.new:
             return None
@@ -91,7 +92,7 @@ class ResizingDualWrite:
         return FileSlice(partition, file_id, resized.instant, None, tuple(ordered))
 
     def once(self, stats: Sequence[WriteStat]) -> list[WriteStat]:
-        """Return the statistics of a write for people: what is written twice is counted once."""
+        """Return the statistics for the result of a write, without the copies."""
         return [
             replace(stat, num_writes=0, num_inserts=0, num_updates=0, num_deletes=0)
             if self._is_copy(stat)
@@ -111,21 +112,21 @@ def dual_write(
     timeline: Timeline,
     asked: Clustering,
 ) -> ResizingDualWrite | None:
-    """Return how a write repeats rows, None where no bucket is being split or merged.
+    """Return the dual write of a table; None if no bucket is being split or merged.
 
     Args:
-        ring_of: the ring of a partition.
+        ring_of: returns the ring of a partition.
         hash_fields: the fields of a compound key that are hashed.
         store: reads the plans.
-        timeline: as the write finds it.
-        asked: what becomes of writes to file groups in a pending clustering.
+        timeline: timeline at the start of the write.
+        asked: policy for writes to file groups in a pending clustering.
 
     Raises:
-        ConflictError: it is not to be written to such a table, or another kind of clustering is pending.
+        ConflictError: the policy rejects such writes, or another kind of clustering is pending.
     """
     if asked.allows_updates:
         return None
-    found: dict[str, Resized] = {}
+    resized: dict[str, Resized] = {}
     for instant in timeline.pending_of(Action.CLUSTERING):
         plan = decode_clustering_plan(store.read_requested(instant))
         if asked.rejects_updates or not is_resizing(plan):
@@ -136,16 +137,16 @@ def dual_write(
             old = {prefix_of(each.file_id) for group in groups for each in group.slices}
             new = {node.prefix for node in nodes if node.prefix is not None}
             ring = ring_of(partition).changed(nodes)
-            if partition in found:
+            if partition in resized:
                 raise _refusal(instant)
-            found[partition] = Resized(instant.requested, frozenset(old), frozenset(new), ring)
-    return ResizingDualWrite(found, hash_fields) if found else None
+            resized[partition] = Resized(instant.requested, frozenset(old), frozenset(new), ring)
+    return ResizingDualWrite(resized, hash_fields) if resized else None
 
 
 def _refusal(instant: Instant) -> ConflictError:
     return ConflictError(
-        "buckets of the table are being split or merged: run that clustering (table.cluster(), drawstring"
-        f" cluster) or withdraw it (rollback, of {instant.requested}), then write again; or leave"
-        " hoodie.clustering.updates.strategy out, and records are written to the old and the new buckets",
+        "A pending clustering splits or merges buckets of the table. Run that clustering (table.cluster(),"
+        f" drawstring cluster) or roll it back (rollback of {instant.requested}), then write again. Or remove"
+        " hoodie.clustering.updates.strategy, so that records are written to the old and the new buckets.",
         instant=instant.requested,
     )

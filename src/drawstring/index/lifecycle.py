@@ -1,15 +1,15 @@
-"""The lifecycle of an index: what it does when an instant is completed or taken back.
+"""Lifecycle hooks of an index around commits and rollbacks.
 
-    overwriting      the index of a write that gives its partitions new file groups
-    check_table      before a write: earlier writes had the same index
-    dual_write       before a write: some records are written to two file groups
-    files_written    the data files are there, the instant is still inflight
-    before_commit    nothing but the completed file is missing
-    committed        the instant is completed
-    rolled_back      the instant is taken back: its data files are gone
+    overwriting      returns the index of a write that gives its partitions new file groups
+    check_table      before a write: checks that earlier writes had the same index
+    dual_write       before a write: returns which records to write to two file groups
+    files_written    after the data files were written; the instant is still inflight
+    before_commit    just before the completed file is written
+    committed        after the instant completed
+    rolled_back      after the data files of the instant were deleted
 
-The order of calls is the order of effects on storage. Hooks can be called again after a process died: each
-leaves what it did before as it is.
+Hooks are called in the order of their effects on storage. A hook may be called again after a crash, so every
+hook is idempotent.
 """
 
 from __future__ import annotations
@@ -34,14 +34,13 @@ from drawstring.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class IndexCommit:
-    """An instant that is about to be completed, as an index sees it.
+    """An instant that is about to be completed.
 
     Attributes:
-        storage: the table's.
-        timeline: as the write found it.
+        storage: storage of the table.
+        timeline: timeline at the start of the write.
         time: requested time of the instant.
-        replaced: paths of the partitions all of whose file groups the instant replaces, by new ones or by
-            none.
+        replaced: paths of the partitions in which the instant replaces or deletes all file groups.
     """
 
     storage: Storage
@@ -51,10 +50,10 @@ class IndexCommit:
 
 
 class IndexLifecycle(Protocol):
-    """What an index does with files of its own, beside the data files."""
+    """Hooks with which an index maintains its own files."""
 
     def before_commit(self, commit: IndexCommit) -> Sequence[str]:
-        """Put the files that are to count once the instant is completed.
+        """Write the index files that become valid when the instant completes.
 
         Returns:
             The partitions that have such files, for `committed`.
@@ -62,35 +61,35 @@ class IndexLifecycle(Protocol):
         ...
 
     def committed(self, commit: IndexCommit, partitions: Sequence[str]) -> None:
-        """Make sure that the files of a completed instant count for good.
+        """Confirm the index files of a completed instant.
 
         Args:
             commit: the instant.
-            partitions: what `before_commit` returned.
+            partitions: the result of `before_commit`.
         """
         ...
 
     def rolled_back(self, storage: Storage, instant: Instant) -> None:
-        """Delete the files of an instant that never completes, or is undone.
+        """Delete the index files of an instant that is rolled back.
 
         Args:
-            storage: the table's.
-            instant: pending, or completed and about to be forgotten.
+            storage: storage of the table.
+            instant: pending instant, or a completed one that a restore removes.
         """
         ...
 
 
 class DualWrite(Protocol):
-    """A batch function that repeats the rows of some file groups, to be written to others too. Picklable."""
+    """Batch function that repeats rows, to write them to a second file group too. Picklable."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield every batch, and after it what of it is written twice, at its second location."""
+        """Yield every batch, followed by copies of its rows with their second location."""
         ...
 
     def target(self, partition: str, location: Location, lookup: SliceLookup) -> FileSlice | None:
-        """Return the slice at a second location, with its log files; None for all other locations.
+        """Return the slice at a second location with its log files; None for all other locations.
 
-        The log files that are written to it are named by its base instant.
+        New log files of the slice carry its base instant in their names.
         """
         ...
 
@@ -100,12 +99,12 @@ class DualWrite(Protocol):
 
 
 class NoIndexFiles:
-    """The lifecycle of an index that keeps no files and writes no record twice: its hooks do nothing."""
+    """Lifecycle of an index without own files and without dual writes: its hooks do nothing."""
 
     __slots__ = ()
 
     def overwriting(self, instant: str) -> Self:
-        """Return the index as it is."""
+        """Return the index unchanged."""
         return self
 
     def dual_write(self, store: TimelineStore, timeline: Timeline, asked: Clustering) -> DualWrite | None:
@@ -116,7 +115,7 @@ class NoIndexFiles:
         """Do nothing."""
 
     def before_commit(self, commit: IndexCommit) -> Sequence[str]:
-        """Put nothing."""
+        """Do nothing; return no partitions."""
         return ()
 
     def committed(self, commit: IndexCommit, partitions: Sequence[str]) -> None:
@@ -128,10 +127,10 @@ class NoIndexFiles:
 
 @contextmanager
 def completing(index: IndexLifecycle, commit: IndexCommit) -> Iterator[None]:
-    """Complete an instant in the block, with what an index does before and after that.
+    """Call the hooks of an index before and after the block, which completes an instant.
 
     Args:
-        index: of the write, or what the table has stored (`index.stored`).
+        index: index of the write, or that of the stored index files (`index.stored`).
         commit: the instant.
     """
     partitions = index.before_commit(commit)

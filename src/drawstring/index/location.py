@@ -1,13 +1,13 @@
-"""The location of a record within its partition: which file group it goes to, as a value and as a column.
+"""Location of a record: the file group in its partition that it is written to, as a value and as a column.
 
-    kind             text in the column            known from
-    BUCKET           <start of the file id>        the hash of the key (indexes that hash)
-    FILE_GROUP       <file id>                     the keys of the table (indexes that join), or file sizing
-    NEW_FILE_GROUP   +<number in the partition>    file sizing: the key is new, and so is its file group
-    UNKNOWN          null                          nothing yet: the key is new
+    kind             text in the column            source
+    BUCKET           <prefix of the file id>       hash of the key (hashing indexes)
+    FILE_GROUP       <file id>                     keys of the table (joining indexes), or file sizing
+    NEW_FILE_GROUP   +<number in the partition>    file sizing: the key and its file group are new
+    UNKNOWN          null                          none yet: the key is new
 
-Rows that are written together have equal texts, so that engines group them by one column. Only this module
-makes and reads these texts.
+Rows of the same file group have equal texts, so engines group them by one column. Only this module encodes
+and decodes these texts.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Final
 import pyarrow as pa
 
 LOCATION: Final = "_drawstring_location"
-"""Name of the column of locations, a text column of prepared rows."""
+"""Name of the location column, a text column of prepared rows."""
 
 _NEW: Final = "+"
-"""How the texts of new file groups begin; no file id does."""
+"""Prefix of the texts of new file groups; no file id begins with it."""
 
 
 class LocationKind(Enum):
-    """What is known of the file group of a record."""
+    """Kind of a location."""
 
     UNKNOWN = auto()
     BUCKET = auto()
@@ -36,12 +36,12 @@ class LocationKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place within a partition.
+    """A file group within a partition.
 
     Attributes:
-        kind: what is known.
-        value: what the file id begins with (BUCKET), the file id (FILE_GROUP), or a number as decimal digits
-            (NEW_FILE_GROUP); empty where nothing is known.
+        kind: meaning of the value.
+        value: prefix of the file id (BUCKET), the file id (FILE_GROUP), or a decimal number (NEW_FILE_GROUP);
+            empty for UNKNOWN.
     """
 
     kind: LocationKind
@@ -49,22 +49,22 @@ class Location:
 
     @staticmethod
     def file_group(file_id: str) -> Location:
-        """Return the location of a file group that is there."""
+        """Return the location of an existing file group."""
         return Location(LocationKind.FILE_GROUP, file_id)
 
     @staticmethod
     def bucket(prefix: str) -> Location:
-        """Return the location of the file group whose id begins with a bucket's prefix."""
+        """Return the location of the file group whose id begins with the prefix of a bucket."""
         return Location(LocationKind.BUCKET, prefix)
 
     @staticmethod
     def new_file_group(number: int) -> Location:
-        """Return the location of one of the new file groups that a write gives a partition."""
+        """Return the location of a new file group that a write creates in a partition."""
         return Location(LocationKind.NEW_FILE_GROUP, str(number))
 
     @property
     def is_new(self) -> bool:
-        """Whether the file group is not there yet, whatever the table holds."""
+        """Whether the file group does not exist yet."""
         return self.kind is LocationKind.NEW_FILE_GROUP
 
     def encode(self) -> str | None:
@@ -78,8 +78,8 @@ class Location:
         """Return the location of a text.
 
         Args:
-            text: as it stands in the column.
-            is_hashed: whether the index of the write fixes the file group of every key by a hash.
+            text: value of the location column.
+            is_hashed: whether the index of the write is a hashing index.
         """
         if text is None:
             return UNKNOWN
@@ -91,11 +91,11 @@ class Location:
 
 
 UNKNOWN: Final = Location(LocationKind.UNKNOWN)
-"""The location of a record whose key nobody has seen."""
+"""The location of a record with a new key."""
 
 
 def is_unknown(locations: pa.Array) -> pa.Array:
-    """Tell for each row whether its location is unknown."""
+    """Return for each row whether its location is unknown."""
     return locations.is_null()
 
 
@@ -103,6 +103,6 @@ def file_group_locations(file_ids: pa.Array) -> pa.Array:
     """Return the locations of rows that were read from file groups.
 
     Args:
-        file_ids: of the file groups, by row; null for rows that come from none.
+        file_ids: file id of each row; null for rows that come from no file group.
     """
     return file_ids

@@ -1,11 +1,11 @@
-"""What an index can do, and the columns that it works on.
+"""Index protocol, and the columns that an index works on.
 
-A prepared batch has the table's columns and then
+A prepared batch has the columns of the table, followed by
 
     _hoodie_record_key | _hoodie_partition_path | _drawstring_location
 
-The location says which file group of the partition a row goes to (`index.location`). The column is missing
-where nobody looked for one (plain inserts without an index that hashes).
+The location is the file group that a row is written to (`index.location`). The column is missing if rows are
+not tagged (plain inserts without a hashing index).
 """
 
 from __future__ import annotations
@@ -40,93 +40,93 @@ LOCATION_SCHEMA: Final = pa.schema(
         (IS_DELETED, pa.bool_()),
     ]
 )
-"""The columns that a reader of keys yields; the location of a key is its file group.
+"""Schema of the key reader; the location of a key is its file group.
 
-A log file may have deleted the key; the file group remembers its ordering value, so a new version of the
-record belongs there all the same.
+The key may be deleted in a log file; the file group has the ordering value of the delete, so a new version of
+the record belongs there too.
 """
 
 
 class Index(IndexLifecycle, Protocol):
-    """One way to find the file group of a key. Picklable."""
+    """Finds the file group of a record key. Picklable."""
 
     @property
     def is_hashed(self) -> bool:
-        """Whether the hash of a key alone decides its location, for old keys and new ones."""
+        """Whether the hash of a key determines its location, for existing and new keys."""
         ...
 
     @property
     def is_global(self) -> bool:
-        """Whether a key is looked for in all partitions, whatever the row says."""
+        """Whether keys are looked up in all partitions, whatever the partition path of the row is."""
         ...
 
     @property
     def can_index_log_files(self) -> bool:
-        """Whether new records may go to log files; else they come to base files only."""
+        """Whether new records may be written to log files; otherwise they go to base files only."""
         ...
 
     def locations(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
-        """Return the locations that follow from keys and partition paths alone, or None when they do not.
+        """Return the locations that keys and partition paths determine; None if a lookup is needed.
 
         Args:
-            keys: record keys, text.
-            partitions: the partition path of each.
+            keys: record keys (string).
+            partitions: partition path of each key (string).
 
         Returns:
-            The column of locations, text, one for each key.
+            The location column (string), one value per key.
         """
         ...
 
     def gather(self, rows: Rows, settings: FileSettings) -> Rows:
-        """Bring rows of one record together, where they may be told apart by their partition paths."""
+        """Merge rows of the same record that differ in their partition paths."""
         ...
 
     def tag_location(self, rows: Rows, context: TagContext) -> Rows:
-        """Fill in the locations that need a look at the table."""
+        """Fill in the locations that are looked up in the table."""
         ...
 
     def slice_for(self, location: Location, slices: Sequence[FileSlice]) -> FileSlice | None:
-        """Return the slice at a location, or None when a new file group is due.
+        """Return the slice at a location; None if the write must create a new file group.
 
         Args:
-            location: of a record.
-            slices: the latest of the file groups of its partition, by file id.
+            location: location of a record.
+            slices: latest slices of the file groups of its partition, sorted by file id.
 
         Raises:
-            InvalidError: the slices were not written with this index.
+            InvalidError: another index wrote the slices.
         """
         ...
 
     def new_file_id(self, location: Location, ids: Ids) -> str:
-        """Name a new file group at a location."""
+        """Return the file id of a new file group at a location."""
         ...
 
     def holds(self, file_slice: FileSlice, keys: pa.Array) -> Array:
-        """Tell which keys the index looks for in the file group of a slice.
+        """Return which keys the index looks up in the file group of a slice.
 
         Args:
-            file_slice: of any file group.
-            keys: record keys, text.
+            file_slice: slice of any file group.
+            keys: record keys (string).
 
         Returns:
-            One flag for each key; all true where keys do not say where they belong.
+            One flag per key; all true if keys do not determine their file group.
         """
         ...
 
     def check_table(self, table: WrittenTable) -> None:
-        """Make sure that earlier writes had the same index.
+        """Check that earlier writes had the same index.
 
         Args:
-            table: has writes already.
+            table: a table with earlier writes.
 
         Raises:
             InvalidError: the table was written with another index or another number of buckets.
-            UnsupportedError: another engine left the index in a state that no write can go on from.
+            UnsupportedError: another engine left the index in a state that writes cannot continue from.
         """
         ...
 
     def overwriting(self, instant: str) -> Index:
-        """Return the index of a write that gives all partitions which it writes new file groups.
+        """Return the index of a write that creates new file groups in all its partitions.
 
         Args:
             instant: requested time of the write.
@@ -134,23 +134,23 @@ class Index(IndexLifecycle, Protocol):
         ...
 
     def dual_write(self, store: TimelineStore, timeline: Timeline, asked: Clustering) -> DualWrite | None:
-        """Return how a write repeats records while buckets are resized; None where none is written twice.
+        """Return the dual write during a bucket resizing; None if no record is written twice.
 
         Args:
             store: reads the plans of pending clusterings.
-            timeline: as the write finds it.
-            asked: what becomes of writes to file groups in a pending clustering.
+            timeline: timeline at the start of the write.
+            asked: policy for writes to file groups in a pending clustering.
 
         Raises:
-            ConflictError: the write has to wait for a pending clustering.
+            ConflictError: the write must wait for a pending clustering.
         """
         ...
 
     def files_written(self, storage: Storage, partitions: Iterable[str]) -> None:
-        """Put what readers and writers of the new file groups need to know beside them.
+        """Write the index files that readers and writers of the new file groups need.
 
         Args:
-            storage: the table's.
-            partitions: of the files; some may come up again.
+            storage: storage of the table.
+            partitions: partition paths of the files, maybe repeated.
         """
         ...

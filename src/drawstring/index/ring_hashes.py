@@ -1,4 +1,4 @@
-"""The hash of a record key by which it falls on a ring."""
+"""Hashes of record keys on a hash ring."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from drawstring.index.consistent.xxhash import Hashes, xxhash32
 
 
 def key_hashes(keys: pa.Array, fields: tuple[str, ...]) -> Hashes:
-    """Return the hash of every record key: of the whole key, or of the values of some fields together.
+    """Return the hash of every record key: of the whole key, or of the values of its hash fields.
 
     Args:
-        keys: record keys, text.
-        fields: fields of a compound key that count.
+        keys: record keys (string).
+        fields: hash fields of a compound key.
     """
     keys = keys.cast(pa.string())
     hashes = xxhash32(keys)
     rows = np.flatnonzero(is_compound(keys))
     if len(rows):
-        found = compound_hashes(keys.take(pa.array(rows)), fields, _joined_hash)
-        hashes[rows] = found.astype(np.uint32)
+        compound = compound_hashes(keys.take(pa.array(rows)), fields, _joined_hash)
+        hashes[rows] = compound.astype(np.uint32)
     return hashes
 
 

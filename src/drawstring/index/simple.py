@@ -1,4 +1,4 @@
-"""Simple index: join the incoming keys with the keys of the partitions that they fall into."""
+"""Simple index: joins the incoming keys with the keys of their partitions."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
 @dataclass(frozen=True, slots=True)
 class SimpleIndex(Joining):
-    """Looks keys up in the key column of the touched partitions (partition-scoped)."""
+    """Looks keys up in the key column of the partitions of the rows."""
 
     @property
     def is_global(self) -> bool:
-        """A key is looked for in its partition."""
+        """Return False: a key is looked up in its partition."""
         return False
 
     def gather(self, rows: Rows, settings: FileSettings) -> Rows:
-        """Return the rows as they are: rows of other partitions are other records."""
+        """Return the rows unchanged: rows of different partitions are different records."""
         return rows
 
     def tag_location(self, rows: Rows, context: TagContext) -> Rows:
-        """Join with the keys of every slice in the partitions that the rows name."""
+        """Join with the keys of every slice in the partitions of the rows."""
         on = (RECORD_KEY, PARTITION_PATH)
         keys = rows.keys(on)
         sources = [each for (path,) in sorted(keys) for each in context.slices(path)]
@@ -43,13 +43,13 @@ class SimpleIndex(Joining):
 
 
 def one_home(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Choose among the file groups that know a key: those that have it, else one that deleted it.
+    """Choose among the file groups of each key: those with the live record, or else one that deleted it.
 
     Args:
-        batches: rows with every place that their keys were found in, and whether it is deleted there.
+        batches: rows with every location of their keys, and whether the key is deleted there.
 
     Yields:
-        The rows without that last column.
+        The rows without the deletion flag.
     """
     for batch in batches:
         is_deleted = batch.column(IS_DELETED)
@@ -58,7 +58,7 @@ def one_home(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _chosen(rows: pa.RecordBatch, is_deleted: pa.Array) -> pa.Array:
-    """Tell which rows stay; rows of one key that was deleted everywhere agree on one place."""
+    """Return which rows remain; rows of a key that is deleted everywhere get the same location."""
     is_live = ~is_deleted.fill_null(False).to_numpy(zero_copy_only=False)
     record = np.unique(row_codes(rows, (RECORD_KEY, PARTITION_PATH))[0], return_inverse=True)[1]
     has_live = np.zeros(rows.num_rows, dtype=bool)

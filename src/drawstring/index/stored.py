@@ -1,7 +1,7 @@
-"""The lifecycle of the index files that a table has, for code that does not know its index.
+"""Lifecycle of the stored index files of a table, for code that does not know its index.
 
-Drops, rollbacks and restores are told no index, and many tables do not name theirs: what lies in the table
-decides.
+Partition drops, rollbacks and restores get no index, and many tables do not declare theirs, so the stored
+files decide.
 """
 
 from __future__ import annotations
@@ -12,4 +12,4 @@ from drawstring.index.consistent.rings import RingLifecycle
 from drawstring.index.lifecycle import IndexLifecycle
 
 STORED_INDEX: Final[IndexLifecycle] = RingLifecycle()
-"""Hashing metadata is the only kind of files that an index keeps; without any the hooks do nothing."""
+"""Hashing metadata is the only kind of index files; without any, the hooks do nothing."""

@@ -1,4 +1,4 @@
-"""What an index tags locations by: the file slices of a table as a write finds them."""
+"""Tagging context of an index: the file slices of the table at the start of a write."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from drawstring.model.files import FileSlice
 
 @dataclass(frozen=True, slots=True)
 class TagContext:
-    """The file slices of a table and what is in them. Picklable.
+    """The file slices of a table and the readers of their keys. Picklable.
 
     Attributes:
         lookup: the slices that the write builds on.
-        settings: of the write.
-        instants: which log blocks count.
+        settings: settings of the write.
+        instants: the visible instants of log blocks.
         is_delete: whether the rows of the write are keys to delete.
     """
 
@@ -39,11 +39,11 @@ class TagContext:
         return self.lookup.slices(partition)
 
     def key_reader(self, output: pa.Schema, more: tuple[str, ...] = ()) -> ReadKeys:
-        """Return what reads the keys of a slice.
+        """Return the reader of the keys of a slice.
 
         Args:
-            output: columns to yield: key, partition path, file id, whether it is deleted, then `more`.
-            more: further columns of the table.
+            output: schema of key, partition path, file id, deletion flag and the columns of `more`.
+            more: further columns of the table to read.
         """
         settings = self.settings
         return ReadKeys(settings.storage, settings.config, settings.full_schema, self.instants, output, more)

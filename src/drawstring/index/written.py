@@ -1,8 +1,8 @@
-"""What earlier writes left in a table, by which an index finds out whether they had the same one.
+"""Earlier writes of a table, from which an index detects whether they used the same index.
 
-Apache Hudi does not store the number of buckets, often not even the index, so every writer has to be
-told. A wrong answer would bring a key to a second file group; the file groups of the last write
-give it away.
+Apache Hudi does not store the number of buckets, often not even the index, so every writer needs them as
+options. Wrong options would write a key to a second file group; the file groups of the last write reveal the
+mistake.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _KEYS = ("hoodie_min_record_key", "hoodie_max_record_key")
 
 @dataclass(frozen=True, slots=True)
 class WrittenTable:
-    """A table that was written to before.
+    """A table with earlier writes.
 
     Attributes:
-        storage: its files.
-        config: its properties.
+        storage: storage of the table.
+        config: the table.
         store: reads its commits.
-        timeline: as the write finds it.
-        names_index: whether the caller or the table names the index of the write.
+        timeline: timeline at the start of the write.
+        names_index: whether the options or the table name the index.
     """
 
     storage: Storage
@@ -47,19 +47,19 @@ class WrittenTable:
     names_index: bool = True
 
     def refuse_rings(self) -> None:
-        """Refuse a table with a consistent hashing index.
+        """Check that the table has no consistent hashing index.
 
         Raises:
-            InvalidError: it has one.
+            InvalidError: the table has one.
         """
         if has_rings(self.storage):
             raise InvalidError(
-                "the table has a consistent hashing index: set hoodie.index.type=BUCKET and"
-                " hoodie.index.bucket.engine=CONSISTENT_HASHING"
+                "The table has a consistent hashing index. Set hoodie.index.type=BUCKET and"
+                " hoodie.index.bucket.engine=CONSISTENT_HASHING."
             )
 
     def known_keys(self) -> Iterator[tuple[str, WriteStat]]:
-        """Yield the smallest and the greatest key of base files of the newest write that made any."""
+        """Yield the smallest and the largest key of each base file of the newest write that wrote any."""
         for instant in self.timeline.writes()[: -_WRITES_LOOKED_AT - 1 : -1]:
             stats = [each for each in self.store.commit_metadata(instant).stats if self._is_there(each)]
             for stat in stats[:_FILES_LOOKED_AT]:

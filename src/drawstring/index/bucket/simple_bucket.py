@@ -1,19 +1,19 @@
-"""Simple bucket index: the hash of the key is the file group.
+"""Simple bucket index: the hash of the key determines the file group.
 
     bucket = (java.util.List.hashCode(values) & 0x7fffffff) % bucket count
     file id = bucket number, 8 digits, then the tail of a random UUID, then -0
 
-The values come from the text of the record key: the whole key, or for `field:value,field:value`
-the values of the hash fields (RFC-29; wire format as Apache Hudi 1.2.0 hashes).
+The values are taken from the text of the record key: the whole key, or for `field:value,field:value` the
+values of the hash fields (RFC-29; hashes as in Apache Hudi 1.2.0).
 
-How many buckets a partition has, where the partition path tells it (RFC-89).
+Bucket counts that depend on the partition path (RFC-89):
 
     .hoodie/.bucket_index/partition_bucket_index_meta/configs/<instant>.hashing_config     JSON
 
-    expressions           pattern,count;pattern,count    the first pattern found in the path counts
-    defaultBucketNumber   of partitions that no pattern is found in
+    expressions           pattern,count;pattern,count    the first pattern found in the path applies
+    defaultBucketNumber   count of partitions without a matching pattern
 
-Every file holds from its instant on; the first one has the instant of zeros.
+Every file is valid from its instant on; the first one has the instant of zeros.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 @dataclass(frozen=True, slots=True)
 class BucketCounts:
-    """Numbers of buckets by partition path.
+    """Bucket counts by partition path.
 
     Attributes:
-        default: of partitions that no rule is for.
-        expressions: the rules as texts, empty for none.
+        default: count of partitions without a matching rule.
+        expressions: text of the rules, empty for none.
     """
 
     default: int
@@ -66,7 +66,7 @@ class BucketCounts:
 
     @property
     def most(self) -> int:
-        """The largest number that a partition can have."""
+        """The largest count of any partition."""
         return max([self.default, *(count for _, count in _rules(self.expressions))])
 
     def of(self, partition: str) -> int:
@@ -76,7 +76,7 @@ class BucketCounts:
         )
 
     def of_each(self, partitions: pa.Array) -> Numbers | int:
-        """Return the numbers of buckets of rows' partitions, one number where all have the same."""
+        """Return the bucket count for the partition of each row; a single number if all are equal."""
         if not self.expressions:
             return self.default
         encoded = pc.dictionary_encode(partitions)
@@ -84,20 +84,24 @@ class BucketCounts:
         return np.asarray(counts[encoded.indices.to_numpy(zero_copy_only=False)])
 
     def check(self) -> BucketCounts:
-        """Return the counts, having made sure that they and the rules make sense.
+        """Validate the counts and the rules, and return them.
 
         Raises:
-            InvalidError: they do not.
-            UnsupportedError: a pattern needs what RE2 lacks, or there are too many buckets.
+            InvalidError: they are invalid.
+            UnsupportedError: a pattern needs a feature that RE2 lacks, or there are too many buckets.
         """
         try:
             rules = _rules(self.expressions)
         except ValueError as error:
             raise InvalidError(
-                f"{EXPRESSIONS} is {self.expressions[:100]!r}: give pattern,count;pattern,count ({error})"
+                f"{EXPRESSIONS} is {self.expressions[:100]!r}, which is invalid: {error}."
+                " Set it to pattern,count;pattern,count."
             ) from error
         if max([self.default, *(count for _, count in rules)]) > BUCKETS_MAX:
-            raise UnsupportedError(f"A partition with more than {BUCKETS_MAX} buckets cannot be read.")
+            raise UnsupportedError(
+                f"A partition has more than {BUCKETS_MAX} buckets, which this release cannot read."
+                " Lower its bucket count."
+            )
         return self
 
     def _of_paths(self, paths: pa.Array) -> Numbers:
@@ -109,20 +113,20 @@ class BucketCounts:
 
 @lru_cache(maxsize=16)
 def _rules(expressions: str) -> tuple[tuple[str, int], ...]:
-    """Return patterns and counts, the first that is found counts.
+    """Return the rules as patterns and counts; the first matching pattern applies.
 
     Raises:
-        UnsupportedError: a pattern needs what RE2 lacks.
-        ValueError: the rules make no sense.
+        UnsupportedError: a pattern needs a feature that RE2 lacks.
+        ValueError: the rules are invalid.
     """
     rules = []
     texts = list(filter(None, expressions.split(";")))
     if len(texts) > _RULES_MAX:
-        raise ValueError(f"there are {len(texts)} rules, {_RULES_MAX} can be read")
+        raise ValueError(f"there are {len(texts)} rules, more than the maximum of {_RULES_MAX}")
     for text in texts:
         pattern, comma, count = (part.strip() for part in text.partition(","))
         if not (comma and pattern and count.isdecimal() and int(count)):
-            raise ValueError(f"{text!r} is no pattern and count")
+            raise ValueError(f"{text!r} is not pattern,count")
         rules.append((_linear(pattern), int(count)))
     return tuple(rules)
 
@@ -134,12 +138,12 @@ def _linear(pattern: str) -> str:
         raise ValueError(f"{pattern!r}: {error.message}") from error
     except UnsupportedError as error:
         raise UnsupportedError(
-            f"The rule {pattern!r} of the table's buckets cannot be read. {error.message}"
+            f"This release cannot read the bucket rule {pattern!r} of the table. {error.message}"
         ) from error
 
 
 def encode_counts(counts: BucketCounts) -> tuple[str, bytes]:
-    """Return path and content of the file that says the counts of a new table."""
+    """Return path and content of the file with the bucket counts of a new table."""
     content = {
         "expressions": counts.expressions,
         "defaultBucketNumber": counts.default,
@@ -153,13 +157,13 @@ def encode_counts(counts: BucketCounts) -> tuple[str, bytes]:
 def stored_counts(
     storage: Storage, counts_at: Callable[[str], bool], otherwise: BucketCounts | None = None
 ) -> BucketCounts | None:
-    """Return the counts that a table says.
+    """Return the bucket counts that a table stores.
 
     Args:
-        storage: the table's files.
-        counts_at: tells whether what an instant did counts: one may be pending, or too late.
-        otherwise: what to return for a table that says none; None when it says some, all of which do not
-            count.
+        storage: storage of the table.
+        counts_at: returns whether the file of an instant is valid: an instant may be pending or too late.
+        otherwise: result for a table that stores no counts; the result is None if all stored counts are
+            invalid.
 
     Raises:
         CorruptTableError: the file is damaged.
@@ -176,7 +180,7 @@ def stored_counts(
         raise error.at(path=path) from error.__cause__
     except (RecursionError, ValueError, LookupError, TypeError, AttributeError, InvalidError) as error:
         raise CorruptTableError(
-            f"the bucket counts of the table are damaged ({error}); to repair the file, {REPAIR}", path=path
+            f"The bucket counts of the table are damaged: {error}. To repair the file, {REPAIR}.", path=path
         ) from error
 
 
@@ -184,7 +188,7 @@ def _decoded(data: bytes) -> BucketCounts:
     content = json.loads(data)
     rule = content.get("rule", _RULE)
     if rule.lower() != _RULE:
-        raise UnsupportedError(f"bucket counts by {rule} rules cannot be read: {_RULE} ones can")
+        raise UnsupportedError(f"This release cannot read bucket counts by {rule} rules. Use {_RULE} rules.")
     return BucketCounts(int(content["defaultBucketNumber"]), content["expressions"] or "").check()
 
 
@@ -194,12 +198,12 @@ Combine = Callable[[list[pa.Array]], "np.ndarray[Any, np.dtype[np.int64]]"]
 
 @dataclass(frozen=True, slots=True)
 class BucketIndex(Hashing):
-    """File groups by hash of the record key.
+    """Index that determines the file group by the hash of the record key.
 
     Attributes:
-        bucket_count: buckets in each partition; every writer of the table has to agree.
+        bucket_count: buckets per partition; must be the same for all writers of the table.
         hash_fields: the fields of a compound key that are hashed.
-        expressions: rules of partitions with another number of buckets.
+        expressions: rules for partitions with other bucket counts.
     """
 
     bucket_count: int
@@ -208,11 +212,11 @@ class BucketIndex(Hashing):
 
     @property
     def counts(self) -> BucketCounts:
-        """The numbers of buckets by partition."""
+        """The bucket counts by partition."""
         return BucketCounts(self.bucket_count, self.expressions)
 
     def locations(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
-        """Return bucket numbers as text of eight digits."""
+        """Return bucket numbers as texts of eight digits."""
         counts = self.counts
         numbers = bucket_numbers(keys, counts.of_each(partitions), self.hash_fields)
         names = pa.array([f"{number:08d}" for number in range(counts.most)])
@@ -223,19 +227,20 @@ class BucketIndex(Hashing):
 
         Args:
             location: the bucket.
-            slices: of the partition, by file id: the last one tells whether there are too many.
+            slices: slices of the partition, sorted by file id; the last one shows whether a bucket number is
+                too large.
         """
         if slices:
             self._check(slices[-1])
         return next((each for each in slices if each.file_id[:8] == location.value), None)
 
     def holds(self, file_slice: FileSlice, keys: pa.Array) -> Array:
-        """Tell which keys are in the bucket of a slice."""
+        """Return which keys are in the bucket of a slice."""
         numbers = bucket_numbers(keys, self.counts.of(file_slice.partition), self.hash_fields)
         return np.asarray(numbers == bucket_of(file_slice.file_id))
 
     def check_table(self, table: WrittenTable) -> None:
-        """Compare where keys would go with where they are, if the table does not say its number of buckets.
+        """Compare the buckets of stored keys with their file groups, if the table stores no bucket count.
 
         Raises:
             InvalidError: the table was written with another index or another number of buckets.
@@ -245,9 +250,9 @@ class BucketIndex(Hashing):
             numbers = bucket_numbers(pa.array([key]), self.counts.of(stat.partition), self.hash_fields)
             if int(numbers[0]) != bucket_of(stat.file_id):
                 raise InvalidError(
-                    f"record key {key} would go to bucket {numbers[0]} but is in file group {stat.file_id}:"
-                    " set hoodie.bucket.index.num.buckets and hoodie.bucket.index.hash.field as at the writes"
-                    " before",
+                    f"Record key {key} hashes to bucket {numbers[0]}, but is in file group {stat.file_id}."
+                    " Set hoodie.bucket.index.num.buckets and hoodie.bucket.index.hash.field as in the"
+                    " earlier writes.",
                     path=stat.path,
                 )
 
@@ -256,14 +261,14 @@ class BucketIndex(Hashing):
         count = self.counts.of(file_slice.partition)
         if bucket is None or bucket >= count:
             raise InvalidError(
-                f"file group {file_slice.file_id} is not one of {count} buckets: the table was"
-                " written with another index or another hoodie.bucket.index.num.buckets; write with the"
-                " same index settings as before",
+                f"File group {file_slice.file_id} is not one of {count} buckets, because the table was"
+                " written with another index or another hoodie.bucket.index.num.buckets. Use the index"
+                " settings of the earlier writes.",
                 path=file_slice.partition,
             )
 
     def new_file_id(self, location: Location, ids: Ids) -> str:
-        """Name a file group for a bucket."""
+        """Return a new file id for a bucket."""
         return file_id_of(f"{location.value}{ids.uuid()[8:]}")
 
 
@@ -273,9 +278,9 @@ def bucket_numbers(
     """Return the bucket of every record key.
 
     Args:
-        keys: record keys, text.
-        bucket_count: buckets in a partition, or of each key's.
-        hash_fields: fields of a compound key that count.
+        keys: record keys (string).
+        bucket_count: buckets per partition, or for the partition of each key.
+        hash_fields: hash fields of a compound key.
 
     Returns:
         int64, one per key, in `[0, bucket_count)`.
@@ -288,7 +293,7 @@ def bucket_numbers(
 
 
 def is_compound(keys: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Tell which keys are taken apart into fields and values."""
+    """Return which keys are parsed into fields and values."""
     if not all(_comes_up(letter, keys) for letter in ",:"):
         return np.zeros(len(keys), np.bool_)
     compound = pc.and_(pc.match_substring(keys, ","), pc.match_substring(keys, ":"))
@@ -296,7 +301,7 @@ def is_compound(keys: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 
 def _comes_up(letter: str, keys: pa.Array) -> bool:
-    """Tell whether one of the keys may have a letter, by one look at all their bytes."""
+    """Return whether a key may contain a character, by one scan of all key bytes."""
     offsets, data = utf8_parts(keys)
     return bool((data[offsets[0] : offsets[-1]] == ord(letter)).any())
 
@@ -304,11 +309,11 @@ def _comes_up(letter: str, keys: pa.Array) -> bool:
 def compound_hashes(
     keys: pa.Array, fields: tuple[str, ...], combine: Combine
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Hash `field:value,...` keys: by columns where all look like the first, else one by one.
+    """Hash `field:value,...` keys: by columns if all have the form of the first key, else one by one.
 
     Args:
-        keys: record keys, text, at least one.
-        fields: those that count.
+        keys: record keys (string), at least one.
+        fields: the hash fields.
         combine: hashes the values of the fields.
     """
     order = [pair.partition(":")[0] for pair in keys[0].as_py().split(",")]
@@ -338,7 +343,7 @@ def _list_hash(values: list[pa.Array]) -> np.ndarray[tuple[int], np.dtype[np.int
 
 
 def _exact_hash(key: str, fields: tuple[str, ...], combine: Combine) -> int:
-    """Hash one key whose values hold commas or colons: a pair ends at the last `,` before a `:`."""
+    """Hash one key whose values contain commas or colons: a pair ends at the last `,` before a `:`."""
     pairs = re.split(r",(?=[^,:]*:)", key)
     values = [value for name, _, value in (pair.partition(":") for pair in pairs) if name in fields]
     columns = [pa.array([value], pa.string()) for value in values or [key]]

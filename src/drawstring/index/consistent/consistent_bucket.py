@@ -1,8 +1,8 @@
-"""Consistent hashing bucket index: the hash of the key falls on a node of its partition's ring.
+"""Consistent hashing bucket index: maps the hash of the key to a node of the hash ring of its partition.
 
-A partition's ring begins with `hoodie.bucket.index.num.buckets` equal nodes and changes when file groups
-are split or merged, so that tables may grow without being written anew. MERGE_ON_READ only, as in Hudi.
-While a resizing is pending, records of its buckets are written twice (`index.dual_write`).
+The ring of a partition starts with `hoodie.bucket.index.num.buckets` equal nodes and changes when buckets are
+split or merged, so that tables can grow without being rewritten. MERGE_ON_READ only, as in Hudi. While a
+resizing is pending, records of its buckets are written twice (`index.dual_write`).
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from drawstring.timeline.timeline import Timeline
 
 
 class ConsistentIndex(RingLifecycle, Hashing):
-    """File groups by ring. Picklable; rings that were read stay in their own process.
+    """Index that determines the file group by a hash ring. Picklable; rings are cached per process.
 
     Args:
-        bucket_count: nodes of a new partition.
+        bucket_count: number of nodes of a new partition.
         hash_fields: the fields of a compound key that are hashed.
         storage: opens the table.
-        timeline: which resizings completed.
-        overwrite: the instant of a write that gives all partitions which it writes to new file groups.
+        timeline: timeline with the completed resizings.
+        overwrite: requested time of a write that creates new file groups in all its partitions; else empty.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class ConsistentIndex(RingLifecycle, Hashing):
         self.__init__(*state)  # type: ignore[misc]
 
     def locations(self, keys: pa.Array, partitions: pa.Array) -> pa.Array | None:
-        """Return what the ids of the keys' file groups begin with."""
+        """Return the file id prefixes of the keys' nodes."""
         hashes = key_hashes(keys, self.hash_fields)
         paths = pc.dictionary_encode(partitions)
         locations = pa.nulls(len(keys), pa.string())
@@ -77,68 +77,68 @@ class ConsistentIndex(RingLifecycle, Hashing):
         return locations
 
     def slice_for(self, location: Location, slices: Sequence[FileSlice]) -> FileSlice | None:
-        """Return the slice of a node, None where it has none yet.
+        """Return the slice of a node; None if it has none yet.
 
         Raises:
-            InvalidError: a file group of the partition is on no node.
+            InvalidError: a file group of the partition belongs to no node.
         """
         for each in slices:
             if not self.has_group(each.partition, each.file_id):
                 raise InvalidError(
-                    f"file group {each.file_id} is not in the hashing metadata of its partition: the table"
-                    " was written with another index; write with the same index settings as before",
+                    f"File group {each.file_id} is not in the hashing metadata of its partition, because the"
+                    " table was written with another index. Use the index settings of the earlier writes.",
                     path=each.partition,
                 )
         return next((each for each in slices if prefix_of(each.file_id) == location.value), None)
 
     def new_file_id(self, location: Location, ids: Ids) -> str:
-        """Name the file group of a node."""
+        """Return the file id of a node."""
         return file_id_of(location.value)
 
     def holds(self, file_slice: FileSlice, keys: pa.Array) -> Array:
-        """Tell which keys are on the node of a slice."""
+        """Return which keys belong to the node of a slice."""
         places = pa.repeat(file_slice.partition, len(keys))
         is_here = pc.equal(self.locations(keys, places), prefix_of(file_slice.file_id))
         return np.asarray(is_here.to_numpy(zero_copy_only=False))
 
     def has_group(self, partition: str, file_id: str) -> bool:
-        """Tell whether a file group is on the ring of its partition."""
+        """Return whether a file group is on the ring of its partition."""
         return prefix_of(file_id) in self.ring(partition).prefixes
 
     def files_written(self, storage: Storage, partitions: Iterable[str]) -> None:
-        """Put the first ring of partitions that have none."""
+        """Write the first ring of partitions without one."""
         for partition in sorted(set(partitions)):
             if load_ring(storage, partition, self._timeline.has_completed, confirms=True) is None:
                 save_first_ring(storage, partition, self.bucket_count)
 
     def overwriting(self, instant: str) -> Self:
-        """Return the index with the rings to come of a write that replaces what is in its partitions."""
+        """Return the index with the new rings of a write that replaces its partitions."""
         return type(self)(self.bucket_count, self.hash_fields, self._storage, self._timeline, instant)
 
     def check_table(self, table: WrittenTable) -> None:
-        """Refuse rings with file groups that were replaced: ids follow from the ring, and cannot come again.
+        """Check that no file group of a ring was replaced: a node's file id is fixed and cannot be reused.
 
         Raises:
-            UnsupportedError: there are some.
+            UnsupportedError: a file group was replaced.
         """
         lookup = SliceLookup(table.storage.spec, table.config, table.timeline)
         for partition, file_id in lookup.view().replaced_groups():
             if self.has_group(partition, file_id):
                 raise UnsupportedError(
-                    f"file group {file_id} of the consistent hashing index was replaced by another engine,"
-                    " and no reader would see rows that are written to it: give the partition new file"
-                    " groups first, by overwriting it (insert_overwrite)",
+                    f"Another engine replaced file group {file_id} of the consistent hashing index, so"
+                    " readers would not see rows that are written to it. Overwrite the partition"
+                    " (insert_overwrite) to give it new file groups.",
                     path=partition,
                 )
 
     def dual_write(self, store: TimelineStore, timeline: Timeline, asked: Clustering) -> DualWrite | None:
-        """Return how records of buckets that are being resized are written to the new ones too."""
+        """Return the dual write for buckets that are being resized."""
         return dual_write(self.ring, self.hash_fields, store, timeline, asked)
 
     def ring(self, partition: str) -> Ring:
-        """Return the ring of a partition as it is, or begins; of an overwrite as it is going to be."""
+        """Return the stored ring of a partition, or its first ring; for an overwrite, the new ring."""
         if partition not in self._rings:
-            found = load_ring(open_spec(self._storage), partition, self._timeline.has_completed)
-            ring = found or Ring.first(partition, self.bucket_count)
+            stored = load_ring(open_spec(self._storage), partition, self._timeline.has_completed)
+            ring = stored or Ring.first(partition, self.bucket_count)
             self._rings[partition] = ring.renewed(partition, self._overwrite) if self._overwrite else ring
         return self._rings[partition]

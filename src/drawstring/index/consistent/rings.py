@@ -1,11 +1,11 @@
-r"""Hashing metadata of the consistent hashing index: which file group a stretch of hashes belongs to.
+r"""Hashing metadata of the consistent hashing index: the file group of each range of hashes.
 
     0 ──── fg a ────]1073741823 ──── fg b ────]1610612735 ──── fg c ────]2147483647
 
-A key belongs to the node with the smallest value that is not less than its hash. Each partition has a
-ring, in a file `<instant>.hashing_meta`: the first one, at instant 00000000000000, follows from the
-partition's name and the number of buckets alone; every resizing that completes adds another, and so does
-what drops or overwrites the partition.
+A key belongs to the node with the smallest value that is not less than its hash. Each partition has rings in
+files `<instant>.hashing_meta`. The first one, at instant 00000000000000, is determined by the partition path
+and the number of buckets; every completed resizing adds another, and so does every instant that drops or
+overwrites the partition.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Ring:
 
     Attributes:
         values: largest hash of each node, ascending.
-        prefixes: what the ids of their file groups begin with.
-        buckets: how many nodes it began with.
-        sequence: how many resizings it went through.
+        prefixes: file id prefix of each node.
+        buckets: number of nodes of the first ring.
+        sequence: number of resizings so far.
     """
 
     values: tuple[int, ...]
@@ -66,7 +66,7 @@ class Ring:
 
     @staticmethod
     def first(partition: str, buckets: int) -> Ring:
-        """Return the ring that a partition begins with."""
+        """Return the first ring of a partition."""
         step = (HASH_MASK + buckets - 1) // buckets
         ends = [min(step * number, HASH_MASK) for number in range(1, buckets + 1)]
         starts = [0, *ends[:-1]]
@@ -74,7 +74,7 @@ class Ring:
 
     @staticmethod
     def of(nodes: Iterable[NodeChange]) -> Ring:
-        """Return the ring of some nodes alone."""
+        """Return the ring with the given nodes only."""
         pairs = sorted((node.value, node.prefix) for node in nodes if node.prefix is not None)
         return Ring(tuple(value for value, _ in pairs), tuple(prefix for _, prefix in pairs))
 
@@ -91,17 +91,17 @@ class Ring:
         return Ring(values, prefixes, self.buckets, self.sequence + 1)
 
     def renewed(self, partition: str, instant: str) -> Ring:
-        """Return the ring of the same stretches with other file groups; every process comes to the same.
+        """Return the ring with the same ranges and new file groups; the result is deterministic.
 
         Args:
             partition: partition path.
-            instant: of the write that replaces the file groups.
+            instant: requested time of the write that replaces the file groups.
         """
         named = (f"{instant}/{value}/{partition}".encode() for value in self.values)
         return Ring(self.values, tuple(map(_uuid, named)), self.buckets, self.sequence + 1)
 
     def middle(self, prefix: str) -> int | None:
-        """Return the hash in the middle of a node's stretch; None for one that cannot be divided."""
+        """Return the middle of the hash range of a node; None for a range that cannot be split."""
         number = self.prefixes.index(prefix)
         former, value = self.values[number - 1], self.values[number]
         length = (value - former) % (HASH_MASK + 1) or HASH_MASK + 1
@@ -114,11 +114,11 @@ class Ring:
         return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), pa.array(self.prefixes))
 
     def encode(self, partition: str, instant: str = FIRST) -> bytes:
-        """Return the file of a partition's ring.
+        """Return the content of the file of a ring.
 
         Args:
             partition: partition path.
-            instant: of the resizing that it comes from.
+            instant: requested time of the resizing that created the ring.
         """
         nodes = ", ".join(
             _NODE.format(value=value, prefix=prefix)
@@ -132,10 +132,10 @@ class Ring:
 
     @staticmethod
     def decode(data: bytes) -> Ring:
-        """Return the ring of a file.
+        """Return the ring in the content of a file.
 
         Raises:
-            CorruptTableError: it is none.
+            CorruptTableError: the content is not a ring.
         """
         try:
             content = json.loads(data)
@@ -143,22 +143,26 @@ class Ring:
             numbers = (int(content.get("numBuckets") or len(nodes)), int(content.get("seqNo") or 0))
             pairs = sorted((int(node["value"]), str(node["fileIdPrefix"])) for node in nodes)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise CorruptTableError(f"the hashing metadata of a partition is damaged: {error}") from error
+            raise CorruptTableError(
+                f"The hashing metadata of a partition is damaged: {error}. Restore the file from a backup."
+            ) from error
         if not pairs:
-            raise CorruptTableError("the hashing metadata of a partition has no nodes: restore it")
+            raise CorruptTableError(
+                "The hashing metadata of a partition has no nodes. Restore the file from a backup."
+            )
         return Ring(tuple(value for value, _ in pairs), tuple(prefix for _, prefix in pairs), *numbers)
 
 
 def load_ring(
     storage: Storage, partition: str, is_completed: Callable[[str], bool], *, confirms: bool = False
 ) -> Ring | None:
-    """Return the newest ring of a partition that counts, None where it has none yet.
+    """Return the newest valid ring of a partition; None if it has none yet.
 
     Args:
-        storage: the table's.
+        storage: storage of the table.
         partition: partition path.
-        is_completed: tells whether the resizing of an instant completed.
-        confirms: whether it is noted beside the ring that it counts, where only the timeline says so.
+        is_completed: returns whether the resizing of an instant completed.
+        confirms: whether to write the commit file of a ring that only the timeline confirms.
 
     Raises:
         CorruptTableError: the ring is damaged.
@@ -180,33 +184,33 @@ def load_ring(
 
 
 def save_first_ring(storage: Storage, partition: str, buckets: int) -> None:
-    """Put the ring that a partition begins with, unless it has one."""
+    """Write the first ring of a partition unless it has one."""
     path = _path(partition, FIRST + _RING)
     storage.put_if_absent(path, Ring.first(partition, buckets).encode(partition))
     storage.sync(folders_above([path]))
 
 
 def save_ring(storage: Storage, partition: str, ring: Ring, instant: str) -> None:
-    """Put the ring that a resizing, a drop or an overwrite leads to; it counts once that completed."""
+    """Write the ring of a resizing, a drop or an overwrite; it is valid once that instant completed."""
     path = _path(partition, instant + _RING)
     storage.put(path, ring.encode(partition, instant))
     storage.sync(folders_above([path]))
 
 
 def confirm_ring(storage: Storage, partition: str, instant: str) -> None:
-    """Note that what a ring comes from completed, for when the timeline does not tell any more."""
+    """Write the commit file of a ring, which confirms it after its instant was archived."""
     path = _path(partition, instant + _COMMIT)
     storage.put_if_absent(path, b"")
     storage.sync(folders_above([path]))
 
 
 def sweep_rings(storage: Storage, partition: str, start: str) -> None:
-    """Delete rings that nobody goes back to: those before the last one of the archived timeline.
+    """Delete obsolete rings: those before the last one of the archived timeline.
 
     Args:
-        storage: the table's.
+        storage: storage of the table.
         partition: partition path.
-        start: where the active timeline begins.
+        start: requested time of the first active instant.
     """
     files = storage.list_files(join_path(FOLDERS[0], partition))
     counting = {status.name.removesuffix(_COMMIT) for status in files if status.name.endswith(_COMMIT)}
@@ -216,16 +220,16 @@ def sweep_rings(storage: Storage, partition: str, start: str) -> None:
 
 
 class RingLifecycle:
-    """The lifecycle of rings: an instant that replaces all file groups of a partition leads to a new one.
+    """Lifecycle of rings: an instant that replaces all file groups of a partition creates a new ring.
 
-    The ids of file groups follow from the ring, and an id that was replaced cannot come again.
+    The ring determines the file ids, and the id of a replaced file group cannot be reused.
     """
 
     def before_commit(self, commit: IndexCommit) -> Sequence[str]:
-        """Put new rings for partitions that are dropped or overwritten; they count once that is completed.
+        """Write new rings for dropped or overwritten partitions; they are valid once the instant completed.
 
         Returns:
-            The partitions that have rings; of a table with another index none.
+            The partitions that have rings; none for a table with another index.
         """
         renewed: list[str] = []
         if commit.replaced and has_rings(commit.storage):
@@ -237,18 +241,18 @@ class RingLifecycle:
         return renewed
 
     def committed(self, commit: IndexCommit, partitions: Sequence[str]) -> None:
-        """Note that the new rings count, and delete those that nobody goes back to."""
+        """Confirm the new rings, and delete obsolete ones."""
         for partition in partitions:
             confirm_ring(commit.storage, partition, commit.time)
             if commit.timeline.start is not None:
                 sweep_rings(commit.storage, partition, commit.timeline.start)
 
     def rolled_back(self, storage: Storage, instant: Instant) -> None:
-        """Delete the rings of an instant that replaced file groups: older ones count again."""
+        """Delete the rings of an instant that replaced file groups, so that older rings are valid again."""
         if instant.action.completed_action is not Action.REPLACE_COMMIT:
             return
-        found = (status for folder in FOLDERS for status in storage.list_tree(folder))
-        doomed = [status.path for status in found if status.name.partition(".")[0] == instant.requested]
+        rings = (status for folder in FOLDERS for status in storage.list_tree(folder))
+        doomed = [status.path for status in rings if status.name.partition(".")[0] == instant.requested]
         storage.delete(doomed)
         storage.sync(folders_above(doomed))
 
@@ -258,7 +262,7 @@ def _path(partition: str, name: str) -> str:
 
 
 def _prefix(partition: str, start: int, end: int) -> str:
-    """Return the id that Hudi makes of a stretch: a UUID of version 3 of these bytes alone."""
+    """Return the file id prefix of a hash range as in Hudi: a version 3 UUID of these bytes."""
     return _uuid(struct.pack(">qq", start, end) + partition.encode())
 
 

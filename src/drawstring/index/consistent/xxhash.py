@@ -1,6 +1,6 @@
-"""XXH32 of texts, over whole Arrow columns; what the consistent hashing index goes by.
+"""XXH32 hashes of Arrow string columns, for the consistent hashing index.
 
-The texts are worked on by length: all of one length go through the same steps, a column of words each.
+Texts are grouped by length: all texts of one length go through the same steps, one column per word.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STRIPE: Final = 16
 
 
 def xxhash32(texts: pa.Array) -> Hashes:
-    """Return XXH32, seed 0, of the UTF-8 of each text.
+    """Return the XXH32 hash, with seed 0, of the UTF-8 bytes of each text.
 
     Args:
         texts: an array of strings without nulls.

@@ -1,16 +1,17 @@
-"""Global indexes: a key is looked for in all partitions, so the table has one record of a key.
+"""Global indexes: look keys up in all partitions, so that a key is unique in the table.
 
-    rows ── one of each key ──> join on the key with the keys of all slices ──> pairs: row, place
+    rows ── one per key ──> join on the key with the keys of all slices ──> pairs: row, location
 
-    place in the row's partition   the row goes there
-    place in another one           hoodie.*.index.update.partition.path=true: the record moves. Its old
-                                   place is told to delete it, the row goes to its own partition, merged
-                                   with the old version. A row that is late by the table's ordering stays
-                                   at the old place, where it loses. =false: the row goes to the old place
-    several places                 the row goes to its own partition, all others delete the key
-    a delete                       goes to every place
+    location in the row's partition   the row is written there
+    location in another partition     hoodie.*.index.update.partition.path=true: the record moves. A delete is
+                                      written to the old location, and the row, merged with the old version,
+                                      to its own partition. A late row (by ordering value) is written to the
+                                      old location, where it loses. =false: the row is written to the old
+                                      location
+    several locations                 the row is written to its own partition, deletes to all others
+    a delete                          is written to every location
 
-What stands in a partition column is the row's own affair; the place alone decides the folder.
+The value of the partition column is not changed; the location alone determines the folder.
 """
 
 from __future__ import annotations
@@ -46,18 +47,18 @@ class GlobalIndex(Joining):
     """Looks keys up in the key column of the whole table.
 
     Attributes:
-        moves: whether a record that arrives with another partition value goes to that partition.
+        moves: whether a record whose partition value changed moves to the new partition.
     """
 
     moves: bool = True
 
     @property
     def is_global(self) -> bool:
-        """A key is looked for everywhere."""
+        """Return True: keys are looked up in all partitions."""
         return True
 
     def gather(self, rows: Rows, settings: FileSettings) -> Rows:
-        """Keep one row of each key, as the table merges: those of other partitions are the same record."""
+        """Merge rows of one key with the merger of the table, across partitions."""
         shared = pa.schema([*rows.schema, pa.field(_SHARE, pa.string())])
         return (
             rows.map_batches(_shares, shared)
@@ -66,7 +67,7 @@ class GlobalIndex(Joining):
         )
 
     def tag_location(self, rows: Rows, context: TagContext) -> Rows:
-        """Join with the keys of the whole table, and say where each record goes and leaves."""
+        """Join with the keys of the whole table; return where to write and where to delete each record."""
         sources = [each for path in context.partitions() for each in context.slices(path)]
         moves = Moves(context.settings) if self.moves and not context.is_delete else None
         more = () if moves is None else moves.old_columns
@@ -87,7 +88,7 @@ class GlobalIndex(Joining):
 
 
 def _shares(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Add a column that is the same for equal keys, and has few values."""
+    """Add a column with few values that is equal for equal keys, for the shuffle."""
     names = pa.array([str(number) for number in range(_SHARES)])
     for batch in batches:
         numbers = string_hash(batch.column(RECORD_KEY)).view(np.uint32) % _SHARES
@@ -97,7 +98,7 @@ def _shares(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 @dataclass(frozen=True, slots=True)
 class OneOfEach:
-    """A batch function that keeps one row of each key of a share."""
+    """Batch function that keeps one row per key of a share."""
 
     settings: FileSettings
 
@@ -110,11 +111,11 @@ class OneOfEach:
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """A batch function that turns pairs of row and place into rows that know where they go.
+    """Batch function that converts pairs of row and location into tagged rows.
 
     Attributes:
         schema: columns of the rows.
-        moves: how records move to another partition; None where they stay.
+        moves: merges records that move to another partition; None if records do not move.
     """
 
     schema: pa.Schema
@@ -122,12 +123,12 @@ class Settle:
 
     @property
     def output_schema(self) -> pa.Schema:
-        """The columns, the location, and whether the row says that its key left the place."""
+        """The columns, the location, and whether the row deletes the key of a moved record."""
         location, moved = pa.field(LOCATION, pa.string()), pa.field(MOVED_AWAY, pa.bool_())
         return pa.schema([*self.schema, location, *([] if self.moves is None else [moved])])
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Settle batch by batch: all pairs of a row are in one."""
+        """Tag batch by batch: all pairs of a row are in one batch."""
         for batch in batches:
             pairs = _Pairs(batch)
             if self.moves is None:
@@ -148,13 +149,13 @@ class Settle:
         is_settled = np.zeros(len(elsewhere), dtype=bool)
         is_settled[pairs.record[stays & pairs.is_found]] = True
         fresh = pairs.is_first & mobile & ~is_settled[pairs.record]
-        kept = np.flatnonzero(stays & pairs.is_found)
-        gone = np.flatnonzero(elsewhere & wins)
+        staying = np.flatnonzero(stays & pairs.is_found)
+        leaving = np.flatnonzero(elsewhere & wins)
         new = np.flatnonzero(fresh | (stays & ~pairs.is_found & ~mobile))
         return pa.concat_batches(
             [
-                self._placed(rows, batch, kept, pairs),
-                self._placed(rows, batch, gone, pairs, has_left=True),
+                self._placed(rows, batch, staying, pairs),
+                self._placed(rows, batch, leaving, pairs, has_left=True),
                 self._placed(rows, batch, new, None),
             ]
         )
@@ -168,13 +169,13 @@ class Settle:
         *,
         has_left: bool = False,
     ) -> pa.RecordBatch:
-        """Return some rows at the places that they were found in, or as new ones (`pairs` is None)."""
+        """Return the given rows at the locations of their pairs, or as new records if `pairs` is None."""
         taken = pa.array(numbers)
         chosen = rows.take(taken)
         locations = pa.nulls(len(numbers), pa.string())
         if pairs is not None:
-            found = batch.column(FOUND_IN).take(taken)
-            places = pc.coalesce(found, chosen.column(PARTITION_PATH).cast(pa.string()))
+            partitions = batch.column(FOUND_IN).take(taken)
+            places = pc.coalesce(partitions, chosen.column(PARTITION_PATH).cast(pa.string()))
             chosen = chosen.set_column(
                 self.schema.get_field_index(PARTITION_PATH), self.schema.field(PARTITION_PATH), places
             )
@@ -184,16 +185,16 @@ class Settle:
 
 
 class _Pairs:
-    """Pairs of a row and a place that knows its key, or of a row and nothing.
+    """Pairs of a row and a location of its key, or of a row and no location.
 
     Attributes:
         record: number of the pair's key.
         is_first: whether a pair is the first of its key.
-        is_found: whether there is a place.
-        is_live: whether the key is there, rather than deleted by a log file.
-        is_own: whether the place is in the row's own partition.
-        at_home: pairs to go by where nothing moves: live places, else the first that deleted the key,
-            else nothing.
+        is_found: whether the pair has a location.
+        is_live: whether the key is live at the location, not deleted by a log file.
+        is_own: whether the location is in the row's own partition.
+        at_home: pairs to use if records do not move: those with live locations, or else the first location
+            that deleted the key, or else the pair without location.
     """
 
     def __init__(self, batch: pa.RecordBatch) -> None:
@@ -215,7 +216,7 @@ class _Pairs:
 
 
 def _first(record: Array, among: Array) -> Array:
-    """Tell which pairs are the first of their key among some."""
+    """Return which pairs are the first of their key among the selected pairs."""
     numbers = np.flatnonzero(among)
     flags = np.zeros(len(record), dtype=bool)
     flags[numbers[np.unique(record[numbers], return_index=True)[1]]] = True

@@ -1,7 +1,7 @@
-"""Records that move to another partition: which of them do, and what they are merged with.
+"""Records that move to another partition: selection and merge with their old versions.
 
-A record moves when the row that arrives is the newer version by the table's ordering, and takes along
-what the old version says where records merge column by column.
+A record moves if the incoming row is the newer version by ordering value; if records are merged column by
+column, it takes along column values of the old version.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ _OLD: Final = "_drawstring_old_"
 
 
 def old_name(column: str) -> str:
-    """Return the name under which the old version of a column stands beside the new one."""
+    """Return the column name of the old version of a column."""
     return _OLD + column
 
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """How the versions of a record meet when it moves. Picklable.
+    """Merges the versions of a record when it moves. Picklable.
 
     Attributes:
-        settings: of the write.
+        settings: settings of the write.
     """
 
     settings: FileSettings
 
     @property
     def old_columns(self) -> tuple[str, ...]:
-        """Columns of old versions that have to be read."""
+        """Columns of old versions to read."""
         return ordering_fields(self.settings.config) if self.is_narrow else tuple(self.settings.schema.names)
 
     @property
     def is_narrow(self) -> bool:
-        """Whether nothing but ordering values of old versions is read."""
+        """Whether only ordering values of old versions are read."""
         return self._merger().chooses_whole_records
 
     def deletes(self, rows: pa.RecordBatch) -> Array:
-        """Tell which rows delete their key."""
+        """Return which rows delete their key."""
         return row_deletes(pa.Table.from_batches([rows]), self.settings.config)[0]
 
     def merged(
@@ -58,13 +58,13 @@ class Moves:
         """Merge rows with the old versions of their records.
 
         Args:
-            batch: the rows with the old columns beside them.
+            batch: the rows with the columns of their old versions.
             rows: the rows.
-            numbers: those that have an old version.
-            record: number of the key of every row.
+            numbers: numbers of the rows that have an old version.
+            record: key number of every row.
 
         Returns:
-            For each of the numbers whether the record moves, and all rows, merged where it does.
+            For each of `numbers`, whether the record moves; and all rows, those of moved records merged.
         """
         config, merger = self.settings.config, self._merger()
         newer = rows.take(pa.array(numbers))
@@ -103,12 +103,12 @@ class Moves:
 
 
 def _old_versions(batch: pa.RecordBatch, columns: tuple[str, ...]) -> pa.RecordBatch:
-    found = [batch.column(old_name(name)) for name in columns]
-    return pa.RecordBatch.from_arrays(found, list(columns))
+    old_columns = [batch.column(old_name(name)) for name in columns]
+    return pa.RecordBatch.from_arrays(old_columns, list(columns))
 
 
 def _replaced(rows: pa.RecordBatch, merged: pa.Table, record: Array, numbers: Array) -> pa.RecordBatch:
-    """Return the rows with the merged ones in place of all that have their keys."""
+    """Return the rows, with the merged rows instead of all rows that have their keys."""
     if not merged.num_rows:
         return rows
     of_record = np.full(len(record), -1, dtype=np.int64)

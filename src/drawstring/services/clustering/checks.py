@@ -36,7 +36,7 @@ def _check_index(session: LockedTable, timeline: Timeline, options: WriteOptions
     if rings or timeline.latest_write() is None:
         return
     if kind is None:
-        refuse_untold_buckets(session.store, timeline, "it cannot be clustered, compact it instead")
+        refuse_untold_buckets(session.store, timeline, "Such a table cannot be clustered. Compact it instead")
     elif kind == "BUCKET" and (session.config.index_type or is_bucketed(session.store, timeline)):
         raise UnsupportedError(
             "A table with a simple bucket index cannot be clustered, since the key determines the file group"
