@@ -81,7 +81,7 @@ def test_a_global_delete_needs_no_partition(tmp_path: Path, index: str) -> None:
 def test_a_partition_scoped_delete_says_that_it_needs_one(tmp_path: Path) -> None:
     table = Kind("BLOOM", COW).create(str(tmp_path / "rides"))
     table.upsert(table_of([("a", "rome", 1, 1)]))
-    with pytest.raises(InvalidError, match="the rows lack city"):
+    with pytest.raises(InvalidError, match="The rows lack city"):
         table.delete(pa.table({"id": ["a"]}))
 
 

@@ -110,7 +110,7 @@ def test_a_location_finds_its_slice_a_new_key_none_and_a_lost_group_is_a_conflic
     index, slices = SimpleIndex(), slices_of("rome")
     assert index.slice_for(Location.file_group("f2"), slices) is slices[1]
     assert index.slice_for(UNKNOWN, slices) is None
-    with pytest.raises(ConflictError, match="file group f9 went away"):
+    with pytest.raises(ConflictError, match="File group f9 was removed"):
         index.slice_for(Location.file_group("f9"), slices)
     assert len(index.new_file_id(UNKNOWN, SeededIds(1))) == 38
 

@@ -285,7 +285,7 @@ def test_an_append_stands_when_merging_fails(
     with caplog.at_level(logging.WARNING, "drawstring"):
         append(table, range(3), **{FILES: 3})
     assert len(held(table)) == 3
-    assert "The write is committed; the merge of small files after it failed" in caplog.text
+    assert "The write is committed, but the merge of small files after it failed" in caplog.text
     assert str(error) in caplog.text
 
 

@@ -52,5 +52,5 @@ def test_a_script_that_bootstraps_runs_unchanged(spark: SparkSession, tmp_path: 
     assert held() == expected
     read = spark.read.format("hudi").load(path)
     assert read.where("city = 'a:b' and fare < 100").count() == 5
-    with pytest.raises(InvalidError, match="rows already"):
+    with pytest.raises(InvalidError, match="already has rows"):
         nothing.write.format("hudi").options(**options).mode("append").save(path)

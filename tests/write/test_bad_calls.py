@@ -152,6 +152,6 @@ def test_a_frame_without_its_package_says_what_to_install(
 @pytest.mark.parametrize("given", [["fare"], "fare = 2", None, {"fare"}], ids=str)
 def test_what_is_set_without_columns_is_refused(tmp_path: Path, given: Any) -> None:
     table = table_at(tmp_path)
-    with pytest.raises(InvalidError, match="hand over a dictionary"):
+    with pytest.raises(InvalidError, match="Update needs a dictionary of values by column"):
         table.update("id = 'a'", given)
     assert held(table) == OLD

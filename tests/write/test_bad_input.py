@@ -70,10 +70,10 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
     "a time that is no day": (lambda table: table.scan(as_of=20269901), r"'20269901' is not a time"),
     "a frame with mixed objects": (
         lambda table: table.upsert(pd.DataFrame({"id": ["a", 5], "city": "x", "ts": 1, "fare": 1.0})),
-        r"cannot read rows from this DataFrame: .*id",
+        r"Rows of this DataFrame cannot be read: .*id",
     ),
-    "a single column": (lambda table: table.upsert(pl.Series([1])), r"cannot read rows from this Series"),
-    "a series of pandas": (lambda table: table.upsert(pd.Series([1])), r"cannot read rows from .*Series"),
+    "a single column": (lambda table: table.upsert(pl.Series([1])), r"Rows of this Series cannot be read"),
+    "a series of pandas": (lambda table: table.upsert(pd.Series([1])), r"Rows cannot be read from .*Series"),
     "a partition value too long for a folder": (
         lambda table: table.upsert(rides(("x", "x" * 300, 1, 1.0))),
         r"too long for the file system. Shorten .*the partition value",
@@ -135,7 +135,7 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
         lambda table: table.upsert(rides(*OLD).append_column("wait", pa.array([1, 2], pa.duration("s")))),
         r"wait",
     ),
-    "rows that are none": (lambda table: table.upsert([("a", 1)]), r"cannot read rows from list"),
+    "rows that are none": (lambda table: table.upsert([("a", 1)]), r"Rows cannot be read from list"),
     "a misspelt option": (
         lambda table: table.upsert(rides(*OLD), options={"hoodie.index.typ": "BUCKET"}),
         r"There is no option 'hoodie.index.typ'.*Did you mean 'hoodie.index.type'",

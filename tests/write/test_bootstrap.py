@@ -229,7 +229,7 @@ def test_a_source_is_a_folder_of_parquet_files_elsewhere(tmp_path: Path, source:
     with pytest.raises(UnsupportedError, match="ORC file"):
         drawstring.bootstrap(tmp_path / "another", source, **KEYS)
     (source / "more.orc").unlink()
-    with pytest.raises(InvalidError, match="makes a table"):
+    with pytest.raises(InvalidError, match="creates a table"):
         table = drawstring.open(tmp_path / "table")
         table._write_rows("bootstrap", table._context.engine.rows(pa.schema([]), iter(())), {})
 

@@ -149,9 +149,9 @@ def test_values_are_sql_arrow_expressions_or_plain(column: str, value: Any, expe
         (None, {"text": "number"}, "text is string and cannot be set to number, which is int32"),
         (None, {"number": "sum(number)"}, "The SQL contains .SUM.*not supported"),
         (None, {"day": pc.field("dey")}, "no column dey"),
-        (None, {"id": "'b'"}, "id makes the record key"),
+        (None, {"id": "'b'"}, "id is part of the record key"),
         (None, {"_hoodie_commit_time": "'b'"}, "no column _hoodie_commit_time"),
-        (None, {}, "nothing to set"),
+        (None, {}, "The update sets no columns"),
         (None, {"number": "1", "NUMBER": "2"}, "set twice"),
     ],
 )
@@ -164,7 +164,7 @@ def test_wrong_calls_are_refused_and_leave_no_trace(where: Any, changes: Any, te
 
 def test_partition_columns_and_half_a_delete_are_refused() -> None:
     table = filled()
-    with pytest.raises(InvalidError, match="city makes the partition path"):
+    with pytest.raises(InvalidError, match="city is part of the partition path"):
         table.update(None, {"city": "'oslo'"})
     for call in ({}, {"data": rides(A), "where": "id = 'a'"}):
         with pytest.raises(InvalidError, match="rows or a condition"):

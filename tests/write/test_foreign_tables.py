@@ -213,6 +213,6 @@ def test_a_wrong_number_of_buckets_is_noticed(name: str, buckets: str, tmp_path:
 
 def test_a_bucketed_table_is_not_taken_for_one_without(tmp_path: Path) -> None:
     table = golden_table("v9_idx_bucket_cow", tmp_path)
-    with pytest.raises(InvalidError, match=r"set hoodie\.index\.type=BUCKET"):
+    with pytest.raises(InvalidError, match=r"Set hoodie\.index\.type=BUCKET"):
         table.upsert(data(table))
     assert table.upsert(data(table), options={"hoodie.index.type": "SIMPLE"}).instant

@@ -90,7 +90,7 @@ def test_keys_are_unique_across_tasks_and_batches() -> None:
 def test_what_needs_key_columns_is_refused() -> None:
     table = create()
     table.insert(arrow_rows(SCHEMA, ("rome", 1)))
-    with pytest.raises(InvalidError, match="hand over those of a scan"):
+    with pytest.raises(InvalidError, match="give those of a scan"):
         table.delete(arrow_rows(SCHEMA, ("rome", 1)))
     with pytest.raises(InvalidError, match="bucket index needs key columns"):
         table.upsert(arrow_rows(SCHEMA, ("rome", 1)), options={"hoodie.index.type": "BUCKET"})

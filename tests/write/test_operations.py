@@ -156,7 +156,7 @@ def test_rows_come_from_anything_that_speaks_arrow() -> None:
     table.upsert(rides(("d", "rome", 1, 1.0)).to_batches()[0])
     table.upsert(rides(("e", "rome", 1, 1.0)).to_reader())
     assert [row[0] for row in held(table)] == ["a", "b", "c", "d", "e"]
-    with pytest.raises(InvalidError, match="cannot read rows from list"):
+    with pytest.raises(InvalidError, match="Rows cannot be read from list"):
         table.upsert([{"id": "a"}])
 
 

@@ -52,7 +52,7 @@ def merge(rows: pa.Table) -> Call:
 
 CALLS: dict[str, tuple[dict[str, str], Call, str]] = {
     "a key that is there": (SIMPLE, verb("insert", rides(*OLD[:2]), **FAIL), "rows to insert have keys"),
-    "a key that is there, in a bucket": (BUCKET, verb("insert", rides(OLD[2]), **FAIL), "'c' for one"),
+    "a key that is there, in a bucket": (BUCKET, verb("insert", rides(OLD[2]), **FAIL), "for example 'c'"),
     "one record from several source rows": (
         SIMPLE, merge(rides(("a", "rome", 2, 2.0), ("a", "rome", 2, 3.0))), "Several rows change the record",
     ),

@@ -1,1 +1,1 @@
-"""The write verbs: key, tag locations, hand each file group its rows, commit."""
+"""Write operations: keys, tagging, placement into file groups, commit."""

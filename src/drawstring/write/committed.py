@@ -20,16 +20,16 @@ _log: Final = logging.getLogger("drawstring")
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A write that is over; its table lock is released.
+    """A finished write; its table lock is released.
 
     Attributes:
         state: the table.
-        config: of the table.
-        options: of the write.
-        result: what the caller of the write gets; without an instant where nothing was committed.
-        timeline: as the write leaves it.
-        stats: of its files.
-        merges_files: whether the small files that it wrote may be merged (`append`).
+        config: configuration of the table.
+        options: options of the write.
+        result: result for the caller; without an instant if nothing was committed.
+        timeline: timeline after the write.
+        stats: statistics of its files.
+        merges_files: whether small files that it wrote may be merged (`append`).
     """
 
     state: TableContext
@@ -42,5 +42,5 @@ class Committed:
 
     @property
     def store(self) -> TimelineStore:
-        """A fresh look at the table's timeline."""
+        """A new timeline store of the table."""
         return TimelineStore(self.state.storage, self.config, self.state.clock)

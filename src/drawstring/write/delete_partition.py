@@ -1,6 +1,6 @@
-"""Dropping whole partitions: every file group in them is replaced by nothing.
+"""Deletion of whole partitions: a replacecommit that replaces their file groups by nothing.
 
-names and patterns, or the partitions of some rows ──> partitions that are there ──> replacecommit
+names and patterns, or the partitions of given rows ──> existing partitions ──> replacecommit
 """
 
 from __future__ import annotations
@@ -45,38 +45,40 @@ _log: Final = logging.getLogger(__name__)
 def delete_partitions(
     state: TableContext, rows: Rows | None, options: WriteOptions, extra: Mapping[str, str] | None = None
 ) -> Committed:
-    """Drop partitions as one commit.
+    """Delete partitions in one commit.
 
     Args:
         state: the table.
-        rows: without names in the options: rows whose partitions are dropped.
-        options: the write's options, the names of the partitions among them.
-        extra: what else the commit says.
+        rows: rows whose partitions are deleted, if the options name none.
+        options: options of the write, including the names of the partitions.
+        extra: extra metadata of the commit.
 
     Raises:
-        ConflictError: another writer was there first, or a pending clustering has a file group.
-        InvalidError: nothing says which partitions, or the table has none; nothing was written.
+        ConflictError: another writer holds the lock, or a file group is part of a pending clustering.
+        InvalidError: no partitions are given, or the table is not partitioned; nothing was written.
     """
-    asked = options.partitions_to_delete
-    if not asked and rows is None:
-        raise InvalidError("there is no partition to delete: name one, or a pattern such as '2024/*'")
-    if not all(map(_bare, asked)):
+    requested = options.partitions_to_delete
+    if not requested and rows is None:
         raise InvalidError(
-            "an empty path names no partition: leave it out, or use '*' to drop all partitions"
+            "No partition to delete was given. Give a partition path, or a pattern such as '2024/*'."
         )
-    with lock_table(state, options.lock_wait_ms) as found:
-        if not found.config.partition_fields:
+    if not all(map(_stripped, requested)):
+        raise InvalidError(
+            "An empty path is not a partition. Remove it, or use '*' to delete all partitions."
+        )
+    with lock_table(state, options.lock_wait_ms) as locked:
+        if not locked.config.partition_fields:
             raise InvalidError(
-                'the table has no partitions that could be dropped: delete(where="true") deletes all rows,'
-                " insert_overwrite_table replaces them"
+                'The table is not partitioned. Use delete(where="true") to delete all rows, or'
+                " insert_overwrite_table to replace them."
             )
-        if not asked and rows is not None:
-            asked = _partitions_of(found, rows, options)
-        session, timeline = recover_and_load(found, options.failed_writes)
+        if not requested and rows is not None:
+            requested = _partitions_of(locked, rows, options)
+        session, timeline = recover_and_load(locked, options.failed_writes)
         lookup = write_lookup(session, timeline, options)
         partitions = lookup.replaceable_partitions()
-        _warn_of_strays(session, asked, partitions)
-        return drop_listed(session, matching(asked, partitions), lookup, options, extra)
+        _warn_of_unknown(session, requested, partitions)
+        return drop_listed(session, matching(requested, partitions), lookup, options, extra)
 
 
 def drop_listed(
@@ -86,20 +88,20 @@ def drop_listed(
     options: WriteOptions,
     extra: Mapping[str, str] | None = None,
 ) -> Committed:
-    """Drop partitions of a table whose lock is held, as one commit; see `delete_partitions`.
+    """Delete partitions of a locked table in one commit; see `delete_partitions`.
 
     Args:
-        session: the table, locked and cleared.
+        session: the table, locked and recovered.
         dropped: partition paths.
-        lookup: the table as it is under that lock.
+        lookup: file slices of the table under the lock.
         options: the write's options.
-        extra: what else the commit says.
+        extra: extra metadata of the commit.
     """
     watch, timeline = Stopwatch(), lookup.timeline
     replaced = replaced_groups(dropped, lookup)
     if not (any(replaced.values()) or options.allow_empty_commit):
-        nothing = CommitResult("", None, DELETE_PARTITION, seconds=watch.seconds())
-        return Committed(session.state, session.config, options, nothing, timeline)
+        empty = CommitResult("", None, DELETE_PARTITION, seconds=watch.seconds())
+        return Committed(session.state, session.config, options, empty, timeline)
     schema = table_schema_json(session.state.storage, session.store, timeline, session.config)
     requested = encode_requested_replace(WriteOperation.DELETE_PARTITION)
     time = session.store.new_time(timeline)
@@ -123,42 +125,42 @@ def drop_listed(
     return Committed(session.state, session.config, options, result, after)
 
 
-def matching(asked: Iterable[str], partitions: Sequence[str]) -> list[str]:
-    """Return the partitions that names and patterns mean; names that are not there mean none, as in Hudi.
+def matching(requested: Iterable[str], partitions: Sequence[str]) -> list[str]:
+    """Return the partitions that names and patterns match; as in Hudi, unknown names match none.
 
     Args:
-        asked: partition paths; `*` (or `%2A`, its form in URL-encoded paths) stands for any text,
-            slashes included.
+        requested: partition paths; `*` (or `%2A`, its form in URL-encoded paths) matches any text, including
+            slashes.
         partitions: all partition paths of the table.
     """
-    meant = {path for each in asked for path in _meant(each, partitions)}
-    return [path for path in partitions if path in meant]
+    matched = {path for each in requested for path in _matches(each, partitions)}
+    return [path for path in partitions if path in matched]
 
 
-def _meant(asked: str, partitions: Sequence[str]) -> list[str]:
-    """Return the partitions that one name or pattern means; white space at its ends counts where it fits."""
-    for spelled in (asked.strip("/"), _bare(asked)):
+def _matches(requested: str, partitions: Sequence[str]) -> list[str]:
+    """Return the partitions that a name or pattern matches, first with surrounding spaces, then without."""
+    for spelled in (requested.strip("/"), _stripped(requested)):
         pattern = re.compile(".*".join(re.escape(part) for part in _ANY.split(spelled)), re.DOTALL)
-        found = [path for path in partitions if pattern.fullmatch(path)]
-        if found:
-            return found
+        matches = [path for path in partitions if pattern.fullmatch(path)]
+        if matches:
+            return matches
     return []
 
 
-def _bare(path: str) -> str:
-    """Return a path without white space and slashes at the ends."""
+def _stripped(path: str) -> str:
+    """Strip white space and slashes from a path."""
     return path.strip().strip("/")
 
 
-def _warn_of_strays(session: LockedTable, asked: Iterable[str], partitions: Sequence[str]) -> None:
-    """Tell of paths that name no partition; Hudi passes them over as well."""
+def _warn_of_unknown(session: LockedTable, requested: Iterable[str], partitions: Sequence[str]) -> None:
+    """Log a warning for paths without a partition; Hudi ignores them too."""
     by_folded = {path.casefold(): path for path in partitions}
-    strays = (each for each in asked if not _ANY.search(each) and not _meant(each, partitions))
-    for path in dict.fromkeys(map(_bare, strays)):
+    unknown = (each for each in requested if not _ANY.search(each) and not _matches(each, partitions))
+    for path in dict.fromkeys(map(_stripped, unknown)):
         near = get_close_matches(path.casefold(), by_folded, _SHOWN)
         shown = [by_folded[each] for each in near] or partitions[:_SHOWN]
         _log.warning(
-            "%s has no partition %r, so none was dropped for it: %s",
+            "%s has no partition %r, so it was ignored: %s",
             session.state.storage.spec.uri,
             path,
             f"there are {', '.join(map(repr, shown))}" + (", ..." if len(shown) < len(partitions) else "")
@@ -168,7 +170,7 @@ def _warn_of_strays(session: LockedTable, asked: Iterable[str], partitions: Sequ
 
 
 def _partitions_of(session: LockedTable, rows: Rows, options: WriteOptions) -> tuple[str, ...]:
-    """Return the partitions that rows fall into; nothing is written yet."""
+    """Return the partitions of rows; nothing is written yet."""
     timeline = session.store.load()
     facts = WriteFacts(session, timeline, session.store.new_time(timeline))
     prepare = plan_write(facts, rows.schema, VERBS["delete"], options).prepare

@@ -1,4 +1,4 @@
-"""What an insert does with keys that the table has: keep both rows, drop the new one, or fail."""
+"""Duplicate policy of inserts: keep both rows, drop the new one, or fail."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _ELSEWHERE: Final = "_drawstring_known_in"
 
 
 def without_known(rows: Rows, index: Index, context: TagContext, *, fails: bool) -> Rows:
-    """Return the rows whose keys are new: to their partitions or, with a global index, to the table.
+    """Return the rows whose keys are new in their partitions or, with a global index, in the table.
 
     Args:
-        rows: prepared, and kept, for they are used twice.
-        index: of the write.
-        context: the table's slices.
-        fails: whether a key that is there is an error.
+        rows: prepared rows, persisted because they are read twice.
+        index: index of the write.
+        context: slices of the table.
+        fails: whether an existing key is an error.
     """
     on = (RECORD_KEY,) if index.is_global else (RECORD_KEY, PARTITION_PATH)
     partitions = context.partitions() if index.is_global else sorted(path for (path,) in rows.keys(on))
-    slices = [each for path in partitions for each in context.slices(path)]
+    slices = [file_slice for path in partitions for file_slice in context.slices(path)]
     texts = (RECORD_KEY, _ELSEWHERE if index.is_global else PARTITION_PATH, _KNOWN)
     schema = pa.schema([*(pa.field(name, pa.string()) for name in texts), (IS_DELETED, pa.bool_())])
     reader = ReadLiveKeys(context.key_reader(schema))
@@ -42,10 +42,10 @@ def without_known(rows: Rows, index: Index, context: TagContext, *, fails: bool)
 
 @dataclass(frozen=True, slots=True)
 class ReadLiveKeys:
-    """Yields the keys of the records of a slice that are not deleted.
+    """Yields the keys of the live records of a slice.
 
     Attributes:
-        keys: reads all of them.
+        keys: reads all keys.
     """
 
     keys: ReadKeys
@@ -57,11 +57,11 @@ class ReadLiveKeys:
 
 @dataclass(frozen=True, slots=True)
 class DropKnown:
-    """A batch function that drops rows whose key was found.
+    """Batch function that drops rows whose key exists.
 
     Attributes:
         schema: columns of the rows.
-        fails: whether one is an error.
+        fails: whether an existing key is an error.
     """
 
     schema: pa.Schema
@@ -73,7 +73,7 @@ class DropKnown:
             if self.fails and pc.any(is_known).as_py():
                 key = batch.filter(is_known).column(RECORD_KEY)[0].as_py()
                 raise InvalidError(
-                    f"rows to insert have keys that the table has already, {key!r} for one, and"
-                    " hoodie.datasource.insert.dup.policy is fail: upsert them, or drop them (policy drop)"
+                    f"The rows to insert have keys that the table already has, for example {key!r}, and"
+                    " hoodie.datasource.insert.dup.policy is fail. Upsert them, or set the policy to drop."
                 )
             yield batch.filter(pc.invert(is_known)).select(self.schema.names)

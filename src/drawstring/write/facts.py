@@ -1,14 +1,13 @@
-"""What a write knows about its table: timeline, instant, key generator, names of partition folders.
+"""Facts of a table before a write: timeline, instant, key generator, naming of partition folders.
 
-How the partition folders of a timestamp column are named:
+Names of the partition folders of a timestamp column:
 
     part=1704477600000000                DataFrame writes of Hudi, and drawstring: microseconds since 1970
     part=2024-01-05 18%3A00%3A00         Spark SQL writes of Hudi: date and time, in the time zone of the JVM
-    part=2024-01-05 18%3A00%3A00.0       DataFrame writes that ask for consistent logical timestamps
+    part=2024-01-05 18%3A00%3A00.0       DataFrame writes with consistent logical timestamps enabled
 
-No property of the table says which of them it has; its folders do. A write that names them in another way
-would put a known key into the table twice. Where folders have dates and times, the rows in them show whether
-these are in UTC.
+No table property records the form; the folders show it. A write that names them differently would write an
+existing key a second time. If folders have dates and times, the rows in them show whether these are in UTC.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ class WriteFacts:
 
     Attributes:
         session: the table, locked.
-        timeline: as it is before the write.
-        time: requested time that the write is going to have.
+        timeline: timeline before the write.
+        time: requested time of the write.
     """
 
     session: LockedTable
@@ -58,10 +57,10 @@ class WriteFacts:
     time: str
 
     def written_table(self, *, names_index: bool = True) -> WrittenTable:
-        """Return the table as an index checks it.
+        """Return the table with its earlier writes, for the checks of an index.
 
         Args:
-            names_index: whether the caller or the table names the index of the write.
+            names_index: whether the options or the table name the index.
         """
         session = self.session
         return WrittenTable(session.state.storage, session.config, session.store, self.timeline, names_index)
@@ -71,11 +70,11 @@ _GENERATORS: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGene
 _NUMBER: Final = re.compile(r"-?\d+", re.ASCII)
 _DATE_AND_TIME: Final = re.compile(r"-?\d{4,}-\d\d-\d\d \d\d:\d\d:\d\d", re.ASCII)
 _PARTITIONS_READ_MAX: Final = 256
-"""Partitions of which rows are read."""
+"""Maximum number of partitions whose rows are read."""
 
 
 class Form(StrEnum):
-    """How a partition folder names a timestamp."""
+    """Form of a timestamp in the name of a partition folder."""
 
     NUMBER = "a number"
     DATE_AND_TIME = "a date and time"
@@ -83,15 +82,15 @@ class Form(StrEnum):
 
 
 def with_known_folders(facts: WriteFacts, config: TableConfig, schema: pa.Schema) -> TableConfig:
-    """Return a configuration that names partition folders of timestamps as the table has them.
+    """Return a configuration that names partition folders of timestamps like the existing folders.
 
     Args:
-        facts: the table as the write finds it.
-        config: as the write's key generator sees it.
-        schema: columns that keys and partition paths are made from, as the table types them.
+        facts: the table before the write.
+        config: configuration for the key generator of the write.
+        schema: key and partition columns with the types of the table.
 
     Raises:
-        UnsupportedError: the folders do not tell how they are named, or not all are named in one way.
+        UnsupportedError: the form of the folder names cannot be determined, or it is not uniform.
     """
     columns = _timestamp_columns(config, schema)
     if not columns or facts.timeline.latest_write() is None:
@@ -116,7 +115,7 @@ def with_known_folders(facts: WriteFacts, config: TableConfig, schema: pa.Schema
 
 
 def _timestamp_columns(config: TableConfig, schema: pa.Schema) -> tuple[str, ...]:
-    """Return the partition columns whose folders may be named in one way or another."""
+    """Return the partition columns whose folder names can have several forms."""
     if config.path_generator not in _GENERATORS:
         return ()
     kinds = config.partition_types or ("SIMPLE",) * len(config.partition_fields)
@@ -125,18 +124,18 @@ def _timestamp_columns(config: TableConfig, schema: pa.Schema) -> tuple[str, ...
 
 
 def _forms(paths: Sequence[str], columns: Sequence[str], config: TableConfig) -> Mapping[Form, Sequence[str]]:
-    """Return the partition paths by the form of the timestamps in them; nulls have none."""
-    found: dict[Form, list[str]] = {}
+    """Return the partition paths by the form of their timestamps; nulls have none."""
+    paths_by_form: dict[Form, list[str]] = {}
     fields = config.partition_fields
     for path in paths:
         texts = split_path(path, fields, hive_style=config.hive_style, url_encode=config.url_encode)
         if texts is None:
-            found.setdefault(Form.OTHER, []).append(path)
+            paths_by_form.setdefault(Form.OTHER, []).append(path)
             continue
         for name, text in zip(fields, texts, strict=True):
             if name in columns and text is not None:
-                found.setdefault(_form(text), []).append(path)
-    return found
+                paths_by_form.setdefault(_form(text), []).append(path)
+    return paths_by_form
 
 
 def _form(text: str) -> Form:
@@ -146,20 +145,20 @@ def _form(text: str) -> Form:
 
 
 def _spread(paths: Sequence[str]) -> Sequence[str]:
-    """Return the paths, or as many as are looked at, from the first to the last."""
+    """Return an evenly spread sample of the paths, up to the maximum number."""
     count = min(len(paths), _PARTITIONS_READ_MAX)
     return [paths[number * (len(paths) - 1) // max(count - 1, 1)] for number in range(count)]
 
 
 @dataclass(frozen=True, slots=True)
 class _HasRowsOfPath:
-    """Tells whether a partition has rows that belong there, or none that it could be told by.
+    """Returns whether a partition has a row that belongs there, or no row to decide it by.
 
     Attributes:
         spec: opens the table.
         config: makes the paths.
         schema: the partition columns.
-        instants: which log blocks count.
+        instants: the visible instants of log blocks.
     """
 
     spec: StorageSpec
@@ -172,7 +171,7 @@ class _HasRowsOfPath:
         path, slices = partition
         generator = KeyGenerator(self.config)
         for file_slice in slices:
-            # A global index leaves records where they are whose column changes: one that fits is enough.
+            # A global index does not move records whose column changes, so one matching row suffices.
             read = replace(file_slice, logs=()) if file_slice.base else file_slice
             columns = tuple(self.schema.names)
             task = ReadTask(self.spec, self.config, read, self.schema, columns, instants=self.instants)
@@ -184,26 +183,27 @@ class _HasRowsOfPath:
 
 def _refusal(what: str, spec: StorageSpec) -> UnsupportedError:
     return UnsupportedError(
-        f"The names of the partition folders do not tell where a row belongs, and a known key could come into"
-        f" the table twice: {what}. Write with what wrote the table, or copy its rows to a new one.",
+        f"The partition of a row cannot be determined from the names of the partition folders ({what}), so an"
+        f" existing key could be written twice. Write with the engine that wrote the table, or copy its rows"
+        f" to a new table.",
         table=spec.uri,
     )
 
 
 def key_config(facts: WriteFacts, options: WriteOptions, schema: pa.Schema) -> TableConfig:
-    """Return the table's configuration as the write's key generator has to see it.
+    """Return the table configuration for the key generator of a write.
 
-    A table may leave out settings of its generator, which every write then has to say.
+    If the table does not store settings of its key generator, every write must supply them as options.
 
     Args:
-        facts: the table as the write finds it.
-        options: the caller's options.
-        schema: columns that keys and partition paths are made from.
+        facts: the table before the write.
+        options: options of the caller.
+        schema: key and partition columns.
 
     Raises:
-        InvalidError: the generator lacks a setting, or the keys in the table were made in another way.
-        UnsupportedError: the table's key generator is not available, or the names of its partition folders
-            do not tell how those of timestamps are made.
+        InvalidError: the key generator lacks a setting, or existing keys were generated differently.
+        UnsupportedError: the key generator of the table is not available, or the form of timestamps in the
+            names of its partition folders cannot be determined.
     """
     config = facts.session.config
     types = config.partition_types
@@ -211,7 +211,7 @@ def key_config(facts: WriteFacts, options: WriteOptions, schema: pa.Schema) -> T
         types = typed_columns(options.partition_path)[1]
     properties = {**config.properties, **options.key_settings, **_spelling(facts, options)}
     if not config.populate_meta_fields:
-        # Keys are made anew by whoever reads, who knows what the table stores and nothing else.
+        # Readers generate virtual keys from the stored settings only.
         properties[BARE_SINGLE_KEY] = config.properties.get(BARE_SINGLE_KEY, "false")
     config = replace(config, partition_types=types, properties=properties)
     KeyGenerator(config).check_columns(schema, number_texts=facts.timeline.latest_write() is not None)
@@ -219,7 +219,7 @@ def key_config(facts: WriteFacts, options: WriteOptions, schema: pa.Schema) -> T
 
 
 def _spelling(facts: WriteFacts, options: WriteOptions) -> Mapping[str, str]:
-    """Return how a COMPLEX generator spells keys of one column: as the table has them, if it has any."""
+    """Return the setting for single-column keys of a COMPLEX generator, as in the existing keys if any."""
     config = facts.session.config
     is_open = not config.rules.prefixes_single_keys and config.path_generator is KeyGeneratorType.COMPLEX
     if not is_open or len(config.record_key_fields) != 1 or BARE_SINGLE_KEY in config.properties:
@@ -230,6 +230,6 @@ def _spelling(facts: WriteFacts, options: WriteOptions) -> Mapping[str, str]:
     is_bare = "false" if key.startswith(f"{config.record_key_fields[0]}:") else "true"
     if options.key_settings.get(BARE_SINGLE_KEY, is_bare) != is_bare:
         raise InvalidError(
-            f"the table has record keys such as {key!r}: leave out {BARE_SINGLE_KEY}, or set it to {is_bare}"
+            f"The table has record keys such as {key!r}. Remove {BARE_SINGLE_KEY}, or set it to {is_bare}."
         )
     return {BARE_SINGLE_KEY: is_bare}

@@ -1,4 +1,4 @@
-"""Step zero of a write: check that it may be done, and fix schema, index and file settings."""
+"""Plan of a write: checks the call, and determines schema, index and file settings."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from drawstring.write.verbs import Verb
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """All that a write's tasks need.
+    """Everything that the tasks of a write need.
 
     Attributes:
         schema_json: Avro text of the table schema after the write, without meta columns.
-        settings: how files are written.
-        index: finds file groups.
+        settings: settings of the files.
+        index: index of the write.
         prepare: adds keys and locations to rows.
-        combine: whether duplicate keys in the batch are resolved.
-        duplicates: `none`, `drop` or `fail`: what becomes of rows whose key the table has.
-        ids: names file groups.
-        arrangement: how rows are brought together first.
-        twice: repeats rows of buckets that are being resized; None where there are none.
+        combine: whether duplicate keys in the batch are merged.
+        duplicates: policy for rows whose key the table has: `none`, `drop` or `fail`.
+        ids: generates file ids.
+        arrangement: sort and shuffle of a bulk insert.
+        twice: dual write of buckets that are being resized; None without any.
     """
 
     schema_json: str
@@ -56,17 +56,17 @@ class WritePlan:
 
 
 def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: WriteOptions) -> WritePlan:
-    """Fix everything about a write that does not depend on its rows.
+    """Determine everything about a write that does not depend on its rows.
 
     Args:
-        facts: the table as the write finds it.
+        facts: the table before the write.
         incoming: columns of the rows.
-        verb: the operation's rules.
-        options: the caller's options.
+        verb: rules of the operation.
+        options: options of the caller.
 
     Raises:
         InvalidError: the columns do not fit the table, or the options contradict it.
-        UnsupportedError: an index that this release does not have.
+        UnsupportedError: this release does not have the index.
     """
     config = facts.session.config
     check_against(options, config)
@@ -106,23 +106,23 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
 
 
 def _index(facts: WriteFacts, verb: Verb, options: WriteOptions) -> Index:
-    """Return the index of a write; refuse what it cannot do."""
+    """Return the index of a write; raise if it does not support the operation."""
     config = facts.session.config
     index = choose_index(options, config, facts.session.state.storage.spec, facts.timeline)
     if verb.replaces:
         index = index.overwriting(facts.time)
     if index.is_hashed and not config.record_key_fields:
-        raise InvalidError("a bucket index needs key columns, which the table does not have: use SIMPLE")
+        raise InvalidError("A bucket index needs key columns, but the table has none. Use SIMPLE.")
     if index.is_hashed and not verb.hashes:
         raise InvalidError(
-            "append makes a new file group of every batch, and in a table with a bucket index the key says"
-            " which file group a record is in: use insert, or a table with hoodie.index.type=SIMPLE"
+            "Append writes every batch to new file groups, but with a bucket index the key determines the"
+            " file group of a record. Use insert, or a table with hoodie.index.type=SIMPLE."
         )
     return index
 
 
 def _combines(verb: Verb, options: WriteOptions) -> bool:
-    """Tell whether one record of each key in the batch is kept."""
+    """Return whether duplicate keys in the batch are merged."""
     if verb.looks_up:
         return options.combine_before_upsert
     drops = verb.operation is WriteOperation.INSERT and options.drop_duplicates
@@ -134,21 +134,22 @@ def _partial(
 ) -> tuple[str, ...]:
     if options.partial_update and index.is_global:
         raise UnsupportedError(
-            "a partial update needs an index within partitions: a global one moves whole rows"
+            "A partial update is not supported with a global index, which moves whole rows. Use an index that"
+            " is not global."
         )
     partial = partial_columns(incoming, schema, config) if options.partial_update else ()
     if partial and (index.is_hashed or index.can_index_log_files):
-        # New records may go to log files too, and have to say there who they are.
+        # New records may go to log files too, which then need their key columns.
         return tuple(without_meta(incoming).names)
     return partial
 
 
 def setting_only(plan: WritePlan, sets: tuple[str, ...], options: WriteOptions) -> WritePlan:
-    """Return a plan by which updates write the columns that they set and no others, where readers know it.
+    """Return a plan in which updates write only the columns that they set, if readers support it.
 
     Args:
-        plan: of a write that reads the records which it updates.
-        sets: the columns; none for a write of whole records.
+        plan: plan of a write that reads the records that it updates.
+        sets: the columns; empty for a write of whole records.
         options: the caller's options.
     """
     settings = plan.settings
@@ -156,23 +157,23 @@ def setting_only(plan: WritePlan, sets: tuple[str, ...], options: WriteOptions) 
     if not (sets and options.partial_merges) or plan.index.is_global:
         return plan
     columns = tuple(name for name in settings.schema.names if name in (*sets, *config.ordering_fields))
-    said = {*columns, *config.record_key_fields, *config.partition_fields}
-    if said >= {*settings.schema.names} or not partial_columns(settings.schema, settings.schema, config):
+    written = {*columns, *config.record_key_fields, *config.partition_fields}
+    if written >= {*settings.schema.names} or not partial_columns(settings.schema, settings.schema, config):
         return plan
     return replace(plan, settings=replace(settings, partial=columns))
 
 
 def partial_columns(incoming: pa.Schema, schema: pa.Schema, config: TableConfig) -> tuple[str, ...]:
-    """Return the columns that a partial update puts into log blocks; none where it rewrites whole rows.
+    """Return the columns that a partial update writes to log blocks; empty if it writes whole rows.
 
-    Hudi 1.2.0 looks for the mark of a deleted row in such blocks where the whole row has it, and fails or
-    drops rows: tables with that column get whole rows. So do tables that go by commit time: there it cannot
-    read a slice with such blocks once a record follows the delete of its key in the log files.
+    Tables with the column `_hoodie_is_deleted` get whole rows: Hudi 1.2.0 looks for it in partial blocks at
+    its position in the whole row, and fails or drops rows. So do tables with commit-time ordering: Hudi
+    cannot read a slice with partial blocks if a record follows the delete of its key in the log files.
 
     Args:
-        incoming: the columns that are set, and the keys.
+        incoming: the columns that are set, and the key columns.
         schema: all columns of the table.
-        config: the table's settings.
+        config: the table.
     """
     if not (config.is_merge_on_read and config.populate_meta_fields and takes_partial_blocks(config)):
         return ()
@@ -185,14 +186,14 @@ def partial_columns(incoming: pa.Schema, schema: pa.Schema, config: TableConfig)
 def _schema_after(
     facts: WriteFacts, incoming: pa.Schema, verb: Verb, needed: tuple[str, ...], options: WriteOptions
 ) -> tuple[str, pa.Schema]:
-    """Return the table schema after the write, as Avro text and in Arrow.
+    """Return the table schema after the write, as Avro text and as Arrow schema.
 
     Args:
-        facts: the table as the write finds it.
+        facts: the table before the write.
         incoming: columns of the rows.
         verb: the operation's rules.
-        needed: columns that the operation cannot do without.
-        options: say what becomes of columns that the rows lack.
+        needed: columns that the operation requires.
+        options: options, among them those on columns that the rows lack.
     """
     session, config = facts.session, facts.session.config
     _check_columns(incoming, needed)
@@ -202,7 +203,7 @@ def _schema_after(
     name, namespace = record_name(config.name)
     if current_json is None:
         if verb.is_delete:
-            raise InvalidError("the table has no data yet: there is nothing to delete")
+            raise InvalidError("The table has no data yet, so there is nothing to delete. Write rows first.")
         check_deletion_mark(incoming)
         return arrow_to_avro(incoming, name, namespace), incoming
     current = without_meta(avro_to_arrow(current_json))
@@ -218,10 +219,10 @@ def _schema_after(
 
 
 def _check_complete(current: pa.Schema, incoming: pa.Schema, verb: Verb, config: TableConfig) -> None:
-    """Refuse rows that lack columns of the table: an upsert would put nulls in the place of values.
+    """Check that rows have all columns of the table: an upsert would replace values by nulls.
 
-    A row that lacks the mark of deleted rows is not deleted, and loses nothing. Partition columns that the
-    table drops are in none of its files.
+    A row without the delete marker column is not deleted and loses nothing. Dropped partition columns are not
+    in the files.
     """
     dropped = config.partition_fields if config.drop_partition_columns else ()
     optional = (IS_DELETED_COLUMN, *dropped)
@@ -240,9 +241,9 @@ def _check_complete(current: pa.Schema, incoming: pa.Schema, verb: Verb, config:
 
 
 def _key_schema(schema: pa.Schema, config: TableConfig, needed: tuple[str, ...]) -> pa.Schema:
-    """Return the columns that keys and partition paths are made from, as the table types them.
+    """Return the key and partition columns with the types of the table.
 
-    Partition columns that the table drops are texts to it.
+    Dropped partition columns have the type string.
     """
     names = dict.fromkeys((*config.record_key_fields, *config.partition_fields))
     fields = [schema.field(name) if name in schema.names else pa.field(name, pa.string()) for name in names]
@@ -250,9 +251,9 @@ def _key_schema(schema: pa.Schema, config: TableConfig, needed: tuple[str, ...])
 
 
 def _needed_columns(config: TableConfig, verb: Verb, index: Index) -> tuple[str, ...]:
-    """Return the columns that an operation cannot do without.
+    """Return the columns that an operation requires.
 
-    A delete that looks in all partitions does not need to know one.
+    A delete with a global index does not need partition columns.
     """
     partition = () if verb.is_delete and index.is_global else config.partition_fields
     ordering = () if verb.is_delete else config.ordering_fields
@@ -260,10 +261,10 @@ def _needed_columns(config: TableConfig, verb: Verb, index: Index) -> tuple[str,
 
 
 def _check_columns(incoming: pa.Schema, needed: tuple[str, ...]) -> None:
-    """Refuse rows that lack a column that the operation cannot do without."""
+    """Check that rows have all columns that the operation requires."""
     missing = [name for name in needed if name not in incoming.names]
     if missing:
         raise InvalidError(
-            f"the rows lack {', '.join(missing)}: the operation needs {', '.join(needed)}"
-            f" (record key, partition and ordering columns); the rows have {', '.join(incoming.names)}"
+            f"The rows lack {', '.join(missing)}; they have {', '.join(incoming.names)}. Add the missing"
+            f" columns: the operation needs {', '.join(needed)} (record key, partition and ordering columns)."
         )

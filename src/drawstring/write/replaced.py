@@ -1,4 +1,4 @@
-"""Which file groups a replacecommit replaces."""
+"""File groups that a replacecommit replaces."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from drawstring.filegroups.view.lookup import SliceLookup
 
 
 def replaced_groups(partitions: Iterable[str], lookup: SliceLookup) -> dict[str, tuple[str, ...]]:
-    """Return all file groups of some partitions, those too whose files are missing: nobody needs their rows.
+    """Return all file groups of the given partitions, including groups whose files are missing.
 
     Raises:
-        ConflictError: a pending clustering is going to replace one of them.
+        ConflictError: one of them is part of a pending clustering.
     """
-    found = {path: lookup.replaceable(path) for path in partitions}
-    for path, file_ids in found.items():
+    ids_by_partition = {path: lookup.replaceable(path) for path in partitions}
+    for path, file_ids in ids_by_partition.items():
         for file_id in file_ids:
             lookup.check_free(path, file_id)
-    return {path: tuple(file_ids) for path, file_ids in found.items() if file_ids}
+    return {path: tuple(file_ids) for path, file_ids in ids_by_partition.items() if file_ids}

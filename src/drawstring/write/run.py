@@ -1,8 +1,8 @@
-"""The parent function of all writes.
+"""Runner of all write operations.
 
-check the call -> clear the table of dead writes
-begin -> prepare (keys, partition paths, locations that follow from the key)
-      -> tag locations (index) -> exchange by file group -> place (files) -> commit
+check the call -> roll back failed writes
+begin -> prepare (keys, partition paths, locations of hashing indexes)
+      -> tag locations (index) -> shuffle by file group -> place (files) -> commit
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ def write(
     options: WriteOptions,
     extra: Mapping[str, str] | None = None,
 ) -> Committed:
-    """Carry out one write operation as one commit.
+    """Run one write operation in one commit.
 
     Args:
         state: the table.
         operation: `insert`, `upsert`, `delete`, `bulk_insert`, `append`, `insert_overwrite` or
             `insert_overwrite_table`.
-        rows: the rows, in the engine that the table was opened with.
-        options: the write's options.
-        extra: what else the commit says (`extraMetadata`), a stream's checkpoint for instance.
+        rows: the rows, in the engine of the open table.
+        options: options of the write.
+        extra: extra metadata of the commit (`extraMetadata`), for example the checkpoint of a stream.
 
     Raises:
-        ConflictError: another writer was there first; nothing was written.
+        ConflictError: another writer holds the lock or committed first; nothing was written.
         InvalidError: the rows or the options do not fit the table; nothing was written.
-        UnsupportedError: the table needs something that this release cannot write.
+        UnsupportedError: the table needs a feature that this release cannot write.
     """
     if operation.lower() == DELETE_PARTITION:
         return delete_partitions(state, rows, options, extra)
@@ -76,52 +76,54 @@ def write(
 def write_feed(
     state: TableContext,
     feed: WriteSource,
-    asked: Verb,
+    requested: Verb,
     options: WriteOptions,
     extra: Mapping[str, str] | None = None,
 ) -> Committed:
-    """Carry out one write as one commit; see `write`.
+    """Run one write in one commit; see `write`.
 
     Args:
         state: the table.
-        feed: what is written.
-        asked: the operation's rules.
-        options: the write's options.
-        extra: what else the commit says.
+        feed: source of the rows.
+        requested: rules of the requested operation.
+        options: options of the write.
+        extra: extra metadata of the commit.
     """
     watch = Stopwatch()
-    with lock_table(state, options.lock_wait_ms) as found:
-        bound = feed.bind(found)
-        verb = bound.acts_as(asked, found.config)
-        facts, plan = _planned(found, bound, verb, options)
-        session = recover(found, options.failed_writes, facts.timeline)
-        if session is not found:
+    with lock_table(state, options.lock_wait_ms) as locked:
+        bound = feed.bind(locked)
+        verb = bound.acts_as(requested, locked.config)
+        facts, plan = _planned(locked, bound, verb, options)
+        session = recover(locked, options.failed_writes, facts.timeline)
+        if session is not locked:
             bound = feed.bind(session)
             facts, plan = _planned(session, bound, verb, options)
-        requested = encode_requested_replace(verb.operation) if verb.replaces else b""
+        plan_content = encode_requested_replace(verb.operation) if verb.replaces else b""
         watch.lap("plan")
         action = verb.action(session.config)
-        with begin(session, action, facts.time, requested, options.failed_writes) as transaction:
+        with begin(session, action, facts.time, plan_content, options.failed_writes) as transaction:
             lookup = write_lookup(session, facts.timeline, options, writes_twice=plan.twice is not None)
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             stats = placed(bound, plan, verb, sizer)
             watch.lap("write")
-            said = {**(extra or {}), "schema": plan.schema_json}
-            metadata = CommitMetadata(tuple(stats), verb.operation, said, _replaced(verb, stats, lookup))
+            extra_metadata = {**(extra or {}), "schema": plan.schema_json}
+            metadata = CommitMetadata(
+                tuple(stats), verb.operation, extra_metadata, _replaced(verb, stats, lookup)
+            )
             if not (metadata.touched or options.allow_empty_commit):
                 transaction.abandon()
-                nothing = CommitResult("", None, asked.name, seconds=watch.seconds())
-                return Committed(state, session.config, options, nothing, facts.timeline)
+                empty = CommitResult("", None, requested.name, seconds=watch.seconds())
+                return Committed(state, session.config, options, empty, facts.timeline)
             cancel_conflicting_clusterings(session, facts.timeline, options, metadata)
             overwritten = _overwritten(verb, metadata)
             change = IndexCommit(state.storage, facts.timeline, facts.time, overwritten)
             with completing(plan.index, change):
                 completed = transaction.commit(metadata)
         watch.lap("commit")
-        done = CommitResult.of(completed, asked.name, _once(plan, stats), watch.seconds())
-        result = emit_commit(state, session.config, done, watch.laps)
+        result = CommitResult.of(completed, requested.name, _once(plan, stats), watch.seconds())
+        result = emit_commit(state, session.config, result, watch.laps)
     timeline = Timeline.of((*facts.timeline.instants, completed))
-    return Committed(state, session.config, options, result, timeline, stats, asked.merges_files)
+    return Committed(state, session.config, options, result, timeline, stats, requested.merges_files)
 
 
 def _once(plan: WritePlan, stats: list[WriteStat]) -> list[WriteStat]:
@@ -129,12 +131,12 @@ def _once(plan: WritePlan, stats: list[WriteStat]) -> list[WriteStat]:
 
 
 def placed(feed: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
-    """Write the files of a feed, which is let go of then, and what the index puts beside them.
+    """Write the data files of a source and the index files, and release the source.
 
     Args:
-        feed: what is written.
-        plan: of the write.
-        verb: its rules.
+        feed: source of the rows.
+        plan: plan of the write.
+        verb: rules of the operation.
         sizer: divides new records among files.
     """
     try:
@@ -148,7 +150,7 @@ def placed(feed: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list
 def _planned(
     session: LockedTable, feed: BoundSource, verb: Verb, options: WriteOptions
 ) -> tuple[WriteFacts, WritePlan]:
-    """Check the call against the table as it is and fix what does not depend on the rows."""
+    """Check the call against the table and plan the write."""
     timeline = session.store.load()
     facts = WriteFacts(session, timeline, session.store.new_time(timeline))
     plan = setting_only(plan_write(facts, feed.schema, verb, options), feed.sets, options)
@@ -162,18 +164,18 @@ def _planned(
 
 
 def _place(feed: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
-    """Bring the rows to their file groups and write the files."""
+    """Shuffle the rows by file group and write the files."""
     prepared = feed.prepared(plan)
     if plan.duplicates == "none":
         return _place_prepared(prepared, plan, verb, sizer)
-    kept = prepared.persist()
+    persisted = prepared.persist()
     try:
         new = without_known(
-            kept, plan.index, _tag_context(plan, verb, sizer), fails=plan.duplicates == "fail"
+            persisted, plan.index, _tag_context(plan, verb, sizer), fails=plan.duplicates == "fail"
         )
         return _place_prepared(new, plan, verb, sizer)
     finally:
-        kept.release()
+        persisted.release()
 
 
 def _tag_context(plan: WritePlan, verb: Verb, sizer: Sizer) -> TagContext:
@@ -191,34 +193,34 @@ def _place_prepared(prepared: Rows, plan: WritePlan, verb: Verb, sizer: Sizer) -
         return _place_new(prepared, task, plan.arrangement, verb, sizer)
     if not verb.is_delete:
         prepared = plan.index.gather(prepared, plan.settings)
-    kept = prepared.persist()
+    persisted = prepared.persist()
     try:
-        located = plan.index.tag_location(kept, _tag_context(plan, verb, sizer))
+        located = plan.index.tag_location(persisted, _tag_context(plan, verb, sizer))
         if HOME in located.schema.names:
             home = AtHome(pa.schema([each for each in located.schema if each.name != HOME]))
             located = located.map_batches(home, home.schema)
-        if plan.settings.partial:  # a file written anew needs whole records
+        if plan.settings.partial:  # a rewritten base file needs whole records
             sizer = sizer.without_small_files()
         if verb.is_delete or (plan.settings.partial and ACTION not in located.schema.names):
             return _run(located, task)
-        with sizer.sized(kept, located) as (rows, filled):
+        with sizer.sized(persisted, located) as (rows, filled):
             return _run(rows, replace(task, filled=filled))
     finally:
-        kept.release()
+        persisted.release()
 
 
 def _place_new(
     prepared: Rows, task: PlaceGroups, arranged: Arrangement, verb: Verb, sizer: Sizer
 ) -> list[WriteStat]:
-    """Write rows whose keys nobody looks for."""
+    """Write rows without tagging."""
     if verb.fills_files and sizer.has_to_count(combine=task.combine):
-        kept = prepared.persist()
+        persisted = prepared.persist()
         try:
-            with sizer.sized(kept, kept) as (rows, filled):
+            with sizer.sized(persisted, persisted) as (rows, filled):
                 merges = sizer.fills_logs or not sizer.sizing.allow_duplicates
                 return _run(rows, replace(task, filled=filled, merges=merges))
         finally:
-            kept.release()
+            persisted.release()
     if task.combine or arranged.by_partition:
         return _run(prepared, replace(task, lookup=None, grouping=(PARTITION_PATH,)))
     if arranged.sort_by:
@@ -234,7 +236,7 @@ def _run(rows: Rows, task: PlaceGroups) -> list[WriteStat]:
 
 
 def _overwritten(verb: Verb, metadata: CommitMetadata) -> list[str]:
-    """Return the partitions whose file groups are new ones."""
+    """Return the partitions whose file groups are all new."""
     written = {stat.partition for stat in metadata.stats} if verb.replaces else ()
     return sorted({*written, *metadata.replaced})
 

@@ -1,4 +1,4 @@
-"""Writes as an open table is asked for them: rows of the caller's and options by Hudi's keys."""
+"""Write operations of an open table, with the rows and the unparsed options of the caller."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from drawstring.write.write_source import WriteSource
 
 @dataclass(frozen=True, slots=True)
 class MergeSource:
-    """What a merge reads, and how it names both sides.
+    """Source of a merge, and the names of both sides.
 
     Attributes:
-        rows: of the source.
-        on: columns that match, or equalities joined by `and`; None for the record key.
-        aliases: what conditions and values call the source and the target.
+        rows: rows of the source.
+        on: columns to match on, or equalities joined by `and`; None for the record key.
+        aliases: names of the source and the target in conditions and values.
     """
 
     rows: Rows
@@ -38,37 +38,37 @@ class MergeSource:
 
 
 def check_delete(data: Any, where: Where) -> None:
-    """Refuse a delete that is told nothing, or two things.
+    """Check that a delete has either rows or a condition.
 
     Raises:
-        InvalidError: neither rows nor a condition were given, or both.
+        InvalidError: neither rows nor a condition was given, or both.
     """
     if (data is None) == (where is None):
-        raise InvalidError("delete needs rows or a condition (where=), and not both")
+        raise InvalidError("The delete needs either rows or a condition (where=). Give one of them.")
 
 
 def check_merge(options: Mapping[str, Any]) -> None:
-    """Refuse options that make no sense for a merge.
+    """Check the options of a merge.
 
     Raises:
-        InvalidError: a name that is no option, or another operation.
+        InvalidError: an option is unknown, or names another operation.
     """
     check_call(options, MERGE.operation.lower())
 
 
 def delete_where(context: TableContext, where: Where, options: Mapping[str, Any]) -> Committed:
-    """Delete the rows that fulfil a condition; arguments and errors as for `drawstring.Table.delete`."""
+    """Delete the rows that meet a condition; arguments and errors as for `drawstring.Table.delete`."""
     return _change(context, MatchedRows(where), VERBS["delete"], options)
 
 
 def update_where(
     context: TableContext, where: Where, set: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Committed:
-    """Set columns of the rows that fulfil a condition; see `drawstring.Table.update`."""
+    """Set columns of the rows that meet a condition; see `drawstring.Table.update`."""
     if not isinstance(set, Mapping):
         raise InvalidError(
-            f"update sets values by column, and {type(set).__name__} has none: hand over"
-            ' a dictionary such as {"fare": "fare * 2"}'
+            f"Update needs a dictionary of values by column, not {type(set).__name__}. Give"
+            ' one such as {"fare": "fare * 2"}.'
         )
     return _change(context, MatchedRows(where, dict(set)), UPDATE, options)
 
@@ -76,13 +76,13 @@ def update_where(
 def merge_rows(
     context: TableContext, source: MergeSource, clauses: tuple[AskedClause, ...], options: Mapping[str, Any]
 ) -> Committed:
-    """Carry out a merge; see `drawstring.Table.merge`.
+    """Run a merge; see `drawstring.Table.merge`.
 
     Args:
-        context: the table, with the engine that has the rows.
+        context: the table with the engine that holds the rows.
         source: what is merged in.
         clauses: in the order in which they were added.
-        options: Hudi's write options.
+        options: write options by Hudi's keys.
     """
     merging = MergeRows(source.rows, source.on, source.aliases, clauses)
     return _change(context, merging, MERGE, options)
@@ -91,12 +91,12 @@ def merge_rows(
 def drop_partitions(
     context: TableContext, partitions: Sequence[str], options: Mapping[str, Any]
 ) -> Committed:
-    """Drop whole partitions; see `drawstring.Table.delete_partition`."""
+    """Delete whole partitions; see `drawstring.Table.delete_partition`."""
     for each in partitions:
         if not isinstance(each, str):
             raise InvalidError(
-                f"a partition is a path, not {type(each).__name__}: hand over each as an argument of"
-                " its own, a list as delete_partition(*paths)"
+                f"A partition must be a path (str), not {type(each).__name__}. Give each path as a"
+                " separate argument, a list as delete_partition(*paths)."
             )
     check_call(options, DELETE_PARTITION)
     parsed = options_of(DELETE_PARTITION, options)

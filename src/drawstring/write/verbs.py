@@ -1,4 +1,4 @@
-"""The write verbs, as rules: what each one looks up, combines and replaces."""
+"""Rules of the write operations: what each looks up, merges and replaces."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from drawstring.schema.meta import RECORD_KEY
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """What an operation does.
+    """Rules of a write operation.
 
     Attributes:
         operation: name in commit metadata.
-        looks_up: whether existing keys are found and merged with.
+        looks_up: whether rows are tagged and merged with existing records.
         is_delete: whether the rows are keys to delete.
-        replaces: `""`, or what is replaced: the touched `partitions` or the whole `table`.
-        fills_files: whether rows that nobody looks up go to small files first.
+        replaces: `""`, or what is replaced: the `partitions` of the rows or the whole `table`.
+        fills_files: whether untagged rows fill small files first.
         arranges: whether rows may be sorted before they are written.
-        hashes: whether it goes with an index that fixes the file group of every key.
-        merges_files: whether small files are merged after it, when enough came together.
-        called: what the caller knows it by, where that is not the operation.
+        hashes: whether it supports hashing indexes.
+        merges_files: whether small files are merged after it when there are enough of them.
+        called: name for the caller if it differs from `operation`.
     """
 
     operation: WriteOperation
@@ -41,7 +41,7 @@ class Verb:
 
     @property
     def name(self) -> str:
-        """What the caller knows it by."""
+        """Name for the caller."""
         return self.called or self.operation.lower()
 
     def action(self, config: TableConfig) -> Action:
@@ -51,20 +51,21 @@ class Verb:
         return Action.DELTA_COMMIT if config.is_merge_on_read else Action.COMMIT
 
     def on(self, config: TableConfig, columns: Sequence[str]) -> Verb:
-        """Return what the operation is on a table: one without key columns knows rows by their own keys only.
+        """Return the operation on a given table: without key columns, only meta column keys identify rows.
 
         Args:
             config: the table.
-            columns: of the rows.
+            columns: columns of the rows.
 
         Raises:
-            InvalidError: rows to delete that do not say their keys.
+            InvalidError: rows to delete have no keys.
         """
         if config.record_key_fields or not self.looks_up or RECORD_KEY in columns:
             return self
         if self.is_delete:
             raise InvalidError(
-                f"the table has no key columns: to delete rows, hand over those of a scan, with {RECORD_KEY}"
+                f"The table has no key columns. To delete rows, give those of a scan that includes"
+                f" {RECORD_KEY}."
             )
         return VERBS["insert"]
 
@@ -74,7 +75,7 @@ VERBS: Final = {
     "upsert": Verb(WriteOperation.UPSERT, looks_up=True),
     "delete": Verb(WriteOperation.DELETE, looks_up=True, is_delete=True),
     "bulk_insert": Verb(WriteOperation.BULK_INSERT, arranges=True),
-    # Hudi has no name for it in commits; what it does is what a bulk insert does.
+    # Hudi has no such operation in commits; it equals a bulk insert.
     "append": Verb(WriteOperation.BULK_INSERT, hashes=False, merges_files=True, called="append"),
     "insert_overwrite": Verb(WriteOperation.INSERT_OVERWRITE, replaces="partitions"),
     "insert_overwrite_table": Verb(WriteOperation.INSERT_OVERWRITE_TABLE, replaces="table"),
@@ -89,13 +90,15 @@ def verb_of(operation: str) -> Verb:
     """Return the rules of an operation.
 
     Raises:
-        InvalidError: there is no such operation.
+        InvalidError: the operation is unknown.
     """
     if operation.lower() == BOOTSTRAP.name:
-        raise InvalidError("a bootstrap makes a table: call drawstring.bootstrap with the path of a new one")
+        raise InvalidError(
+            "A bootstrap creates a table. Call drawstring.bootstrap with the path of a new table."
+        )
     try:
         return VERBS[operation.lower()]
     except KeyError:
         raise InvalidError(
-            f"there is no write operation {operation!r}: use one of {', '.join(VERBS)}"
+            f"There is no write operation {operation!r}. Use one of {', '.join(VERBS)}."
         ) from None

@@ -1,6 +1,6 @@
-"""Sources of a write: rows that the caller hands over, or rows made of those in the table.
+"""Sources of a write: rows of the caller, or rows derived from those of the table.
 
-A feed is bound to the table while the table is locked, so that what was read is what is changed.
+A source is bound to the table under the table lock, so that no other write can change the rows that it read.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from drawstring.write.verbs import Verb
 def batches_of(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Open user data as a stream.
 
-    The C interfaces end a column's name at its first NUL, so what pyarrow has is taken without them.
+    The C interfaces truncate column names at a NUL, so pyarrow objects are not read through them.
 
     Args:
-        data: an object with the Arrow C stream or array interface (pyarrow, polars, DuckDB, ...),
-            or a pandas DataFrame.
+        data: an object with the Arrow C stream or array interface (pyarrow, polars, DuckDB and others), or a
+            pandas DataFrame.
 
     Returns:
-        The schema and the batches, each of at most `BATCH_ROWS` rows; read once.
+        The schema and an iterator over the batches, each of at most `BATCH_ROWS` rows.
 
     Raises:
-        InvalidError: the object is none of these.
+        InvalidError: the object has another type.
     """
     reader = _reader(data)
     return reader.schema, _bounded(reader)
@@ -58,19 +58,19 @@ def _reader(data: Any) -> pa.RecordBatchReader:
             batch = pa.record_batch(data)
             return pa.RecordBatchReader.from_batches(batch.schema, [batch])
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InvalidError(f"cannot read rows from this {type(data).__name__}: {error}") from error
+        raise InvalidError(f"Rows of this {type(data).__name__} cannot be read: {error}.") from error
     raise InvalidError(
-        f"cannot read rows from {type(data).__name__}: hand over a pyarrow Table or RecordBatchReader,"
-        " a pandas or polars DataFrame, or anything with the Arrow C stream interface"
+        f"Rows cannot be read from {type(data).__name__}. Give a pyarrow Table or RecordBatchReader,"
+        " a pandas or polars DataFrame, or another object with the Arrow C stream interface."
     )
 
 
 def _check_names(data: Any) -> None:
-    """Refuse columns whose names the C interfaces cut off, where the object tells names: polars frames do."""
+    """Check for column names that the C interfaces truncate, if the object has names, as polars frames do."""
     names = getattr(data, "columns", None)
     for name in names if isinstance(names, list) else ():
         if isinstance(name, str) and "\0" in name:
-            raise InvalidError(f"Column {name!r} has a NUL in its name: rename it.")
+            raise InvalidError(f"The name of column {name!r} contains NUL. Rename the column.")
 
 
 def _is_pandas_frame(data: Any) -> bool:
@@ -79,7 +79,7 @@ def _is_pandas_frame(data: Any) -> bool:
 
 
 def _index_to_keep(frame: Any) -> bool | None:
-    """Tell pyarrow which index makes columns: one with names does, row numbers do not."""
+    """Return pyarrow's `preserve_index`: a named index becomes columns, row numbers do not."""
     is_named = all(name is not None and name not in frame.columns for name in frame.index.names)
     return None if is_named else False
 
@@ -96,81 +96,81 @@ def _next(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:
     except StopIteration:
         return None
     except pa.ArrowException as error:
-        raise InvalidError(f"the rows handed over cannot be read to their end: {error}") from error
+        raise InvalidError(f"Reading the given rows failed: {error}.") from error
 
 
 class WriteSource(Protocol):
-    """Rows to write, before the table is known."""
+    """Rows to write, not yet bound to the table."""
 
     def bind(self, session: LockedTable) -> BoundSource:
-        """Check against the table what is to be done; nothing on it changes.
+        """Check the write against the table without changing it.
 
         Raises:
-            InvalidError: it cannot be done.
+            InvalidError: the rows or the options do not fit the table.
         """
         ...
 
 
 class BoundSource(Protocol):
-    """Rows to write to a table as it was found under its lock."""
+    """Rows to write, bound to the locked table."""
 
     @property
     def schema(self) -> pa.Schema:
-        """Columns that the rows bring."""
+        """Columns of the rows."""
         ...
 
     @property
     def sets(self) -> tuple[str, ...]:
-        """The only columns that updates set, while others stay; none where rows say all."""
+        """The columns that updates set; empty for whole rows."""
         ...
 
     def acts_as(self, verb: Verb, config: TableConfig) -> Verb:
-        """Return what an operation comes to with these rows on a table."""
+        """Return the operation that results for these rows on a table."""
         ...
 
     def prepared(self, plan: WritePlan) -> Rows:
-        """Return the rows with keys, partition paths and what else is known: locations, actions."""
+        """Return the rows with keys, partition paths and, if known, locations and actions."""
         ...
 
     def release(self) -> None:
-        """Let go of what was kept."""
+        """Release persisted rows."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class InputRows:
-    """Rows that a caller hands over.
+    """Rows of the caller.
 
     Attributes:
-        rows: in the engine.
+        rows: rows in the engine.
     """
 
     rows: Rows
 
     @property
     def schema(self) -> pa.Schema:
-        """Columns that the rows bring."""
+        """Columns of the rows."""
         return self.rows.schema
 
     @property
     def sets(self) -> tuple[str, ...]:
-        """None: rows say all."""
+        """Empty: the rows are whole."""
         return ()
 
     def bind(self, session: LockedTable) -> InputRows:
-        """Return the rows: they are what they are, whatever the table."""
+        """Return the rows: they do not depend on the table."""
         return self
 
     def acts_as(self, verb: Verb, config: TableConfig) -> Verb:
-        """Return what an operation comes to: without key columns, rows that say no key are new."""
+        """Return the operation: in a table without key columns, rows without keys are new."""
         return verb.on(config, self.schema.names)
 
     def prepared(self, plan: WritePlan) -> Rows:
-        """Return the rows with their keys and partition paths, and locations from an index that hashes."""
+        """Return the rows with keys and partition paths, and locations if the index hashes."""
         return self.rows.map_batches(plan.prepare, plan.prepare.output_schema)
 
     def release(self) -> None:
-        """Keep nothing."""
+        """Do nothing."""
 
 
 def local_rows(context: TableContext, data: Any) -> tuple[TableContext, Rows]:

@@ -78,7 +78,7 @@ NO_TABLES = (
 NO_OPERATIONS = (
     Refusal(
         "append on bucket, consistent",
-        "append makes a new file group",
+        "Append writes every batch to new file groups",
         lambda kind: kind.index in ("bucket", "consistent"),
         ("append",),
     ),
@@ -97,13 +97,13 @@ NO_OPERATIONS = (
     ),
     Refusal(
         "partial on global_*",
-        "an index within partitions",
+        "Use an index that is not global",
         lambda kind: kind.is_global,
         ("partial",),
     ),
     Refusal(
         "delete_partition on none",
-        "names no partition",
+        "is not a partition",
         lambda kind: kind.layout == "none",
         ("delete_partition",),
     ),

@@ -212,7 +212,7 @@ def insert_drop(both: Both, step: Step, options: dict[str, str]) -> CommitResult
 def insert_fail(both: Both, step: Step, options: dict[str, str]) -> CommitResult | None:
     rows = both.rows(step)
     if any(both.model.name(row) in both.model.state for row in rows):
-        with pytest.raises(InvalidError, match="rows to insert have keys that the table has"):
+        with pytest.raises(InvalidError, match="rows to insert have keys that the table already has"):
             both.call("insert", rows, Step(step.operation), {**options, **FAIL})
         return None
     return add("insert", **FAIL)(both, step, options)

@@ -1,9 +1,9 @@
-r"""Making a table of a folder of Parquet files: the files stay as they are, and where they are.
+r"""Bootstrap of a table from a folder of Parquet files, which are not modified.
 
-folder -- METADATA_ONLY --> a base file a file, meta columns only; an index tells which belong together
-      \-- FULL_RECORD ----> the rows written to base files, all columns
+folder -- METADATA_ONLY --> a skeleton base file per file (meta columns only), and the bootstrap index
+      \-- FULL_RECORD ----> base files with all columns of the rows
 
-Each is a commit with a fixed instant, as in Apache Hudi. Both are written before either is completed.
+Each mode is a commit with a fixed instant, as in Apache Hudi. Both are written before either completes.
 """
 
 from __future__ import annotations
@@ -58,23 +58,23 @@ _OPERATIONS = {
 
 
 def bootstrap(state: TableContext, source: Source, options: WriteOptions) -> CommitResult:
-    """Fill an empty table with what a folder holds.
+    """Fill an empty table with the rows of a folder.
 
     Args:
         state: the table.
         source: the folder.
-        options: of the write.
+        options: options of the write.
 
     Raises:
         ConflictError: another writer holds the table.
-        InvalidError: the table has rows, or those of the source do not fit it.
+        InvalidError: the table has rows, or the source does not fit it.
     """
     watch = Stopwatch()
     with lock_table(state, options.lock_wait_ms) as found:
         session, timeline = recover_and_load(found)
         if timeline.writes():
-            raise InvalidError("the table has rows already: only a new one can be bootstrapped")
-        for time in _INSTANTS.values():  # the only instants whose times are used again
+            raise InvalidError("The table already has rows. Bootstrap a new table.")
+        for time in _INSTANTS.values():  # the only requested times that are reused
             session.store.forget_rolled_back(time)
         work = _Work(session, timeline, source, options)
         modes = [mode for mode in _INSTANTS if source.of(mode)]
@@ -94,7 +94,7 @@ def bootstrap(state: TableContext, source: Source, options: WriteOptions) -> Com
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """One bootstrap under its lock."""
+    """A bootstrap of a locked table."""
 
     session: LockedTable
     timeline: Timeline
@@ -102,7 +102,7 @@ class _Work:
     options: WriteOptions
 
     def planned(self, mode: BootstrapMode) -> WritePlan:
-        """Return how rows are written, having made sure that they can be.
+        """Check the bootstrap in a mode, and return the plan of its write.
 
         Raises:
             InvalidError: the options contradict the table or the source.
@@ -114,7 +114,7 @@ class _Work:
         return plan
 
     def written(self, mode: BootstrapMode, plan: WritePlan) -> list[WriteStat]:
-        """Write the base files of a mode, and the index of rows that stay where they are."""
+        """Write the base files of a mode and, for METADATA_ONLY, the bootstrap index."""
         files = self.source.of(mode)
         if mode is BootstrapMode.METADATA_ONLY:
             return self._left(plan, files)
@@ -149,17 +149,20 @@ class _Work:
         return stats
 
     def _check_left(self, plan: WritePlan) -> None:
-        """Refuse tables whose rows cannot stay where they are."""
+        """Check that the table supports METADATA_ONLY."""
         config = self.session.config
         for refused, what in (
-            (plan.index.is_hashed, "with a bucket index the key says which file a row is in"),
-            (not config.populate_meta_fields, "without meta columns there would be nothing to write"),
-            (not config.record_key_fields, "there are no key columns to know them by"),
-            (config.drop_partition_columns, "partition columns cannot be dropped from files that stay"),
+            (plan.index.is_hashed, "with a bucket index, the key determines the file of a row"),
+            (
+                not config.populate_meta_fields,
+                "skeleton files consist of meta columns, which the table lacks",
+            ),
+            (not config.record_key_fields, "the table has no key columns"),
+            (config.drop_partition_columns, "partition columns cannot be dropped from the source files"),
         ):
             if refused:
                 raise InvalidError(
-                    f"rows cannot stay where they are: {what}; write them to the table (mode full)"
+                    f"The rows cannot stay in the source files: {what}. Write them to the table (mode full)."
                 )
         generator = KeyGenerator(plan.prepare.config, is_writing=True)
         for folder in self.source.folders:
@@ -177,7 +180,7 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """Yields the rows of a file of the source as the table has them.
+    """Yields the rows of a source file with the columns of the table.
 
     Attributes:
         storage: opens the source.
@@ -195,14 +198,14 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class WriteKeys:
-    """A task that writes the base file of a file that keeps its rows.
+    """Task that writes the skeleton base file of a source file.
 
     Attributes:
-        settings: of the base file; no columns but meta columns.
-        config: the table as the key generator sees it.
-        key_schema: columns that keys and partition paths are made from.
+        settings: settings of the base file; its columns are the meta columns only.
+        config: table configuration for the key generator.
+        key_schema: key and partition columns.
         source: opens the source.
-        ids: names file groups, and gives every attempt a write token of its own.
+        ids: generates file ids, and a distinct write token for every attempt.
     """
 
     settings: FileSettings
@@ -212,7 +215,7 @@ class WriteKeys:
     ids: Ids
 
     def __call__(self, numbered: tuple[int, tuple[SourceFolder, FileStatus]]) -> WriteStat:
-        """Write the base file of one file.
+        """Write the base file of one source file.
 
         Raises:
             InvalidError: a row has no key, or belongs to another partition.
@@ -246,12 +249,12 @@ def _rows(
 
 
 def _check_paths(paths: pa.Array, partition: str) -> None:
-    """Refuse rows that later writes would look for in another partition than the one that they are in."""
+    """Check that the partition paths of rows match their folder; later writes would look elsewhere."""
     elsewhere = pc.index(pc.not_equal(paths, partition), pa.scalar(True)).as_py()
     if elsewhere >= 0:
         raise InvalidError(
-            f"rows in folder {partition!r} belong to partition {paths[elsewhere].as_py()!r} by the table's"
-            " keys, so they cannot stay where they are: change the partition columns, hive-style"
+            f"The rows in folder {partition!r} belong to partition {paths[elsewhere].as_py()!r} of the"
+            " table, so they cannot stay in the source files. Change the partition columns, hive-style"
             " partitioning, URL-encoding or hoodie.bootstrap.partitionpath.translator.class, or write the"
-            " rows to the table (mode full)"
+            " rows to the table (mode full)."
         )

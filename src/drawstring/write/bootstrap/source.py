@@ -1,7 +1,7 @@
-"""What a bootstrap finds in its source: a folder of Parquet files, in folders that stand for partitions.
+"""Source of a bootstrap: a folder of Parquet files, with subfolders as partitions.
 
-source/city=lima/part-0.parquet      column=value: the columns need not be in the files
-source/2024/01/part-0.parquet        values alone: partition columns, in this order, or in the files
+source/city=lima/part-0.parquet      column=value: the files may lack the columns
+source/2024/01/part-0.parquet        values only: partition columns in this order, or in the files
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _GUESSES: Final = (pa.int32(), pa.int64(), pa.date32())
 
 @dataclass(frozen=True, slots=True)
 class SourceFolder:
-    """A folder of the source that holds files.
+    """A folder of the source that has files.
 
     Attributes:
-        path: relative to the source's root.
-        partition: partition path that its rows get if they stay where they are.
-        mode: what becomes of its rows.
-        values: value by partition column, of those that the files lack.
+        path: path relative to the root of the source.
+        partition: partition path of its rows if they stay in the source files.
+        mode: bootstrap mode of its rows.
+        values: values of the partition columns that the files lack.
         files: its files.
     """
 
@@ -56,14 +56,14 @@ class SourceFolder:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a table is to be made of.
+    """The source of a bootstrap.
 
     Attributes:
         storage: opens the source.
         uri: address of its root.
-        schema: columns of its rows, partition columns that only folders name at the end.
-        hive_style: whether folders are named `column=value`.
-        folders: those that hold files.
+        schema: columns of its rows; partition columns that only folder names have come last.
+        hive_style: whether folder names have the form `column=value`.
+        folders: the folders with files.
     """
 
     storage: StorageSpec
@@ -73,23 +73,23 @@ class Source:
     folders: tuple[SourceFolder, ...]
 
     def of(self, mode: BootstrapMode) -> list[tuple[SourceFolder, FileStatus]]:
-        """Return the files whose rows one thing becomes of, with their folders."""
+        """Return the files of a bootstrap mode, with their folders."""
         return [(folder, file) for folder in self.folders if folder.mode is mode for file in folder.files]
 
 
 def look_at_source(
     storage: Storage, partition_by: Sequence[str], options: WriteOptions, engine: Engine
 ) -> Source:
-    """Look at a folder that a table is to be made of; of its files the footers are read.
+    """Return the source of a bootstrap; reads the footers of its files.
 
     Args:
         storage: the folder.
         partition_by: partition columns, with types for a CUSTOM key generator.
-        options: of the write.
+        options: options of the write.
         engine: runs the tasks that read footers.
 
     Raises:
-        InvalidError: it is no folder of Parquet files with the same columns, or laid out by other columns.
+        InvalidError: it has no Parquet files, their columns differ, or its partition columns are others.
         UnsupportedError: it has ORC files.
     """
     columns, asked = typed_columns(partition_by)[0], options.bootstrap
@@ -117,7 +117,7 @@ def look_at_source(
 
 @dataclass(frozen=True, slots=True)
 class ReadSchema:
-    """A task that reads the columns of a file.
+    """Task that reads the schema of a file.
 
     Attributes:
         storage: opens the source.
@@ -131,45 +131,45 @@ class ReadSchema:
 
 
 def _files_by_folder(storage: Storage) -> dict[str, list[FileStatus]]:
-    found: dict[str, list[FileStatus]] = defaultdict(list)
+    by_folder: dict[str, list[FileStatus]] = defaultdict(list)
     for status in storage.list_tree(""):
         if status.path.startswith((f"{HOODIE_FOLDER}/", f"{_DELTA}/")):
             kind = "Hudi" if status.path.startswith(HOODIE_FOLDER) else "Delta"
             raise InvalidError(
-                f"the source is a {kind} table, not a folder of Parquet files: read it as such, and write its"
-                " rows to a new table",
+                f"The source is a {kind} table, not a folder of Parquet files. Read that table and write its"
+                " rows to a new table.",
                 path=storage.full_uri(""),
             )
         is_hidden = any(part.startswith(_HIDDEN) for part in status.path.split("/"))
         if status.path.endswith(_ORC) and not is_hidden:
             raise UnsupportedError(
-                "the source has an ORC file, and this release bootstraps folders of Parquet files only:"
-                " write its rows to a new table",
+                "The source has an ORC file, and this release bootstraps folders of Parquet files only."
+                " Write its rows to a new table.",
                 path=storage.full_uri(status.path),
             )
         if status.path.endswith(_ENDING) and not is_hidden:
-            found[status.folder].append(status)
-    if not found:
+            by_folder[status.folder].append(status)
+    if not by_folder:
         raise InvalidError(
-            f"there are no Parquet files (*{_ENDING}) below the source: check its path",
+            f"The source has no Parquet files (*{_ENDING}). Check its path.",
             path=storage.full_uri(""),
         )
-    return found
+    return by_folder
 
 
 def _schema(storage: Storage, files: Sequence[FileStatus], engine: Engine) -> pa.Schema:
-    """Return the columns of all files together."""
-    found = engine.map(ReadSchema(storage.spec), [file.path for file in files])
+    """Return the union of the columns of all files."""
+    schemas = engine.map(ReadSchema(storage.spec), [file.path for file in files])
     schema = pa.schema([])
     done: list[pa.Schema] = []
-    for file, columns in zip(files, found, strict=True):
+    for file, columns in zip(files, schemas, strict=True):
         if any(columns.equals(each) for each in done):
             continue
         done.append(columns)
         if META_COLUMNS[0] in columns.names:
             raise InvalidError(
-                "a file of the source has Hudi's meta columns, so it belongs to a Hudi table: read that one,"
-                " and write its rows to a new table",
+                "A file of the source has Hudi's meta columns, so it belongs to a Hudi table. Read that table"
+                " and write its rows to a new table.",
                 path=file.path,
             )
         try:
@@ -180,30 +180,30 @@ def _schema(storage: Storage, files: Sequence[FileStatus], engine: Engine) -> pa
 
 
 def _check_layout(files: Mapping[str, object], columns: tuple[str, ...], missing: Sequence[str]) -> None:
-    """Check that folders and partition columns fit together."""
+    """Check that folder names and partition columns match."""
     for folder in files:
         names = _names(folder)
         if names and names != columns:
             raise InvalidError(
-                f"the source is laid out by {', '.join(names)} ({folder!r}), and the table by"
-                f" {', '.join(columns) or 'nothing'}: set the partition columns to those of the source"
+                f"The source is partitioned by {', '.join(names)} ({folder!r}), but the table by"
+                f" {', '.join(columns) or 'nothing'}. Set the partition columns to those of the source."
             )
         depth = folder.count("/") + 1 if folder else 0
         if missing and depth != len(columns):
             raise InvalidError(
-                f"partition column {missing[0]} is neither in the files nor in the names of folders such as"
-                f" {folder!r}: name a column for each folder, in their order"
+                f"Partition column {missing[0]} is neither in the files nor in the names of folders such as"
+                f" {folder!r}. Give one partition column per folder level, in their order."
             )
 
 
 def _names(folder: str) -> tuple[str, ...]:
-    """Return the columns that the name of a folder tells, none when it does not tell one in every part."""
+    """Return the columns in a folder path; empty unless every part has the form `column=value`."""
     pairs = [part.partition("=") for part in folder.split("/")]
     return tuple(name for name, _, _ in pairs) if all(equals and name for name, equals, _ in pairs) else ()
 
 
 def _texts(folder: str, columns: Sequence[str]) -> dict[str, str | None]:
-    """Return the texts of partition columns that a folder tells; None for null."""
+    """Return the texts of the partition columns in a folder path; None for null."""
     named = bool(_names(folder))
     parts = [part.partition("=")[2] if named else part for part in folder.split("/")]
     values = [None if part == DEFAULT_PARTITION else unquote(part) for part in parts]
@@ -211,7 +211,7 @@ def _texts(folder: str, columns: Sequence[str]) -> dict[str, str | None]:
 
 
 def _kind(texts: Iterable[str | None]) -> pa.DataType:
-    """Return the type that all texts can be values of."""
+    """Return a type that all texts can be parsed as."""
     known = [text for text in texts if text is not None]
     for kind in _GUESSES:
         if known and all(_fits(parse_value(text, kind), kind) for text in known):

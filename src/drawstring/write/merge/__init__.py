@@ -1,1 +1,1 @@
-"""Writes that read the table: merge, update, delete by condition, partial updates."""
+"""Writes that read the table: merge, update and delete by condition, partial updates."""

@@ -1,4 +1,4 @@
-"""What a merge does to batches: sources arrive, slices are read, clauses are applied to the pairs."""
+"""Batch functions of a merge: prepare the source, read slices, apply clauses to joined rows."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ JOINED: Final = "_drawstring_joined"
 IS_SOURCE: Final = "_drawstring_is_source"
 TOUCHED: Final = "_drawstring_touched"
 HOME: Final = "_drawstring_home"
-"""The file group that a row was read from; null for a new one."""
+"""The file group that a row was read from; null for a new row."""
 
 _NO_SOURCE, _NO_TARGET = "no source", "no target"
 
 
 def target_columns(clauses: Sequence[Clause], sides: Sides) -> list[str]:
-    """Return the columns of the target that the join has to bring: looked at, or kept by an update."""
+    """Return the columns of the target that the join needs: used by expressions, or kept by an update."""
     names = {name for clause in clauses for name in clause.looked_at(sides.all)}
     for clause in clauses:
         if clause.action is RowAction.UPDATE:
@@ -48,14 +48,14 @@ def target_columns(clauses: Sequence[Clause], sides: Sides) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ArriveToMerge:
-    """A batch function that makes the source ready to be joined.
+    """Batch function that prepares the source for the join.
 
     Attributes:
-        sides: columns of both.
-        clauses: which tell the columns that are looked at.
-        config: the table as its key generator has to see it.
-        by_record: whether the rows are for the record that has their key and partition path, rather than
-            for those with equal columns: nulls have a path too, and different values may have the same.
+        sides: columns of source and target.
+        clauses: the clauses, which determine the columns needed.
+        config: table configuration for the key generator.
+        by_record: whether rows match by record key and partition path rather than by equal columns: null
+            has a path too, and different values may have the same path.
     """
 
     sides: Sides
@@ -65,19 +65,19 @@ class ArriveToMerge:
 
     @property
     def knows_partitions(self) -> bool:
-        """Whether what is matched on tells the partition of a match."""
+        """Whether the columns matched on determine the partition of a match."""
         is_parted = bool(self.config.partition_fields)
         return is_parted and all(name in self.sides.matched_on for name in self.sides.fixed)
 
     @property
     def columns(self) -> list[str]:
-        """The columns of the source that are looked at."""
+        """The columns of the source that are needed."""
         looked_at = {name for clause in self.clauses for name in clause.looked_at(self.sides.all)}
         return [name for name in self.sides.source.names if self.sides.of_source(name) in looked_at]
 
     @property
     def schema(self) -> pa.Schema:
-        """Text to join by, that this is a source row, partition of a match, and the columns."""
+        """Join key (string), flag of source rows, partition of a match, and the columns."""
         source = self.sides.source
         named = [source.field(name).with_name(self.sides.of_source(name)) for name in self.columns]
         return pa.schema(
@@ -88,7 +88,7 @@ class ArriveToMerge:
         """Prepare a stream of batches.
 
         Raises:
-            InvalidError: a column that is matched on does not fit the table's type, or makes no key.
+            InvalidError: a column matched on does not fit its type in the table, or a row has no key.
         """
         sides, generator, schema = self.sides, KeyGenerator(self.config, is_writing=True), self.schema
         kinds = pa.schema([sides.target.field(name).with_nullable(True) for name in sides.matched_on])
@@ -109,11 +109,11 @@ class ArriveToMerge:
 
 @dataclass(frozen=True, slots=True)
 class ReadToMerge:
-    """Reads the rows of a slice that a source may match.
+    """Reads the rows of a slice that the source may match.
 
     Attributes:
         sides: columns of both.
-        clauses: which tell the columns that are looked at.
+        clauses: the clauses, which determine the columns needed.
         by_record: as in `ArriveToMerge`.
     """
 
@@ -123,7 +123,7 @@ class ReadToMerge:
 
     @property
     def schema(self) -> pa.Schema:
-        """Text to join by, key, partition path, file group, and the columns."""
+        """Join key (string), record key, partition path, file group, and the columns."""
         target = self.sides.target
         named = [
             target.field(name).with_name(self.sides.of_target(name))
@@ -153,10 +153,10 @@ class ReadToMerge:
 
 @dataclass(frozen=True, slots=True)
 class ApplyClauses:
-    """A batch function that turns joined rows into what becomes of them.
+    """Batch function that applies the clauses to joined rows.
 
     Attributes:
-        clauses: what is to be done.
+        clauses: clauses of the merge.
         sides: columns of both.
         prepare: makes the keys of new rows, and their locations if its index hashes.
         place: name of the column that tells the file group: the location, or where the row was read from.
@@ -169,7 +169,7 @@ class ApplyClauses:
 
     @property
     def schema(self) -> pa.Schema:
-        """The table's columns, key, partition path, place and action."""
+        """Columns of the table, key, partition path, file group and action."""
         columns = [each.with_nullable(True) for each in self.prepare.schema]
         added = [pa.field(name, pa.string()) for name in (RECORD_KEY, PARTITION_PATH, self.place)]
         return pa.schema([*columns, *added, (ACTION, pa.int8())])
@@ -178,8 +178,8 @@ class ApplyClauses:
         """Apply the clauses to a stream of batches.
 
         Raises:
-            InvalidError: a value does not fit its column, a new row has no key, or an update would move
-                a row to another key or partition.
+            InvalidError: a value does not fit its column, a new row has no key, or an update would change
+                the key or the partition of a row.
         """
         generator = KeyGenerator(self.prepare.config, is_writing=True)
         for batch in batches:
@@ -198,7 +198,7 @@ class ApplyClauses:
     def _applied(
         self, rows: pa.Table, clauses: list[Clause], generator: KeyGenerator
     ) -> Iterator[pa.RecordBatch]:
-        """Let the first clause whose condition holds decide about each row."""
+        """Apply to each row the first clause whose condition holds."""
         is_open = np.ones(rows.num_rows, dtype=bool)
         for clause in clauses:
             holds = is_open & _holds(rows, clause)
@@ -222,7 +222,7 @@ class ApplyClauses:
         return pa.RecordBatch.from_arrays([*columns, keys, partitions, place, action], schema=self.schema)
 
     def _columns(self, rows: pa.Table, clause: Clause) -> list[pa.Array]:
-        """Return the table's columns of the rows that a clause makes; a delete needs none of them."""
+        """Return the columns of the table for the result rows of a clause; a delete needs none."""
         schema, kept = self.prepare.schema, clause.action is RowAction.UPDATE
         _check_not_moved(rows, clause)
         made = assigned(rows, clause.values, schema) if clause.values else None
@@ -241,12 +241,13 @@ def _holds(rows: pa.Table, clause: Clause) -> np.ndarray:
     if clause.predicate is None:
         return np.ones(rows.num_rows, dtype=bool)
     try:
-        found = evaluated(rows, [clause.predicate], ["holds"]).column(0)
+        condition = evaluated(rows, [clause.predicate], ["holds"]).column(0)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidError(
-            f"the condition of a clause {clause.when} fails on a row: {' '.join(str(error).split())}"
+            f"The condition of a clause {clause.when} fails on a row: {' '.join(str(error).split())}."
+            " Correct the condition."
         ) from error
-    return np.asarray(flat(found).fill_null(False).to_numpy(zero_copy_only=False))
+    return np.asarray(flat(condition).fill_null(False).to_numpy(zero_copy_only=False))
 
 
 def _check_not_moved(rows: pa.Table, clause: Clause) -> None:
@@ -254,17 +255,17 @@ def _check_not_moved(rows: pa.Table, clause: Clause) -> None:
         moved = pc.sum(evaluated(rows, [differs], ["differs"]).column(0)).as_py()
         if moved:
             raise InvalidError(
-                f"{moved} matched rows have another {name} in the source than in the table, and an update"
-                f" cannot move a row: match on {name} too, or set columns by name, without it"
+                f"{moved} matched rows have another {name} in the source than in the table, but an update"
+                f" cannot change it. Match on {name} too, or set other columns by name."
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A batch function that leaves columns out.
+    """Batch function that selects columns.
 
     Attributes:
-        schema: columns of the rows that come out.
+        schema: columns of the result.
     """
 
     schema: pa.Schema
@@ -275,10 +276,10 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class AtHome:
-    """A batch function that lets a row that was read from a file group go to no other one.
+    """Batch function that keeps a row in the file group that it was read from.
 
     Attributes:
-        schema: columns of the rows that come out.
+        schema: columns of the result.
     """
 
     schema: pa.Schema

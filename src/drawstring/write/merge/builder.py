@@ -1,4 +1,4 @@
-"""The words of a merge, one after the other, and its execution."""
+"""Builder of a merge: collects the clauses and runs the merge."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from drawstring.write.merge.clauses import AskedClause, When
 
 
 class MergeBuilder:
-    """A merge that is being put together; `execute` carries it out.
+    """Collects the clauses of a merge; `execute` runs it.
 
-    Clauses of one kind are tried in the order in which they were added, and the first whose condition
-    holds decides about a row. Conditions and values look at columns as `source.x` and `target.x`;
-    a column that only one of them has may go by its name alone. In pyarrow expressions it is
+    Clauses of one kind are evaluated in the order in which they were added; the first whose condition
+    holds applies to a row. Conditions and values refer to columns as `source.x` and `target.x`; a column
+    that only one side has may be given without prefix. In pyarrow expressions, write
     `pyarrow.compute.field("source.x")`.
 
     Args:
-        run: carries the clauses out.
+        run: runs the merge with the clauses.
     """
 
     def __init__(self, run: Callable[[tuple[AskedClause, ...]], CommitResult]) -> None:
@@ -28,55 +28,55 @@ class MergeBuilder:
         self._clauses: tuple[AskedClause, ...] = ()
 
     def when_matched_update(self, set: Mapping[str, Any], predicate: Where = None) -> Self:
-        """Set columns of a row that the source matches.
+        """Set columns of a target row that a source row matches.
 
         Args:
-            set: by column, what it is set to: SQL, a pyarrow expression, or any other value as it is. Key
-                and partition columns cannot be set.
-            predicate: further condition.
+            set: value by column: SQL text, a pyarrow expression, or any other value as a literal. Key and
+                partition columns cannot be set.
+            predicate: further condition; None for none.
         """
         return self._add(When.MATCHED, RowAction.UPDATE, predicate, dict(set))
 
     def when_matched_update_all(self, predicate: Where = None) -> Self:
-        """Set all columns of a row that the source matches to those of the source."""
+        """Set all columns of a matched target row to those of the source row."""
         return self._add(When.MATCHED, RowAction.UPDATE, predicate, None)
 
     def when_matched_delete(self, predicate: Where = None) -> Self:
-        """Delete a row that the source matches."""
+        """Delete a target row that a source row matches."""
         return self._add(When.MATCHED, RowAction.DELETE, predicate, None)
 
     def when_not_matched_insert(self, values: Mapping[str, Any], predicate: Where = None) -> Self:
-        """Insert a row of the source that matches nothing.
+        """Insert a source row that matches no target row.
 
         Args:
-            values: by column, its value; columns left out are null.
-            predicate: further condition.
+            values: value by column; omitted columns are null.
+            predicate: further condition; None for none.
         """
         return self._add(When.NOT_MATCHED, RowAction.INSERT, predicate, dict(values))
 
     def when_not_matched_insert_all(self, predicate: Where = None) -> Self:
-        """Insert a row of the source that matches nothing, with all its columns."""
+        """Insert a source row that matches no target row, with all its columns."""
         return self._add(When.NOT_MATCHED, RowAction.INSERT, predicate, None)
 
     def when_not_matched_by_source_update(self, set: Mapping[str, Any], predicate: Where = None) -> Self:
-        """Set columns of a row that nothing in the source matches."""
+        """Set columns of a target row that no source row matches."""
         return self._add(When.BY_SOURCE, RowAction.UPDATE, predicate, dict(set))
 
     def when_not_matched_by_source_delete(self, predicate: Where = None) -> Self:
-        """Delete a row that nothing in the source matches."""
+        """Delete a target row that no source row matches."""
         return self._add(When.BY_SOURCE, RowAction.DELETE, predicate, None)
 
     def execute(self) -> CommitResult:
-        """Carry the merge out as one commit; the source is read now.
+        """Run the merge in one commit; reads the source now.
 
         Returns:
-            What was done: `inserts`, `updates`, `deletes`, and `copied` rows that moved to a new file
-            as they were.
+            The result with `inserts`, `updates`, `deletes`, and the number of `copied` rows, which moved
+            unchanged to a new file.
 
         Raises:
-            ConflictError: another writer was there first.
+            ConflictError: another writer holds the lock or committed first.
             InvalidError: a column or a type does not fit, a new row has no key, or several source rows
-                change one row; nothing was written.
+                change the same row; nothing was written.
         """
         return self._run(self._clauses)
 

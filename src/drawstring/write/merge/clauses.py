@@ -1,10 +1,10 @@
-"""The clauses of a merge: what is asked, and what it comes to on a table.
+"""Clauses of a merge: as given by the caller, and bound to a table.
 
     matched                a source row and a target row    update, delete
-    not matched            a source row alone               insert
-    not matched by source  a target row alone               update, delete
+    not matched            a source row only                insert
+    not matched by source  a target row only                update, delete
 
-Clauses of one kind are tried in their order; the first whose condition holds decides about a row.
+Clauses of one kind are evaluated in their order; the first whose condition holds applies to a row.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from drawstring.write.merge.matched_rows import settable
 
 
 class When(StrEnum):
-    """Which rows a clause is about."""
+    """Kind of a clause."""
 
     MATCHED = "when matched"
     NOT_MATCHED = "when not matched"
@@ -36,13 +36,13 @@ class When(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AskedClause:
-    """A clause as the caller gives it.
+    """A clause as given by the caller.
 
     Attributes:
-        when: which rows it is about.
-        action: what becomes of them.
-        predicate: further condition; None for all of them.
-        values: by column, what it is set to; None for all columns of the source.
+        when: kind of the clause.
+        action: action on the rows.
+        predicate: further condition; None for all rows.
+        values: new value by column; None for all columns of the source.
     """
 
     when: When
@@ -53,13 +53,13 @@ class AskedClause:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A clause, checked against source and target.
+    """A clause that was checked against source and target.
 
     Attributes:
-        when, action: as asked.
+        when, action: as in `AskedClause`.
         predicate: condition over columns `source.x` and `target.x`.
-        values: by column of the table, what it is set to.
-        alike: by column that no update may set, whether the source has another value for it.
+        values: new value by column of the table.
+        alike: by column that updates cannot set, expression for whether the source has another value.
     """
 
     when: When
@@ -69,7 +69,7 @@ class Clause:
     differs: Mapping[str, pc.Expression] = field(default_factory=dict)
 
     def looked_at(self, sides: pa.Schema) -> set[str]:
-        """Return the columns, named `table.column`, that its expressions look at."""
+        """Return the columns, named `table.column`, that its expressions use."""
         expressions = [*self.values.values(), *self.differs.values()]
         if self.predicate is not None:
             expressions.append(self.predicate)
@@ -81,9 +81,9 @@ class Sides:
     """Source and target of a merge.
 
     Attributes:
-        source, target: their columns.
-        aliases: what expressions call the two.
-        matched_on: by column of the target, the column of the source that equals it.
+        source, target: schemas of the two.
+        aliases: names of the two in expressions.
+        matched_on: the matching source column by target column.
         config: the table.
     """
 
@@ -94,20 +94,20 @@ class Sides:
     config: TableConfig
 
     def of_source(self, column: str) -> str:
-        """Name a column of the source as expressions do."""
+        """Return the name of a source column in expressions."""
         return f"{self.aliases[0]}.{column}"
 
     def of_target(self, column: str) -> str:
-        """Name a column of the target as expressions do."""
+        """Return the name of a target column in expressions."""
         return f"{self.aliases[1]}.{column}"
 
     @property
     def all(self) -> pa.Schema:
-        """Columns of both as expressions name them."""
+        """Columns of both, with their names in expressions."""
         return self.seen(When.MATCHED)
 
     def seen(self, when: When) -> pa.Schema:
-        """Return the columns that a kind of clause sees."""
+        """Return the columns that are available to a kind of clause."""
         source = [each.with_name(self.of_source(each.name)) for each in self.source]
         target = [each.with_name(self.of_target(each.name)) for each in self.target]
         shown = {When.MATCHED: source + target, When.NOT_MATCHED: source, When.BY_SOURCE: target}
@@ -115,7 +115,7 @@ class Sides:
 
     @property
     def fixed(self) -> tuple[str, ...]:
-        """Columns that make keys and partition paths."""
+        """Key and partition columns."""
         return tuple(dict.fromkeys((*self.config.record_key_fields, *self.config.partition_fields)))
 
 
@@ -123,20 +123,18 @@ def bound_clauses(asked: Iterable[AskedClause], sides: Sides) -> tuple[Clause, .
     """Check clauses against source and target.
 
     Raises:
-        InvalidError: a column that is not there or cannot be set, a type that does not fit, or a clause
-            that no row can come to.
+        InvalidError: a column does not exist or cannot be set, a type does not fit, or a clause can never
+            apply.
     """
     clauses = list(asked)
     if not clauses:
-        raise InvalidError(
-            "the merge says nothing about what to do: add a clause, when_matched_update for one"
-        )
+        raise InvalidError("The merge has no clauses. Add one, for example when_matched_update.")
     for when in When:
         same = [clause for clause in clauses if clause.when is when]
         if any(clause.predicate is None for clause in same[:-1]):
             raise InvalidError(
-                f"a clause {when} without a condition is not the last one of its kind, and nothing would"
-                " come to those after it: give it a condition, or put it last"
+                f"A clause {when} without a condition is not the last one of its kind, so those after it"
+                " would never apply. Give it a condition, or put it last."
             )
     return tuple(_bound(clause, sides) for clause in clauses)
 
@@ -155,11 +153,12 @@ def _bound(asked: AskedClause, sides: Sides) -> Clause:
 
 
 def _inserted(asked: AskedClause, sides: Sides) -> dict[str, pc.Expression]:
-    """Return what new rows are made of; they need keys, and whatever else an upsert needs."""
+    """Return the values of new rows; they need keys and the other columns that an upsert needs."""
     seen = sides.seen(When.NOT_MATCHED)
     if not sides.config.record_key_fields:
         raise UnsupportedError(
-            "a merge cannot insert into a table without key columns yet: insert the rows that match nothing"
+            "A merge cannot insert into a table without key columns yet. Insert the unmatched rows"
+            " separately."
         )
     if asked.values is None:
         return _values(
@@ -171,8 +170,8 @@ def _inserted(asked: AskedClause, sides: Sides) -> dict[str, pc.Expression]:
     missing = [name for name in dict.fromkeys(needed) if name not in names.values()]
     if missing:
         raise InvalidError(
-            f"inserted rows lack {', '.join(missing)}: record key, partition and ordering columns and those"
-            " that must not be null need a value"
+            f"Inserted rows lack {', '.join(missing)}. Give values for record key, partition and ordering"
+            " columns and for those that must not be null."
         )
     return _values(asked.values, names, sides, seen)
 
@@ -183,25 +182,25 @@ def _all_but_fixed(sides: Sides) -> dict[str, pc.Expression]:
 
 
 def _differences(sides: Sides) -> dict[str, pc.Expression]:
-    """Return, for key and partition columns that are not matched on, whether source and target differ."""
-    found = {}
+    """Return for key and partition columns not matched on whether source and target differ."""
+    differences = {}
     for name in sides.fixed:
         if name not in sides.matched_on:
             kind = sides.target.field(name).type
             ours, theirs = pc.field(sides.of_target(name)), pc.field(sides.of_source(name)).cast(kind)
             differs = pc.coalesce(ours != theirs, pc.scalar(False))
-            found[name] = differs | pc.xor(ours.is_null(), theirs.is_null())
-    return found
+            differences[name] = differs | pc.xor(ours.is_null(), theirs.is_null())
+    return differences
 
 
 def _from_source(sides: Sides, names: Iterable[str]) -> dict[str, pc.Expression]:
-    """Return columns of the source by the table's names for them."""
+    """Return columns of the source by their names in the table."""
     spelled = {each.lower(): each for each in sides.source.names}
     missing = [name for name in names if name.lower() not in spelled]
     if missing:
         raise InvalidError(
-            f"the source lacks {', '.join(missing)}, which update_all and insert_all take from it: name the"
-            " columns with when_matched_update(set=...) and when_not_matched_insert(values=...)"
+            f"The source lacks {', '.join(missing)}, which update_all and insert_all need. Give the columns"
+            " with when_matched_update(set=...) and when_not_matched_insert(values=...)."
         )
     return {name: pc.field(sides.of_source(spelled[name.lower()])) for name in names}
 

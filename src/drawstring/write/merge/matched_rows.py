@@ -1,8 +1,8 @@
-"""Rows of the table as the feed of a write: deleted or updated where they are.
+"""Rows of the table as source of a write that deletes or updates them.
 
 slices that may match ── read with the condition ──> rows with key, partition, file id ── SET ──> write
 
-The file group of each row is known, so no index is asked.
+The file group of each row is known, so the rows need no tagging.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from drawstring.write.verbs import Verb
 
 @dataclass(frozen=True, slots=True)
 class MatchedRows:
-    """The rows of the table that fulfil a condition, to be deleted or updated.
+    """The rows of the table that meet a condition, to delete or update.
 
     Attributes:
         where: the condition; None for all rows.
-        changes: by column, what it is set to; None to delete the rows.
+        changes: new value by column; None to delete the rows.
     """
 
     where: Where
@@ -55,7 +55,7 @@ class MatchedRows:
         """Check condition and changes against the table.
 
         Raises:
-            InvalidError: a column that is not there or cannot be set, a type that does not fit.
+            InvalidError: a column does not exist or cannot be set, or a type does not fit.
         """
         facts = facts_for_change(session)
         changes = None if self.changes is None else checked_changes(self.changes, facts.schema, facts.config)
@@ -65,7 +65,7 @@ class MatchedRows:
 
 
 def facts_for_change(session: LockedTable) -> TableFacts:
-    """Look at a table whose rows are to be changed where they are.
+    """Load a table whose rows are to be changed.
 
     Raises:
         InvalidError: it has no columns yet.
@@ -73,36 +73,36 @@ def facts_for_change(session: LockedTable) -> TableFacts:
     """
     facts = load_facts(session.state.storage, session.state.clock)
     if not len(facts.schema):
-        raise InvalidError("the table has no data yet: there is nothing to change")
+        raise InvalidError("The table has no data yet, so there is nothing to change. Write rows first.")
     check_whole_rows(facts.config)
     return facts
 
 
 def check_whole_rows(config: TableConfig) -> None:
-    """Refuse changes to rows of which the files do not have all columns.
+    """Check that the files have all columns of the rows.
 
     Raises:
         UnsupportedError: they lack the partition columns.
     """
     if config.drop_partition_columns:
         raise UnsupportedError(
-            "rows of a table whose files lack the partition columns cannot be changed by a condition or"
-            " merged yet: upsert or delete them by their keys"
+            "In a table whose files lack the partition columns, rows cannot be changed by a condition or"
+            " merged yet. Upsert or delete them by their keys."
         )
 
 
 def query_for_change(facts: TableFacts, columns: Iterable[str], where: Where) -> Query:
-    """Return the query for rows as the files hold them, where other queries show what a folder makes of them.
+    """Return the query for rows as stored in the files, without partition values from folder names.
 
     Raises:
-        InvalidError: a bad condition.
+        InvalidError: the condition is invalid.
     """
     query = query_of(facts, tuple(columns), None, InstantRange.of(facts.timeline))
     return replace(query, schema=facts.full_schema, where=parse_where(where, facts.full_schema))
 
 
 def slices_for_change(query: Query) -> list[ReadTask]:
-    """Return the tasks of such a query; a formatted partition value stands for nothing."""
+    """Return the tasks of such a query; does not use formatted partition values."""
     if query.facts.config.path_generator is not KeyGeneratorType.TIMESTAMP:
         return snapshot_tasks(query)
     whole = snapshot_tasks(replace(query, where=None))
@@ -110,18 +110,18 @@ def slices_for_change(query: Query) -> list[ReadTask]:
 
 
 def key_columns(config: TableConfig) -> tuple[str, ...]:
-    """Return the columns that record keys are read from."""
+    """Return the columns with the record keys."""
     return (RECORD_KEY,) if config.populate_meta_fields else config.record_key_fields
 
 
 @dataclass(frozen=True, slots=True)
 class BoundFound:
-    """The same, bound to a table.
+    """`MatchedRows` bound to a table.
 
     Attributes:
         state: the table.
-        query: the rows.
-        changes: by column, what it is set to; None to delete the rows.
+        query: query for the rows.
+        changes: new value by column; None to delete the rows.
     """
 
     state: TableContext
@@ -130,7 +130,7 @@ class BoundFound:
 
     @property
     def schema(self) -> pa.Schema:
-        """The table's columns; no new ones come this way."""
+        """Columns of the table; no columns are added."""
         return self.query.facts.schema
 
     @property
@@ -139,11 +139,11 @@ class BoundFound:
         return tuple(self.changes or ())
 
     def acts_as(self, verb: Verb, config: TableConfig) -> Verb:
-        """Return the operation: rows of a table know their keys."""
+        """Return the operation: rows of a table have their keys."""
         return verb
 
     def prepared(self, plan: WritePlan) -> Rows:
-        """Return the rows as they are to be written, each with its file group."""
+        """Return the rows to write, each with its file group."""
         columns = plan.prepare.schema
         read = ReadForChange(columns, self.query.facts.config, plan.index)
         rows = self.state.engine.read(slices_for_change(self.query), read, read.schema)
@@ -152,7 +152,7 @@ class BoundFound:
         return rows.map_batches(Assign(self.changes, columns, self.query.facts.config), read.schema)
 
     def release(self) -> None:
-        """Keep nothing."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class ReadForChange:
     Attributes:
         columns: columns of the rows.
         config: the table.
-        index: of the write; where it does not hash, rows stay in their file groups.
+        index: index of the write; unless it hashes, rows stay in their file groups.
     """
 
     columns: pa.Schema
@@ -171,7 +171,7 @@ class ReadForChange:
 
     @property
     def schema(self) -> pa.Schema:
-        """Columns of the rows and what is added."""
+        """Columns of the rows and the added columns."""
         return pa.schema(
             [*self.columns, *(pa.field(name, pa.string()) for name in (RECORD_KEY, PARTITION_PATH, LOCATION))]
         )
@@ -195,11 +195,11 @@ class ReadForChange:
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """A batch function that sets columns.
+    """Batch function that sets columns.
 
     Attributes:
-        changes: by column, what it is set to.
-        columns: the table's columns with their types.
+        changes: new value by column.
+        columns: schema of the table.
         config: the table.
     """
 
@@ -208,7 +208,7 @@ class Assign:
     config: TableConfig
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Set the columns of a stream of batches, and leave out rows that would lose against what they were.
+        """Set the columns of a stream of batches; drop rows that would lose against their old versions.
 
         Raises:
             InvalidError: a value does not fit its column.
@@ -227,11 +227,11 @@ class Assign:
 
 
 def not_late(before: pa.RecordBatch, after: pa.RecordBatch, config: TableConfig) -> pa.RecordBatch:
-    """Return the rows that take the place of what they were; where records merge by columns, all of them.
+    """Return the rows that win over their old versions; all rows if records merge by column.
 
     Args:
-        before: rows as the table has them.
-        after: the same with columns set.
+        before: rows of the table.
+        after: the same rows with columns set.
         config: the table.
     """
     if not merger_of(config).chooses_whole_records:
@@ -242,12 +242,12 @@ def not_late(before: pa.RecordBatch, after: pa.RecordBatch, config: TableConfig)
 
 
 def assigned(rows: pa.Table, changes: Mapping[str, pc.Expression], columns: pa.Schema) -> pa.RecordBatch:
-    """Return the values that columns are set to, in the columns' types.
+    """Return the new values of columns, cast to the column types.
 
     Args:
-        rows: what the expressions look at.
-        changes: by column, what it is set to.
-        columns: the table's columns.
+        rows: input of the expressions.
+        changes: new value by column.
+        columns: schema of the table.
 
     Raises:
         InvalidError: an expression fails on a row, or a value does not fit its column.
@@ -257,7 +257,8 @@ def assigned(rows: pa.Table, changes: Mapping[str, pc.Expression], columns: pa.S
         values = evaluated(rows, list(changes.values()), names)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidError(
-            f"setting {', '.join(names)} fails on a row: {' '.join(str(error).split())}; change it"
+            f"Setting {', '.join(names)} fails on a row: {' '.join(str(error).split())}."
+            " Correct the expression."
         ) from error
     whole = pa.RecordBatch.from_arrays([flat(column) for column in values.columns], names=names)
     return conform(whole, pa.schema([columns.field(name) for name in names]))
@@ -266,32 +267,34 @@ def assigned(rows: pa.Table, changes: Mapping[str, pc.Expression], columns: pa.S
 def checked_changes(
     changes: Mapping[str, Any], schema: pa.Schema, config: TableConfig
 ) -> dict[str, pc.Expression]:
-    """Return what columns of a table are set to, as expressions over its rows.
+    """Return the new values of columns as expressions over the rows of the table.
 
     Raises:
-        InvalidError: nothing is set, a column is not there or may not be set, a type does not fit.
+        InvalidError: nothing is set, a column does not exist or cannot be set, or a type does not fit.
     """
     names = settable(changes, schema, config)
     return {name: parse_value(changes[given], schema, schema.field(name)) for given, name in names.items()}
 
 
 def settable(given: Iterable[str], schema: pa.Schema, config: TableConfig) -> dict[str, str]:
-    """Return the table's own names of the columns that an update sets, by the names given.
+    """Return the table's spelling of the columns that an update sets, by given name.
 
     Raises:
-        InvalidError: there are none, one is not there, comes twice, or makes keys and partitions.
+        InvalidError: no column is given, or one does not exist, is given twice, or is a key or partition
+            column.
     """
     names = {each: path_in([each], schema)[0] for each in given}
     if not names:
-        raise InvalidError("there is nothing to set: name at least one column and its value")
+        raise InvalidError("The update sets no columns. Give at least one column and its value.")
     if len(set(names.values())) < len(names):
-        raise InvalidError(f"a column is set twice: {', '.join(names)}")
+        raise InvalidError(f"A column is set twice: {', '.join(names)}. Set each column once.")
     for what, fixed in (
         ("record key", config.record_key_fields),
         ("partition path", config.partition_fields),
     ):
         if wrong := [name for name in names.values() if name in fixed]:
             raise InvalidError(
-                f"column {wrong[0]} makes the {what} and cannot be set: delete the row and insert another"
+                f"Column {wrong[0]} is part of the {what} and cannot be set. Delete the row and insert"
+                " another."
             )
     return names

@@ -1,11 +1,11 @@
-r"""Merging a source into the table: rows to insert and to update and keys to delete, in one commit.
+r"""Merge of a source into the table: inserts, updates and deletes in one commit.
 
 source rows ── text of the columns matched on ──\
                                                  join ── clauses ──> rows with actions ──> write
 target slices ── columns that are looked at ────/
 
-Both are read under the lock of the write. A target row knows its file group; an inserted one looks
-for it in the index, as in any upsert.
+Both are read under the table lock. The file group of a target row is known; inserted rows are tagged by the
+index, as in an upsert.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ from drawstring.write.verbs import Verb
 
 @dataclass(frozen=True, slots=True)
 class MergeRows:
-    """A merge as the caller asks for it.
+    """A merge as requested by the caller.
 
     Attributes:
-        rows: the source.
-        on: what source and target are matched on.
-        aliases: what expressions call source and target.
-        clauses: what is to be done.
-        is_upsert: whether a row is for the record of its key and partition path, and rows of one record are
-            combined as in an upsert; none of them is a delete then.
+        rows: rows of the source.
+        on: columns that source and target are matched on.
+        aliases: names of source and target in expressions.
+        clauses: clauses of the merge.
+        is_upsert: whether rows match by record key and partition path, and duplicates are merged as in an
+            upsert; no row is a delete then.
     """
 
     rows: Rows
@@ -69,7 +69,7 @@ class MergeRows:
         """Check the merge against the table.
 
         Raises:
-            InvalidError: a column that is not there or cannot be set, a type that does not fit.
+            InvalidError: a column does not exist or cannot be set, or a type does not fit.
         """
         facts = facts_for_change(session)
         config = facts.config
@@ -85,16 +85,16 @@ class MergeRows:
 
 @dataclass(frozen=True, slots=True)
 class BoundMerge:
-    """The same, bound to a table.
+    """`MergeRows` bound to a table.
 
     Attributes:
         state: the table.
-        rows: the source.
-        sides: columns of both.
-        clauses: checked.
-        query: the target's rows.
+        rows: rows of the source.
+        sides: columns of source and target.
+        clauses: checked clauses.
+        query: query for the rows of the target.
         is_upsert: as in `MergeRows`.
-        kept: what is to be let go of.
+        kept: persisted rows to release.
     """
 
     state: TableContext
@@ -107,30 +107,30 @@ class BoundMerge:
 
     @property
     def schema(self) -> pa.Schema:
-        """The table's columns; a merge adds none."""
+        """Columns of the table; a merge adds none."""
         return self.sides.target
 
     @property
     def sets(self) -> tuple[str, ...]:
-        """The columns that any clause sets of rows that are there."""
+        """The columns of existing rows that any clause sets."""
         updates = [clause.values for clause in self.clauses if clause.action is RowAction.UPDATE]
         return () if self.is_upsert else tuple(dict.fromkeys(name for values in updates for name in values))
 
     def acts_as(self, verb: Verb, config: TableConfig) -> Verb:
-        """Return the operation: rows of a table know their keys."""
+        """Return the operation: rows of a table have their keys."""
         return verb
 
     def prepared(self, plan: WritePlan) -> Rows:
-        """Return the rows that the clauses come to, with their actions.
+        """Return the result rows of the clauses, with their actions.
 
-        Where a key may be in any partition, a source row that matches no key at all is new.
+        With a global index, a source row is new if it matches no key in any partition.
         """
         finds = any(clause.action is RowAction.INSERT for clause in self.clauses)
         keys = self.sides.config.record_key_fields
         if finds and plan.index.is_global and set(self.sides.matched_on) != set(keys):
             raise UnsupportedError(
-                "a table with a global index takes a merge that inserts when it matches on the record key"
-                f" alone: match on {', '.join(keys)}"
+                "With a global index, a merge that inserts must match on the record key only."
+                f" Match on {', '.join(keys)}."
             )
         arrive = ArriveToMerge(self.sides, self.clauses, plan.prepare.config, self.is_upsert)
         source = self.rows.map_batches(arrive, arrive.schema).persist()
@@ -151,6 +151,6 @@ class BoundMerge:
         return rows.map_batches(plain, plain.schema)
 
     def release(self) -> None:
-        """Let go of the source."""
+        """Release the persisted rows."""
         for rows in self.kept:
             rows.release()

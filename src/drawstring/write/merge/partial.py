@@ -1,8 +1,8 @@
-"""Partial updates: rows that have some of the table's columns, and say nothing about the others.
+"""Partial updates: rows with some of the columns of the table, which leave the others unchanged.
 
-MERGE_ON_READ, version 8 and later, by event time
-                  log blocks with these columns alone; readers lay them over the record
-everything else   a merge: the record is read, and written whole
+MERGE_ON_READ, version 8 and later, event-time ordering
+                  log blocks with these columns only; readers merge them into the record
+everything else   a merge: the record is read and written as a whole
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PartialRows:
     """Rows of a partial update.
 
     Attributes:
-        rows: with key, partition and ordering columns, and those that are set.
+        rows: rows with key, partition and ordering columns, and the columns to set.
     """
 
     rows: Rows
@@ -42,12 +42,12 @@ class PartialRows:
         """Choose how the rows are written.
 
         Raises:
-            InvalidError: the rows have a column that the table lacks, or set none.
-            UnsupportedError: the table's files lack columns.
+            InvalidError: the rows have a column that the table lacks, or set no column.
+            UnsupportedError: the files of the table lack columns.
         """
         config, incoming = session.config, without_meta(self.rows.schema)
         if not config.record_key_fields:
-            raise InvalidError("the table has no key columns: update its rows by a condition")
+            raise InvalidError("The table has no key columns. Update its rows by a condition.")
         check_whole_rows(config)
         set_columns = _set_columns(incoming, config)
         current = table_schema(session.state.storage, session.store, session.store.load(), config)
@@ -65,10 +65,10 @@ class PartialRows:
 
 def _set_columns(incoming: pa.Schema, config: TableConfig) -> list[str]:
     fixed = (*config.record_key_fields, *config.partition_fields)
-    found = [name for name in incoming.names if name not in fixed]
-    if not found:
-        raise InvalidError("the rows have key and partition columns only: there is nothing to update")
-    return found
+    names = [name for name in incoming.names if name not in fixed]
+    if not names:
+        raise InvalidError("The rows have only key and partition columns. Add the columns to update.")
+    return names
 
 
 def _from_source(names: list[str]) -> dict[str, str]:

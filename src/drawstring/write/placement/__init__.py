@@ -1,1 +1,1 @@
-"""From a record to its file group, and from there to a file."""
+"""Placement of records: file sizing, file groups and files."""

@@ -1,10 +1,10 @@
-"""How a bulk insert brings rows together before it writes them.
+"""Arrangement of the rows of a bulk insert: sort and shuffle before writing.
 
-NONE                                  as they come: every task writes what it has
-GLOBAL_SORT                           all rows by partition path and record key
-PARTITION_SORT                        the rows of each task by the same
-PARTITION_PATH_REPARTITION            one task a partition path
-PARTITION_PATH_REPARTITION_AND_SORT   the same: rows of a partition path come together anyway
+NONE                                  no shuffle, no sort: every task writes its rows
+GLOBAL_SORT                           all rows sorted by partition path and record key
+PARTITION_SORT                        the rows of each task sorted by partition path and record key
+PARTITION_PATH_REPARTITION            one task per partition path
+PARTITION_PATH_REPARTITION_AND_SORT   the same: rows of a partition path are grouped in any case
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _BY_PARTITION = (SortMode.PARTITION_PATH_REPARTITION, SortMode.PARTITION_PATH_RE
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """What is done with rows before they are written.
+    """Sort and shuffle of rows before they are written.
 
     Attributes:
-        sort_by: columns that they are sorted by.
-        global_sort: whether tasks get ranges of all rows, rather than sort what they have.
+        sort_by: sort columns.
+        global_sort: whether tasks get sorted ranges of all rows, rather than sort their own rows.
         by_partition: whether one task gets all rows of a partition path.
     """
 
@@ -37,26 +37,26 @@ class Arrangement:
 
 
 def arrangement(bulk: BulkInsert, schema: pa.Schema) -> Arrangement:
-    """Return what the options of a bulk insert ask for.
+    """Return the arrangement that the options of a bulk insert request.
 
     Args:
-        bulk: the options.
-        schema: the table's columns.
+        bulk: options of the bulk insert.
+        schema: schema of the table.
 
     Raises:
-        InvalidError: a column to sort by that the table lacks, or that has no order.
+        InvalidError: the table lacks a sort column, or its type has no order.
     """
     if bulk.partitioner and not bulk.sort_columns:
         raise InvalidError(
-            "hoodie.bulkinsert.user.defined.partitioner.class sorts by columns: name them in"
-            " hoodie.bulkinsert.user.defined.partitioner.sort.columns"
+            "hoodie.bulkinsert.user.defined.partitioner.class needs sort columns. Set them in"
+            " hoodie.bulkinsert.user.defined.partitioner.sort.columns."
         )
     if bulk.sort_columns:
         for name in bulk.sort_columns:
             if name not in schema.names or pt.is_nested(schema.field(name).type):
                 raise InvalidError(
-                    f"rows cannot be sorted by {name}: choose columns without parts from"
-                    f" {', '.join(schema.names)}"
+                    f"Rows cannot be sorted by {name}. Use columns of simple types from"
+                    f" {', '.join(schema.names)}."
                 )
         last = (RECORD_KEY,) if bulk.sort_by_key_last else ()
         return Arrangement((PARTITION_PATH, *bulk.sort_columns, *last), global_sort=True)

@@ -8,8 +8,8 @@ rows of one group --- no slice yet -----------------> new base file(s)
 
 Large file groups are placed in pieces that fit in memory; all rows of a key are in one piece:
 
-rows ── few enough ──> one piece
-    \─ too many ────> by a hash of the key, on disk beyond a bound, then piece after piece
+rows ── fit into memory ──> one piece
+    \─ do not ───────────> partitioned by a hash of the key, spilled to disk beyond a bound
 """
 
 from __future__ import annotations
@@ -102,19 +102,19 @@ class Prepare:
 
 
 PIECE_BYTES_MAX: Final = 128 << 20
-"""Bytes of rows of one file group that are looked at together."""
+"""Maximum bytes of rows of one file group that are processed at once."""
 
 _PIECES: Final = 64
 _SHUFFLED: Final = 1_048_573
-"""Places of a file group's keys lie close together: these are further digits of them."""
+"""The hash places of a file group's keys lie close together: this factor takes further digits of them."""
 
 
 def in_pieces(rows: Iterator[pa.RecordBatch], bytes_max: int = PIECE_BYTES_MAX) -> Iterator[pa.Table]:
-    """Yield the rows of a file group, all of a key together and in their order.
+    """Yield the rows of a file group in pieces; all rows of a key are in one piece, in their order.
 
     Args:
         rows: prepared rows, at least one batch.
-        bytes_max: bytes of them that are held in memory.
+        bytes_max: maximum bytes of rows in memory.
     """
     held: list[pa.RecordBatch] = []
     held_bytes = 0
@@ -143,20 +143,20 @@ def _divided(rows: Iterator[pa.RecordBatch], schema: pa.Schema, bytes_max: int) 
 
 @dataclass(frozen=True, slots=True)
 class PlaceGroups:
-    """A task on rows that stand together by partition and location.
+    """Task that writes rows grouped by partition and location.
 
     Attributes:
-        settings: of the write.
-        index: finds the slice at a location.
-        lookup: the table's slices; None when every group is new (overwrite).
-        ids: names file groups.
-        is_delete: rows are keys to delete.
-        combine: whether duplicate keys are resolved.
-        filled: file groups, as partition and file id, whose base file is written anew if new records come.
-        merges: whether a record takes the place of one with its key; else it comes beside it.
-        sort_by: columns that the rows of a new file group are sorted by.
-        grouping: the columns that a group has in common, the partition path first.
-        twice: repeats rows of buckets that are being resized.
+        settings: settings of the write.
+        index: index of the write.
+        lookup: slices of the table; None if every file group is new (overwrite).
+        ids: generates file ids.
+        is_delete: whether the rows are keys to delete.
+        combine: whether duplicate keys are merged.
+        filled: file groups (partition path, file id) whose base file is rewritten if they get new records.
+        merges: whether a record replaces one with the same key; otherwise it is added.
+        sort_by: sort columns of the rows of a new file group.
+        grouping: the grouping columns, the partition path first.
+        twice: dual write of buckets that are being resized.
     """
 
     settings: FileSettings
@@ -172,7 +172,7 @@ class PlaceGroups:
     twice: DualWrite | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
-        """Write the groups of one part."""
+        """Write the file groups of one task."""
         storage = open_spec(self.settings.storage)
         stamp = self.settings.stamp(context.task)
         work = _GroupWork(self, storage, stamp, context)
@@ -183,7 +183,7 @@ class PlaceGroups:
 
 
 class _GroupWork:
-    """The groups of one part, one after the other."""
+    """Writes the file groups of one task, one after the other."""
 
     def __init__(
         self, task: PlaceGroups, storage: Storage, stamp: MetaColumnWriter, context: TaskContext
@@ -213,7 +213,7 @@ class _GroupWork:
             yield from self._rewrite(target, joined([self._changes(piece) for piece in in_pieces(rows)]))
 
     def _append(self, target: FileSlice, pieces: Iterator[pa.Table]) -> Iterator[WriteStat]:
-        """Write a log file, or the base file anew where new records fill it: those are never many."""
+        """Write a log file, or rewrite the base file if new records fill it; these fit into memory."""
         task = self._task
         if (target.partition, target.file_id) in task.filled:
             rows = pa.concat_tables(list(pieces))
@@ -293,12 +293,12 @@ class _GroupWork:
 
 @dataclass(frozen=True, slots=True)
 class PlaceNew:
-    """A task on rows in any order that all go to new file groups (bulk insert without a hash).
+    """Task that writes rows in any order to new file groups (bulk insert without hashing index).
 
     Attributes:
         settings: of the write.
         ids: names file groups.
-        is_sorted: whether the rows of a partition path stand together, so that its files can be closed.
+        is_sorted: whether the rows of a partition path are contiguous, so that its files can be closed.
     """
 
     settings: FileSettings
@@ -306,7 +306,7 @@ class PlaceNew:
     is_sorted: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
-        """Write one part; every partition that comes up has one open file, of sorted rows only the last."""
+        """Write the rows of one task; keeps one open file per partition, or only one for sorted rows."""
         storage = open_spec(self.settings.storage)
         stamp = self.settings.stamp(context.task)
         open_groups: dict[str, NewGroups] = {}
@@ -331,13 +331,13 @@ class PlaceNew:
 
 
 def _live(rows: pa.RecordBatch, settings: FileSettings) -> pa.RecordBatch:
-    """Drop rows that are marked as deleted: there is nothing yet that they could delete."""
-    kept = split_deletes(pa.Table.from_batches([rows]), settings.config).records
-    return rows if kept.num_rows == rows.num_rows else kept.combine_chunks().to_batches()[0]
+    """Drop rows that are marked as deletes: a new file group has no records to delete."""
+    live_rows = split_deletes(pa.Table.from_batches([rows]), settings.config).records
+    return rows if live_rows.num_rows == rows.num_rows else live_rows.combine_chunks().to_batches()[0]
 
 
 def _keyed(batches: Iterator[pa.RecordBatch], settings: FileSettings, task: int) -> Iterator[pa.RecordBatch]:
-    """Yield prepared rows with their record keys, generated where the table has no key columns."""
+    """Yield prepared rows with record keys, generated if the table has no key columns."""
     if settings.config.record_key_fields:
         return batches
     return with_generated_keys(batches, settings.instant, task)

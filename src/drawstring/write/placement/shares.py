@@ -1,12 +1,11 @@
-"""Locations of new records: which file group, among those that there is room in, takes a new key.
+"""Locations of new records: assigns each new key to one of the file groups with room.
 
-Every record key falls on a place between 0 and 1, by a hash; the file groups of its partition divide
-that stretch between them by how many records each is to take:
+A hash maps every record key to a place between 0 and 1; the file groups of its partition divide this range
+in proportion to the number of records that each takes:
 
     0 ─────── small file ──────── .4 ──── new group +0 ──── .7 ──── new group +1 ──── 1
 
-So no task needs to know of the others, one that is run again decides alike, and records of one key
-stay together.
+So tasks need no coordination, a retried task decides the same, and records of one key stay together.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one file group takes of the new records of its partition.
+    """The share of a file group in the new records of its partition.
 
     Attributes:
-        location: the file group, one that is there or a new one.
-        rows: how many records, about.
+        location: an existing or a new file group.
+        rows: approximate number of records.
     """
 
     location: Location
@@ -40,10 +39,10 @@ class Share:
 
 
 _GOLDEN: Final = 0.6180339887498949
-"""Multiples of it are spread evenly: the places of records whose keys are only made when they are written."""
+"""Multiples of it are spread evenly; they are the places of records whose keys are generated later."""
 
 IS_NEW: Final = "_drawstring_is_new"
-"""A column of rows of MERGE_ON_READ tables: only new records are a reason to write a small file anew."""
+"""Column of rows of MERGE_ON_READ tables: only new records cause a rewrite of a small file."""
 
 Shares: TypeAlias = Mapping[str, tuple[Share, ...]]
 """Shares by partition path."""
@@ -51,18 +50,18 @@ Shares: TypeAlias = Mapping[str, tuple[Share, ...]]
 
 @dataclass(frozen=True, slots=True)
 class LocateNew:
-    """A batch function that gives new records their locations.
+    """Batch function that fills in the locations of new records.
 
     Attributes:
-        shares: of the partitions that have any; locations of records in the others stay unknown.
-        marks: whether rows get the column `IS_NEW`.
+        shares: shares by partition; locations of records in other partitions stay unknown.
+        marks: whether to add the column `IS_NEW`.
     """
 
     shares: Shares
     marks: bool
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the columns of the batches that come out."""
+        """Return the schema of the result."""
         added = [] if LOCATION in schema.names else [pa.field(LOCATION, pa.string())]
         marked = [pa.field(IS_NEW, pa.bool_())] if self.marks else []
         return pa.schema([*schema, *added, *marked])
@@ -80,7 +79,7 @@ class LocateNew:
 
 
 class _Targets:
-    """The file groups of one partition, by where their stretches end."""
+    """The file groups of one partition, by the ends of their ranges."""
 
     def __init__(self, shares: tuple[Share, ...]) -> None:
         self._ends = np.cumsum([share.rows for share in shares])
@@ -96,7 +95,7 @@ class _Targets:
 
 
 def _filled_in(batch: pa.RecordBatch, is_new: pa.Array, targets: Mapping[str, _Targets]) -> pa.Array:
-    """Return the locations of a batch, those of new records included."""
+    """Return the locations of a batch, including those of new records."""
     paths = pc.dictionary_encode(batch.column(PARTITION_PATH))
     locations = batch.column(LOCATION)
     for number, path in enumerate(paths.dictionary.to_pylist()):
@@ -108,7 +107,7 @@ def _filled_in(batch: pa.RecordBatch, is_new: pa.Array, targets: Mapping[str, _T
 
 
 def key_places(keys: pa.Array) -> Array:
-    """Return a number from 0 to 1 for each key, spread evenly, the same in every process."""
+    """Return a hash from 0 to 1 for each key, evenly spread and deterministic."""
     mixed = string_hash(keys).astype(np.uint32).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(29)
     mixed *= np.uint64(0xBF58476D1CE4E5B9)

@@ -1,13 +1,13 @@
-r"""File sizing: new records fill small base files first, and then new file groups of the size aimed at.
+r"""File sizing: new records fill small base files first, then new file groups of the target size.
 
-    rows by partition, counted with what is looked at anyway
-      \-- all of them fit into the smallest file --> that file takes what is new
-       \-- they may not ---------------------------> count the new ones alone, then divide them
+    row counts by partition
+      \-- all rows fit into the smallest file --> that file takes the new records
+       \-- they may not fit --------------------> count the new records, then divide them
 
-The rules are those of Apache Hudi's partitioners of upserts. A small file takes records by being written
-anew, in a MERGE_ON_READ table too: where its index, like Hudi's, need not find keys in log files, only file
-groups without logs are filled, and few of them at once. Where the index finds them (`can_index_log_files`),
-small file groups take records in log files, and these count for their size.
+The rules are those of Apache Hudi's upsert partitioners. A small file takes records by a rewrite, in a
+MERGE_ON_READ table too: if the index, like Hudi's, does not find keys in log files, only file groups without
+log files are filled, and few of them at once. If the index finds them (`can_index_log_files`), small file
+groups take records in log files, and the size of the log files counts.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Sizer:
     """Divides the new records of a write among file groups.
 
     Attributes:
-        facts: the table as the write finds it.
-        lookup: its slices.
-        sizing: the sizes that are aimed at.
+        facts: the table before the write.
+        lookup: slices of the table.
+        sizing: the target sizes.
         fills_logs: whether new records go to log files.
     """
 
@@ -56,30 +56,30 @@ class Sizer:
     fills_logs: bool = False
 
     def has_to_count(self, *, combine: bool) -> bool:
-        """Tell whether rows that nobody looks up have to be counted before they are placed.
+        """Return whether untagged rows must be counted before placement.
 
-        Else they stream into new file groups, each as large as it is to be.
+        Otherwise they are streamed into new file groups of the target size.
 
         Args:
-            combine: whether records of one key have to come together, wherever they come from.
+            combine: whether all records of a key must be placed together.
         """
         may_fill = self.sizing.small_file_limit_bytes > 0 and self.facts.timeline.latest_write() is not None
         return combine or may_fill
 
     def without_small_files(self) -> Sizer:
-        """Return what brings new records to new file groups only."""
+        """Return a sizer that places new records in new file groups only."""
         return replace(self, sizing=replace(self.sizing, small_file_limit_bytes=0))
 
     @contextmanager
     def sized(self, kept: Rows, located: Rows) -> Iterator[tuple[Rows, Groups]]:
-        """Give new records their locations.
+        """Assign locations to new records.
 
         Args:
-            kept: prepared rows that may be looked at more than once.
-            located: the same, with the locations of known keys if they have been looked for.
+            kept: prepared, persisted rows.
+            located: the same rows, with the locations of existing keys if they were tagged.
 
         Yields:
-            Rows with locations, and the file groups, as partition and file id, whose base files they fill.
+            Rows with locations, and the file groups (partition path, file id) whose base files they fill.
         """
         tally = kept.count_by((PARTITION_PATH,))
         small = {path: self._small(path) for (path,) in tally.rows}
@@ -97,28 +97,28 @@ class Sizer:
             counted.release()
 
     def _small(self, partition: str) -> list[FileSlice]:
-        """Return the file groups that may take new records, the smallest first."""
+        """Return the file groups that can take new records, the smallest first."""
         view = self.lookup.view()
-        found = [
+        small = [
             each
             for each in self.lookup.slices(partition)
             if _is_small(each, self.sizing.small_file_limit_bytes, with_logs=self.fills_logs)
             and (partition, each.file_id) not in view.pending_compactions()
             and (partition, each.file_id) not in view.pending_clusterings()
         ]
-        found.sort(key=lambda each: (each.size_bytes, each.file_id))
+        small.sort(key=lambda each: (each.size_bytes, each.file_id))
         is_merge_on_read = self.facts.session.config.is_merge_on_read
-        return found[: self.sizing.candidates_max] if is_merge_on_read and not self.fills_logs else found
+        return small[: self.sizing.candidates_max] if is_merge_on_read and not self.fills_logs else small
 
     def _unclear(self, tally: Tally, small: Mapping[str, Sequence[FileSlice]]) -> bool:
-        """Tell whether it matters how many of the rows are new."""
+        """Return whether the placement depends on the number of new records."""
         return any(
             self.lookup.slices(path) and not self._fit(rows * tally.row_bytes, small[path])
             for (path,), rows in tally.rows.items()
         )
 
     def _fit(self, size_bytes: float, small: Sequence[FileSlice]) -> bool:
-        """Tell whether rows go into one file, whatever becomes of their size in it."""
+        """Return whether the rows fit into one file, with a safety margin for their stored size."""
         return size_bytes <= self.sizing.base_file_size_max_bytes - (small[0].size_bytes if small else 0)
 
     def _shares(self, tally: Tally, small: Mapping[str, Sequence[FileSlice]]) -> Shares:
@@ -160,15 +160,15 @@ class Sizer:
 
 
 def record_bytes(stats: Sequence[WriteStat], guess: float, sizing: Sizing) -> float:
-    """Estimate what a record takes in a base file.
+    """Estimate the size of a record in a base file, in bytes.
 
-    Large files of earlier commits tell it. Without any it is what the user says; else the least of what small
-    files, which are not all records, and the incoming rows suggest.
+    It is the average in large files of earlier commits. Without any it is the option of the user, or else the
+    minimum of the averages in small files, which include file overhead, and in the incoming rows.
 
     Args:
-        stats: base files of earlier commits.
-        guess: what the incoming rows suggest, bytes.
-        sizing: the options.
+        stats: statistics of base files of earlier commits.
+        guess: average size of the incoming rows, in bytes.
+        sizing: sizing options.
     """
     threshold = sizing.record_size_threshold * sizing.small_file_limit_bytes
     large = [stat for stat in stats if stat.size_bytes > threshold]
@@ -180,32 +180,32 @@ def record_bytes(stats: Sequence[WriteStat], guess: float, sizing: Sizing) -> fl
 
 
 def divide(rows: int, record_bytes: float, small: Sequence[FileSlice], sizing: Sizing) -> tuple[Share, ...]:
-    """Divide the new records of a partition: small files are filled up, new file groups get equal shares.
+    """Divide the new records of a partition: fill small files, then create new file groups of equal size.
 
     Args:
-        rows: new records.
-        record_bytes: size of one in a base file.
+        rows: number of new records.
+        record_bytes: size of a record in a base file, in bytes.
         small: file groups to fill, in this order.
-        sizing: the options.
+        sizing: sizing options.
     """
     shares: list[Share] = []
-    left = rows
+    remaining = rows
     for each in small:
         room = sizing.base_file_size_max_bytes - each.size_bytes
-        taken = min(left, int(room / max(record_bytes, 1.0)))
+        taken = min(remaining, int(room / max(record_bytes, 1.0)))
         if taken > 0:
             shares.append(Share(Location.file_group(each.file_id), taken))
-            left -= taken
-    if left:
+            remaining -= taken
+    if remaining:
         by_size = sizing.base_file_size_max_bytes / max(record_bytes, 1.0)
         most = max(_GROUP_ROWS_MIN, by_size) if sizing.auto_split else sizing.split_rows
-        count = math.ceil(left / most)
-        shares += [Share(Location.new_file_group(number), left / count) for number in range(count)]
+        count = math.ceil(remaining / most)
+        shares += [Share(Location.new_file_group(number), remaining / count) for number in range(count)]
     return tuple(shares)
 
 
 def only_new(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Leave out rows whose file group is known."""
+    """Keep only rows with unknown location."""
     for batch in batches:
         yield batch.filter(is_unknown(batch.column(LOCATION)))
 
