@@ -1,4 +1,4 @@
-"""Make a table of a folder of Parquet files."""
+"""Bootstrap: create a table from a folder of Parquet files."""
 
 from __future__ import annotations
 
@@ -46,36 +46,36 @@ def bootstrap(
     storage_options: Mapping[str, str] | None = None,
     engine: Engine | None = None,
 ) -> CommitResult:
-    """Make a table of a folder of Parquet files, which stays as it is.
+    """Create a table from a folder of Parquet files, which is not modified.
 
-    With mode `metadata` the rows stay where they are: the table gets small files with keys, and readers put
-    the two together, so the source has to stay, unchanged. With `full` all rows are written to the table.
-    Keys are taken as they are: rows of the source that have one key in common stay so.
+    With mode `metadata`, the rows stay in the source files: the table gets small skeleton files with keys,
+    and readers join the two, so the source must remain unchanged. With `full`, all rows are written to the
+    table. Duplicate keys in the source are not merged.
 
     Args:
-        uri: path or address of the new table's root: `/path`, `file://`, `s3://` (or `s3a://`), and
-            `memory://`, which ends with the process.
-        source: path of the folder. Folders in it are partitions, named `column=value` or by values alone.
-        record_key: column or columns that tell a record from all others in its partition.
+        uri: path or address of the new table's root: `/path`, `file://`, `s3://` (or `s3a://`), or
+            `memory://`, which exists as long as the process.
+        source: path of the folder. Its subfolders are partitions, named `column=value` or by values only.
+        record_key: column or columns that identify a record in its partition.
         mode: `metadata` or `full`.
-        matching: a regular expression of paths below the source that the mode is for; others get the other.
-        name: the table's name; the last part of the address by default.
+        matching: regular expression for the partition paths that get the mode; others get the other mode.
+        name: name of the table; the last part of the address by default.
         table_type: `COPY_ON_WRITE` or `MERGE_ON_READ`.
         partition_by: partition columns, in the order of the folders.
-        ordering: columns whose greater value wins when a key comes twice.
+        ordering: ordering fields: of versions with the same key, the greatest value wins.
         version: table version: 9, 8 or 6.
-        options: further write options by Hudi's keys, those that a table stores among them, as in
+        options: further write options by Hudi's keys, including table properties, as in
             `{"hoodie.datasource.write.hive_style_partitioning": True}`.
         storage_options: options of the object store, for both places, as in `{"region": "eu-central-1"}`.
         engine: runs the tasks; the embedded one by default.
 
     Returns:
-        What was committed: its instant, and numbers of rows, files and bytes.
+        The result of the commit: its instant, and numbers of rows, files and bytes.
 
     Raises:
-        InvalidError: there is a table already, the source has no Parquet files, or others than described.
-        UnsupportedError: this release does not write such tables.
-        CorruptTableError: a file of the source is damaged. Whatever is raised, there is no new table then.
+        InvalidError: a table already exists, or the source has no Parquet files or does not fit.
+        UnsupportedError: this release cannot write such tables.
+        CorruptTableError: a file of the source is damaged. No table is created if an error is raised.
 
     Example:
         >>> import os, tempfile, pyarrow.parquet as pq
@@ -101,10 +101,10 @@ def bootstrap(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a table is to be.
+    """Location of a new table, and the engine that writes it.
 
     Attributes:
-        uri: its root.
+        uri: root of the table.
         storage_options: options of the object store.
         engine: runs the tasks.
     """
@@ -117,19 +117,21 @@ class Place:
 def bootstrapped(
     place: Place, name: str | None, shape: TableShape, options: Mapping[str, Any]
 ) -> CommitResult:
-    """Make a table as Hudi's options say; see `bootstrap`.
+    """Create a table from options by Hudi's keys; see `bootstrap`.
 
     Args:
-        place: where it is to be.
-        name: its name; the last part of the address by default.
-        shape: what it is like.
-        options: Hudi's write options, the source among them.
+        place: location of the table.
+        name: name of the table; the last part of the address by default.
+        shape: type, columns and version of the table.
+        options: write options by Hudi's keys, including the source.
     """
     root = place.uri.rstrip("/")
     try:
         asked = WriteOptions.parse({**options, OPERATION_KEY: "bootstrap"})
         if not asked.bootstrap.source:
-            raise InvalidError(f"a bootstrap needs a source: set {BASE_PATH} to the folder of Parquet files")
+            raise InvalidError(
+                f"The bootstrap has no source. Set {BASE_PATH} to the folder of Parquet files."
+            )
         storage = open_storage(place.uri, place.storage_options)
         found = open_storage(asked.bootstrap.source, place.storage_options)
         _check_apart(storage.full_uri(""), found.full_uri(""))
@@ -155,33 +157,35 @@ def _properties(name: str, shape: TableShape, source: Source, options: Mapping[s
 
 
 def _make(storage: Storage, properties: Mapping[str, str]) -> bool:
-    """Make the empty table; False when a bootstrap that died left it.
+    """Create the empty table; return False if a failed bootstrap left it.
 
     Raises:
-        InvalidError: something else is there already.
+        InvalidError: the folder has another table or other files.
     """
     if not storage.list_files("") and not storage.list_folders(""):
         make_table(storage, properties)
         return True
     if storage.exists(PROPERTIES_PATH):
-        left = load_config(storage).properties
-        if all(left.get(key) == value for key, value in properties.items() if key != EXPRESSIONS):
+        existing = load_config(storage).properties
+        if all(existing.get(key) == value for key, value in properties.items() if key != EXPRESSIONS):
             return False
-        raise InvalidError("there is a table already: choose another path, or delete the table first")
-    raise InvalidError("the folder for the table is not empty: choose another path")
+        raise InvalidError(
+            "A table already exists at this path. Use another path, or delete the table first."
+        )
+    raise InvalidError("The folder for the table is not empty. Use another path.")
 
 
 def _check_apart(table: str, source: str) -> None:
     if f"{table}/".startswith(f"{source}/") or f"{source}/".startswith(f"{table}/"):
         raise InvalidError(
-            "the table and its source lie in one another: choose a path for the table outside of the source"
+            "The table and its source contain each other. Use a path for the table outside of the source."
         )
 
 
 def _mode_options(mode: str, matching: str | None) -> dict[str, str]:
-    """Return a mode as Hudi's options say it."""
+    """Return the options by Hudi's keys for a mode."""
     if mode not in _MODES:
-        raise InvalidError(f"there is no mode {mode!r}: use metadata or full")
+        raise InvalidError(f"There is no mode {mode!r}. Use metadata or full.")
     if matching is None:
         is_full = _MODES[mode] is BootstrapMode.FULL_RECORD
         return {_SELECTOR: f"{'FullRecord' if is_full else 'MetadataOnly'}BootstrapModeSelector"}

@@ -1,4 +1,4 @@
-"""The way in: open a table, or create one."""
+"""Entry points: open a table, or create one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from drawstring.txn.table_context import TableContext
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """What a new table is like."""
+    """Type, columns and version of a new table."""
 
     table_type: str
     version: int
@@ -58,20 +58,20 @@ def open(
     """Open a Hudi table.
 
     Args:
-        uri: path or address of the table's root: `/path`, `file://`, `s3://` (or `s3a://`), and `memory://`,
-            which ends with the process.
-        storage_options: options of the object store, as in `{"region": "eu-central-1"}`; the names of other
-            clients do too, `aws_region` for instance, or `fs.s3a.endpoint`.
+        uri: path or address of the table's root: `/path`, `file://`, `s3://` (or `s3a://`), or `memory://`,
+            which exists as long as the process.
+        storage_options: options of the object store, as in `{"region": "eu-central-1"}`; names of other
+            clients are accepted too, for example `aws_region` or `fs.s3a.endpoint`.
         engine: runs the table's tasks; the embedded one by default.
 
     Returns:
-        The table. Only its properties were read; each call on it looks at it afresh.
+        The table. Only its properties were read; each call loads its current timeline.
 
     Raises:
-        InvalidError: there is no table, or an address or option that makes no sense.
-        UnsupportedError: the table has a version, or the address a scheme, that this release does not know.
+        InvalidError: there is no table, or the address or an option is invalid.
+        UnsupportedError: this release does not support the table version or the scheme of the address.
         UnavailableError: the storage does not answer.
-        CorruptTableError: the properties are damaged beyond their backup.
+        CorruptTableError: the properties and their backup are damaged.
 
     Example:
         >>> table = drawstring.open("memory://rides")
@@ -107,21 +107,22 @@ def create(
     """Create an empty Hudi table.
 
     Args:
-        uri: path or address of the root: `/path`, `file://`, `s3://` (or `s3a://`), and `memory://`, which
-            ends with the process.
-        schema: its columns: a pyarrow schema, or anything that exports one (`__arrow_c_schema__`).
-        record_key: column or columns that tell a record from all others in its partition; without them
-            every row gets a key of its own, and rows of a scan bring it when they are updated.
-        name: the table's name; the last part of the address by default.
+        uri: path or address of the root: `/path`, `file://`, `s3://` (or `s3a://`), or `memory://`, which
+            exists as long as the process.
+        schema: its columns: a pyarrow schema, or an object that exports one (`__arrow_c_schema__`).
+        record_key: column or columns that identify a record in its partition; without them every row gets a
+            generated key, which rows of a scan carry when they are updated.
+        name: name of the table; the last part of the address by default.
         table_type: `COPY_ON_WRITE` or `MERGE_ON_READ`.
-        partition_by: columns that lay the table out in folders; with a CUSTOM key generator `"city:SIMPLE"`.
-        ordering: columns whose greater value wins when a key comes twice; by default the later write.
-        index: how records find their file group: `SIMPLE`, `BLOOM`, `GLOBAL_SIMPLE`, `GLOBAL_BLOOM` or
-            `BUCKET` (`hoodie.index.type`). By default the table names none, and writers take `SIMPLE`.
-        bucket_count: buckets of a partition, with index `BUCKET` (`hoodie.bucket.index.num.buckets`).
+        partition_by: partition columns; with a CUSTOM key generator with their type, as in `"city:SIMPLE"`.
+        ordering: ordering fields: of versions with the same key, the greatest value wins; by default the
+            latest write wins.
+        index: index type: `SIMPLE`, `BLOOM`, `GLOBAL_SIMPLE`, `GLOBAL_BLOOM` or `BUCKET`
+            (`hoodie.index.type`). By default the table stores none, and writers use `SIMPLE`.
+        bucket_count: buckets per partition for index `BUCKET` (`hoodie.bucket.index.num.buckets`).
         merge_mode: which version of a record wins: `EVENT_TIME_ORDERING` or `COMMIT_TIME_ORDERING`
-            (`hoodie.record.merge.mode`). By event time when there are ordering columns, else by commit time.
-        hive_style: whether partition folders are named `column=value`
+            (`hoodie.record.merge.mode`). By default event time with ordering fields, else commit time.
+        hive_style: whether names of partition folders have the form `column=value`
             (`hoodie.datasource.write.hive_style_partitioning`). False by default.
         cdc: whether writes log changes for `Table.changes` (`hoodie.table.cdc.enabled`). False by default.
         version: table version: 9, 8 or 6.
@@ -134,8 +135,8 @@ def create(
         The table, open.
 
     Raises:
-        InvalidError: there is a table already, or the description contradicts itself.
-        UnsupportedError: this release does not write such tables (version, index, file format, merging).
+        InvalidError: a table already exists, or the arguments contradict each other.
+        UnsupportedError: this release cannot write such tables (version, index, file format, merge mode).
 
     Example:
         >>> schema = pa.schema([("id", pa.int64()), ("city", pa.string()), ("ts", pa.int64())])
@@ -162,18 +163,20 @@ def create(
     except DrawstringError as error:
         raise error.at(table=root) from error.__cause__
     except FileNotFoundError as error:
-        raise InvalidError("there can be no folder here: choose another path", table=root) from error
+        raise InvalidError(
+            "A folder cannot be created at this path. Use another path.", table=root
+        ) from error
 
 
 def make_table(storage: Storage, properties: Mapping[str, str]) -> None:
-    """Make an empty table.
+    """Create an empty table.
 
     Args:
-        storage: its files.
-        properties: as `described` returns them; rules of buckets go to a file of their own.
+        storage: storage of the table.
+        properties: result of `described`; bucket rules are written to their own file.
 
     Raises:
-        InvalidError: a table is there already.
+        InvalidError: a table already exists.
     """
     rules = properties.get(EXPRESSIONS, "")
     stored = {key: value for key, value in properties.items() if key != EXPRESSIONS}
@@ -188,12 +191,12 @@ def make_table(storage: Storage, properties: Mapping[str, str]) -> None:
 def _columns_of(schema: Any) -> pa.Schema:
     """Return the columns of a new table."""
     try:
-        # pyarrow copies a schema by its C interface, where a name ends at its first NUL.
+        # pyarrow copies a schema through the C interface, which truncates names at a NUL.
         given = schema if isinstance(schema, pa.Schema) else pa.schema(schema)
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise InvalidError(
-            f"cannot read columns from {type(schema).__name__}: hand over a pyarrow schema, such as that of"
-            " pyarrow.table(data).schema"
+            f"Columns cannot be read from {type(schema).__name__}. Give a pyarrow schema, for example"
+            " pyarrow.table(data).schema."
         ) from error
     return evolve(pa.schema([]), without_meta(normalise(given)))
 
@@ -204,18 +207,18 @@ def described(name: str, columns: pa.Schema, shape: TableShape, extra: Mapping[s
     Args:
         name: its name.
         columns: its columns.
-        shape: what it is like.
-        extra: what else it stores, by the keys that it stores it under.
+        shape: type, columns and version of the table.
+        extra: further table properties.
 
     Raises:
-        InvalidError: the description contradicts itself.
-        UnsupportedError: this release does not write such tables.
+        InvalidError: the arguments contradict each other.
+        UnsupportedError: this release cannot write such tables.
     """
     try:
         table_type = TableType(shape.table_type.upper())
     except ValueError:
         raise InvalidError(
-            f"there is no table type {shape.table_type!r}: use COPY_ON_WRITE or MERGE_ON_READ"
+            f"There is no table type {shape.table_type!r}. Use COPY_ON_WRITE or MERGE_ON_READ."
         ) from None
     for what, names in (
         ("record_key", shape.record_key),
@@ -242,21 +245,21 @@ def described(name: str, columns: pa.Schema, shape: TableShape, extra: Mapping[s
 
 
 def _check_buckets(properties: Mapping[str, str]) -> None:
-    """Check rules of buckets."""
+    """Check the bucket rules."""
     config = table_config(properties)
     rules = properties.get(EXPRESSIONS)
     if not rules:
         return
     if config.index_type != "BUCKET" or config.bucket_engine != "SIMPLE" or not config.partition_fields:
         raise InvalidError(
-            f"{EXPRESSIONS} is for tables with partitions, hoodie.index.type=BUCKET and"
-            " hoodie.index.bucket.engine=SIMPLE: leave it out"
+            f"{EXPRESSIONS} requires partitions, hoodie.index.type=BUCKET and"
+            " hoodie.index.bucket.engine=SIMPLE. Remove it."
         )
     BucketCounts(config.bucket_count or DEFAULT_BUCKET_COUNT, rules).check()
 
 
 def _check_key_types(properties: Mapping[str, str], shape: TableShape, columns: pa.Schema) -> None:
-    """Check that partition columns have types that the key generator makes paths of."""
+    """Check that the key generator supports the types of the partition columns."""
     config = table_config(properties)
     config = replace(
         config,
@@ -267,32 +270,32 @@ def _check_key_types(properties: Mapping[str, str], shape: TableShape, columns: 
     for name in config.partition_fields if config.drop_partition_columns else ():
         if not pa.types.is_string(columns.field(name).type):
             raise InvalidError(
-                f"{DROPPED} keeps nothing but the text of partition column {name}, which is"
-                f" {columns.field(name).type}: make it a text, or leave the option out"
+                f"{DROPPED} stores only the text of partition column {name}, which is"
+                f" {columns.field(name).type}. Make it a string, or remove the option."
             )
     for name in config.partition_fields if config.path_generator is KeyGeneratorType.TIMESTAMP else ():
         kind = columns.field(name).type
         if not (pa.types.is_string(kind) or pa.types.is_integer(kind)):
             raise InvalidError(
-                f"partition column {name} is {kind}: readers of Hudi show what a TIMESTAMP key generator"
-                " formats as text, so make it a text or a whole number, or use CUSTOM"
+                f"Partition column {name} is {kind}, but Hudi readers return the formatted value of a"
+                " TIMESTAMP key generator as text. Make it a string or an integer, or use CUSTOM."
             )
 
 
 def _check_columns(what: str, names: tuple[str, ...], columns: pa.Schema) -> None:
-    """Check that columns are there, each named once and of a type that does for its part."""
+    """Check that columns exist, are named once, and have suitable types."""
     for column in names:
         if column not in columns.names:
             near = get_close_matches(column, columns.names, 1)
-            hint = f"did you mean {near[0]}?" if near else f"the columns are {', '.join(columns.names)}"
-            raise InvalidError(f"{what} names a column {column} that the schema lacks: {hint}")
+            hint = f"Did you mean {near[0]}?" if near else f"The columns are {', '.join(columns.names)}."
+            raise InvalidError(f"{what} names a column {column} that the schema lacks. {hint}")
         if names.count(column) > 1:
-            raise InvalidError(f"{what} names column {column} more than once: name it once")
+            raise InvalidError(f"{what} names column {column} more than once. Name it once.")
         kind = columns.field(column).type
         if what != "ordering":
             java_text(pa.nulls(0, kind), column)
         elif pa.types.is_nested(kind):
-            raise InvalidError(f"ordering column {column} is {kind}, which has no order: choose another")
+            raise InvalidError(f"Ordering column {column} is {kind}, which has no order. Use another column.")
 
 
 def _names(value: str | Sequence[str]) -> tuple[str, ...]:

@@ -1,11 +1,11 @@
-"""The facade: an open table, to write to, to read from, and to look after.
+"""Facade of the package: an open table with its writes, queries and table services.
 
 table = drawstring.open("/lake/rides")
 table.upsert(batch)
 table.scan(columns=["city", "fare"], where="fare > 20").to_pandas()
 
-`Table` is the table of contents of the package: each method says what it does in full and hands the work to
-the module that does it. So this file is longer than others may be.
+`Table` is the table of contents of the package: each method has the full documentation and delegates the work
+to the module that does it. So this file is longer than others may be.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ _T = TypeVar("_T")
 class Table:
     """An open Hudi table.
 
-    Made by `drawstring.open` and `drawstring.create`. Every call looks at the table as it is then; a `Scan`
-    is fixed at the moment it is made.
+    Created by `drawstring.open` and `drawstring.create`. Every call reads the current state of the table; a
+    `Scan` is fixed when it is created.
 
     A call that may change the table returns a result. The result is false when there was nothing to do, and
     its counts are 0 then. A call that only plans returns the plan, or None when there is nothing to plan.
@@ -117,7 +117,7 @@ class Table:
         3
 
     Args:
-        context: where the table is, who runs its tasks, and where time comes from.
+        context: storage, engine and clock of the table.
     """
 
     def __init__(self, context: TableContext) -> None:
@@ -128,7 +128,7 @@ class Table:
         config = self.config
         return f"<Table {config.name} {config.table_type} version {config.version} at {self.uri}>"
 
-    # -------------------- what it is
+    # -------------------- properties
 
     @property
     def uri(self) -> str:
@@ -317,10 +317,10 @@ class Table:
         null_for_missing: bool | None = None,
         options: Options = None,
     ) -> CommitResult:
-        """Add rows as new base files at once, whatever is in the table.
+        """Add rows as new base files, without looking up keys or filling small files.
 
-        No key is looked up and no small file filled, so a batch takes as long as writing its files does. For
-        logs and events: rows that come once and never change.
+        So a batch takes only the time to write its files. Use it for logs and events: rows that arrive once
+        and never change.
 
         Args:
             data: the rows: a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame,
@@ -496,8 +496,8 @@ class Table:
                 or polars DataFrame, or anything else with the Arrow C stream interface.
             on: columns that match: names that both have, source columns by target column, or equalities
                 joined by `and`, as in `"target.id = source.id"`. The record key by default.
-            source_alias: what conditions and values call the source.
-            target_alias: what conditions and values call the table.
+            source_alias: name of the source in conditions and values.
+            target_alias: name of the table in conditions and values.
             options: further write options by Hudi's keys.
 
         Returns:
@@ -567,7 +567,7 @@ class Table:
             read_optimized: whether to read base files only; changes that are not compacted yet do not show.
 
         Returns:
-            The rows, which are read when they are asked for (`to_arrow`, `to_pandas`, `to_batches`).
+            A lazy scan of the rows; `to_arrow`, `to_pandas` and `to_batches` read them.
 
         Raises:
             InvalidError: a column that is not there, a condition that does not fit the columns, or a
@@ -615,7 +615,7 @@ class Table:
                 archived or their files cleaned away; later commits hide earlier ones then.
 
         Returns:
-            The rows, which are read when they are asked for.
+            A lazy scan of the rows.
 
         Raises:
             InvalidError: a column or time that is not there, a condition that does not fit the columns, an
@@ -633,8 +633,8 @@ class Table:
             [{'id': 3, 'fare': 33.0}]
         """
         with self._errors():
-            asked = RangeSpec(start, end, include_start, policy_of(Holes, holes), full_scan)
-            return incremental_scan(self._facts(), asked, columns=columns, where=where)
+            requested = RangeSpec(start, end, include_start, policy_of(Holes, holes), full_scan)
+            return incremental_scan(self._facts(), requested, columns=columns, where=where)
 
     def changes(
         self, start: Any = None, end: Any = None, *, include_start: bool = False, holes: str = Holes.FAIL
@@ -657,7 +657,7 @@ class Table:
                 `BLOCK` (stop before it) or `USE_TRANSITION_TIME` (ranges in modification times).
 
         Returns:
-            The changes, which are read when they are asked for.
+            A lazy scan of the changes.
 
         Raises:
             InvalidError: a time that makes no sense, or commits whose files were cleaned away.
@@ -671,8 +671,8 @@ class Table:
             ['d']
         """
         with self._errors():
-            asked = RangeSpec(start, end, include_start, policy_of(Holes, holes))
-            return changes_scan(self._facts(), asked)
+            requested = RangeSpec(start, end, include_start, policy_of(Holes, holes))
+            return changes_scan(self._facts(), requested)
 
     def follow(
         self,
@@ -689,36 +689,35 @@ class Table:
         hold: str | None = None,
         hold_hours: float = HOLD_HOURS,
     ) -> Iterator[Batch]:
-        """Yield batch after batch of what commits write, waiting for more.
+        """Yield the rows of new commits in batches, and wait for more commits.
 
-        A `Batch` has `rows`, a lazy scan, and `position`, a text to store with what was made of the rows:
-        a loop that starts at a stored position sees every commit exactly once.
+        A `Batch` has `rows`, a lazy scan, and `position`, a text to store together with the results derived
+        from the rows: a loop that starts at a stored position sees every commit exactly once.
 
         Args:
-            start: a stored position, a time (exclusive), `"latest"`, or `"earliest"` (as None): all that
-                the table holds, then what is new.
+            start: a stored position, a time (exclusive), `"latest"`, or `"earliest"` (same as None): first
+                all rows of the table, then those of new commits.
             columns: columns to read, or one column; all by default, meta columns included.
             where: a SQL predicate in Spark's dialect, as in `"fare > 60"`, or a pyarrow expression.
             changes: whether to return every change with its images, as `changes` does, rather than rows.
-            poll_seconds: seconds between looks when nothing is new; None to end then.
-            max_commits: most commits in a batch; no bound by default.
-            max_bytes: most bytes that the commits of a batch wrote; one commit is in a batch in any case. No
+            poll_seconds: seconds between polls if there is no new commit; None to end instead.
+            max_commits: maximum number of commits in a batch; no bound by default.
+            max_bytes: maximum bytes that the commits of a batch wrote; a batch has at least one commit. No
                 bound by default.
-            on_cleaned: when commits after the position were archived or their files cleaned away:
-                `fail`, go on with the whole table (`snapshot`), or with the earliest commit that can be
-                read (`earliest`), leaving out what is gone.
-            clock: what sleeps between looks; the table's by default, another one in tests.
-            hold: name of a hold that moves on with this reader, and stays where it ended, so that
-                drawstring's cleaning and archiving keep what it has not seen; None for none.
-            hold_hours: hours after which the hold ends if nobody comes back.
+            on_cleaned: if commits after the position were archived or their files cleaned: `fail`, continue
+                with the whole table (`snapshot`), or continue with the earliest readable commit (`earliest`)
+                and skip the cleaned ones.
+            clock: clock that sleeps between polls; by default that of the table.
+            hold: name of a hold that follows the position of this reader, so that cleaning and archiving by
+                drawstring retain unread commits; None for none.
+            hold_hours: hours after which the hold expires without progress.
 
         Returns:
             An iterator over batches; it does not end unless `poll_seconds` is None.
 
         Raises:
-            InvalidError: a position, column, condition or bound that makes no sense, or commits that are
-                gone.
-            CorruptTableError: a file of the table is damaged or missing; data files are looked at when the
+            InvalidError: a position, column, condition or bound is invalid, or commits were cleaned.
+            CorruptTableError: a file of the table is damaged or missing; data files are checked when the
                 rows of a batch are read.
             UnsupportedError: the table keeps no commit times, or has a feature that this release cannot
                 read.
@@ -732,8 +731,8 @@ class Table:
         with self._errors():
             policy = policy_of(OnCleaned, on_cleaned)
             spec = FollowSpec(columns, where, changes, Limits(max_commits, max_bytes), policy)
-            asked = Following(spec, start, poll_seconds, clock, hold, hold_hours)
-            batches = follow_table(self._context, asked)
+            requested = Following(spec, start, poll_seconds, clock, hold, hold_hours)
+            batches = follow_table(self._context, requested)
         return self._each(batches)
 
     def file_slices(self) -> list[FileSlice]:
@@ -755,22 +754,22 @@ class Table:
     # -------------------- holds
 
     def hold(self, name: str, position: Any = None, *, hours: float = HOLD_HOURS) -> Hold:
-        """Keep what was written after a position, and the table as it was then, for a reader.
+        """Retain the files that a reader needs from a position on.
 
-        drawstring's cleaning and archiving keep it until it is released or its time is over. Apache Hudi's
-        know nothing of it.
+        Cleaning and archiving by drawstring retain them until the hold is released or expires. Apache Hudi
+        ignores holds.
 
         Args:
-            name: of the reader; the hold of that name moves on, also backwards.
-            position: what a batch of `follow` said, a completion time (a requested time in table version 6),
-                a date-time, or `"earliest"`; None for now.
-            hours: hours after which it ends by itself.
+            name: name of the reader; an existing hold of that name moves to the position, also backwards.
+            position: position of a batch of `follow`, a completion time (in table version 6 a requested
+                time), a date-time, or `"earliest"`; None for now.
+            hours: hours after which the hold expires.
 
         Returns:
-            The hold: its name, its position, and when it ends.
+            The hold: its name, its position, and its expiry.
 
         Raises:
-            InvalidError: a name, position or time that makes no sense, or what is to be kept is gone already.
+            InvalidError: the name, position or time is invalid, or files after the position were cleaned.
 
         Example:
             >>> table.hold("reports", hours=48).name
@@ -845,17 +844,17 @@ class Table:
         progress: Progress | None = None,
         options: Options = None,
     ) -> CommitResult:
-        """Fold the log files of a MERGE_ON_READ table into new base files; writers go on meanwhile.
+        """Merge the log files of a MERGE_ON_READ table into new base files; writers may continue meanwhile.
 
         Args:
-            instant: run the compaction that was scheduled under this requested time, and nothing else; by
-                default all that are pending and free, and then what is left to compact.
+            instant: requested time of the only scheduled compaction to run; by default run all scheduled ones
+                that no other process runs, then compact the remaining file groups.
             strategy: which file groups are compacted, and which first: the name of a strategy of Hudi's, as
                 in `"LogFileNumBased"`, or several that narrow each other's choice
                 (`hoodie.compaction.strategy`). All with log files by default, the largest first.
-            hybrid: whether each file group gets a new base file, or one log file in place of many, or stays
-                as it is, whichever costs least (`drawstring.compaction.hybrid`). False by default.
-            progress: called with the number of file groups that are done, and of all.
+            hybrid: whether each file group gets a new base file or a single log file, or is left unchanged,
+                whichever costs least (`drawstring.compaction.hybrid`). False by default.
+            progress: called with the number of finished file groups and the number of all.
             options: further options by Hudi's keys, as in `{"hoodie.compaction.target.io": 1024}` (MiB).
 
         Returns:
@@ -873,8 +872,8 @@ class Table:
             False
         """
         with self._errors():
-            told = self._options("compact", options, strategy=strategy, hybrid=hybrid)
-            done = self._run(compaction.compact, compaction.run_compaction, instant, told, progress)
+            parsed = self._options("compact", options, strategy=strategy, hybrid=hybrid)
+            done = self._run(compaction.compact, compaction.run_compaction, instant, parsed, progress)
             return done or CommitResult.nothing("compact")
 
     def schedule_compaction(
@@ -886,8 +885,8 @@ class Table:
             strategy: which file groups are compacted, and which first: the name of a strategy of Hudi's, as
                 in `"LogFileNumBased"`, or several that narrow each other's choice
                 (`hoodie.compaction.strategy`). All with log files by default, the largest first.
-            hybrid: whether each file group gets a new base file, or one log file in place of many, or stays
-                as it is, whichever costs least (`drawstring.compaction.hybrid`). False by default.
+            hybrid: whether each file group gets a new base file or a single log file, or is left unchanged,
+                whichever costs least (`drawstring.compaction.hybrid`). False by default.
             options: further options by Hudi's keys, as in `{"hoodie.compaction.target.io": 1024}` (MiB).
 
         Returns:
@@ -904,8 +903,8 @@ class Table:
             True
         """
         with self._errors():
-            told = self._options("compact", options, strategy=strategy, hybrid=hybrid)
-            return compaction.schedule_compaction(self._context, told)
+            parsed = self._options("compact", options, strategy=strategy, hybrid=hybrid)
+            return compaction.schedule_compaction(self._context, parsed)
 
     def log_compact(
         self,
@@ -924,7 +923,7 @@ class Table:
                 default all that are pending and free, and then what is left to do.
             min_blocks: log blocks of a file group from which its log files are compacted, 2 or more
                 (`hoodie.log.compaction.blocks.threshold`). 5 by default.
-            progress: called with the number of file groups that are done, and of all.
+            progress: called with the number of finished file groups and the number of all.
             options: further options by Hudi's keys.
 
         Returns:
@@ -942,8 +941,8 @@ class Table:
             'log_compact'
         """
         with self._errors():
-            told = self._options("log_compact", options, min_blocks=min_blocks)
-            done = self._run(compaction.log_compact, compaction.run_compaction, instant, told, progress)
+            parsed = self._options("log_compact", options, min_blocks=min_blocks)
+            done = self._run(compaction.log_compact, compaction.run_compaction, instant, parsed, progress)
             return done or CommitResult.nothing("log_compact")
 
     def schedule_log_compaction(
@@ -969,8 +968,8 @@ class Table:
             True
         """
         with self._errors():
-            told = self._options("log_compact", options, min_blocks=min_blocks)
-            return compaction.schedule_log_compaction(self._context, told)
+            parsed = self._options("log_compact", options, min_blocks=min_blocks)
+            return compaction.schedule_log_compaction(self._context, parsed)
 
     def compact_base_files(
         self,
@@ -1013,10 +1012,10 @@ class Table:
         """
         with self._errors():
             sizes = {"small_file_bytes": small_file_bytes, "target_file_bytes": target_file_bytes}
-            told = self._options("compact_base_files", options, **sizes)
+            parsed = self._options("compact_base_files", options, **sizes)
             at_once = base_file_compaction.compact_base_files
             planned = base_file_compaction.run_base_file_compaction
-            done = self._run(at_once, planned, instant, told, progress)
+            done = self._run(at_once, planned, instant, parsed, progress)
             return done or CommitResult.nothing("compact_base_files")
 
     def schedule_base_file_compaction(
@@ -1048,8 +1047,8 @@ class Table:
         """
         with self._errors():
             sizes = {"small_file_bytes": small_file_bytes, "target_file_bytes": target_file_bytes}
-            told = self._options("compact_base_files", options, **sizes)
-            return base_file_compaction.schedule_base_file_compaction(self._context, told)
+            parsed = self._options("compact_base_files", options, **sizes)
+            return base_file_compaction.schedule_base_file_compaction(self._context, parsed)
 
     def cluster(
         self,
@@ -1097,9 +1096,9 @@ class Table:
         """
         with self._errors():
             sizes = {"small_file_bytes": small_file_bytes, "target_file_bytes": target_file_bytes}
-            said = {"sort_by": sort_by, "layout": layout, "partitions": partitions, **sizes}
-            told = self._options("cluster", options, **said)
-            done = self._run(clustering.cluster, clustering.run_clustering, instant, told, progress)
+            keywords = {"sort_by": sort_by, "layout": layout, "partitions": partitions, **sizes}
+            parsed = self._options("cluster", options, **keywords)
+            done = self._run(clustering.cluster, clustering.run_clustering, instant, parsed, progress)
             return done or CommitResult.nothing("cluster")
 
     def schedule_clustering(
@@ -1143,8 +1142,10 @@ class Table:
         """
         with self._errors():
             sizes = {"small_file_bytes": small_file_bytes, "target_file_bytes": target_file_bytes}
-            said = {"sort_by": sort_by, "layout": layout, "partitions": partitions, **sizes}
-            return clustering.schedule_clustering(self._context, self._options("cluster", options, **said))
+            keywords = {"sort_by": sort_by, "layout": layout, "partitions": partitions, **sizes}
+            return clustering.schedule_clustering(
+                self._context, self._options("cluster", options, **keywords)
+            )
 
     # -------------------- cleaning, archiving, expiry
 
@@ -1184,8 +1185,8 @@ class Table:
         """
         with self._errors():
             bounds = {"retain_versions": retain_versions, "retain_hours": retain_hours}
-            told = self._options("clean", options, retain_commits=retain_commits, **bounds)
-            return clean.clean(self._context, told) or CleanResult()
+            parsed = self._options("clean", options, retain_commits=retain_commits, **bounds)
+            return clean.clean(self._context, parsed) or CleanResult()
 
     def plan_clean(
         self,
@@ -1195,7 +1196,7 @@ class Table:
         retain_hours: int | None = None,
         options: Options = None,
     ) -> CleanPlan | None:
-        """Return what `clean` would delete now; the table stays as it is.
+        """Return what `clean` would delete now, without changing the table.
 
         Args:
             retain_commits: newest commits whose files stay (`hoodie.clean.commits.retained`). 10 by default.
@@ -1216,8 +1217,8 @@ class Table:
         """
         with self._errors():
             bounds = {"retain_versions": retain_versions, "retain_hours": retain_hours}
-            told = self._options("clean", options, retain_commits=retain_commits, **bounds)
-            return clean.plan_clean(self._context, told)
+            parsed = self._options("clean", options, retain_commits=retain_commits, **bounds)
+            return clean.plan_clean(self._context, parsed)
 
     def expire_partitions(
         self, *, retain_days: int | None = None, partitions: Columns = None, options: Options = None
@@ -1244,9 +1245,9 @@ class Table:
             False
         """
         with self._errors():
-            said = {"retain_days": retain_days, "partitions": partitions}
-            told = self._options("expire_partitions", options, **said)
-            dropped = expire.expire_partitions(self._context, told)
+            keywords = {"retain_days": retain_days, "partitions": partitions}
+            parsed = self._options("expire_partitions", options, **keywords)
+            dropped = expire.expire_partitions(self._context, parsed)
             return after_commit(dropped) if dropped else CommitResult.nothing("delete_partition")
 
     def plan_expiry(
@@ -1272,8 +1273,10 @@ class Table:
             []
         """
         with self._errors():
-            said = {"retain_days": retain_days, "partitions": partitions}
-            return expire.planned_expiry(self._context, self._options("expire_partitions", options, **said))
+            keywords = {"retain_days": retain_days, "partitions": partitions}
+            return expire.planned_expiry(
+                self._context, self._options("expire_partitions", options, **keywords)
+            )
 
     def archive(
         self, *, min_commits: int | None = None, max_commits: int | None = None, options: Options = None
@@ -1301,8 +1304,8 @@ class Table:
             0
         """
         with self._errors():
-            told = self._options("archive", options, min_commits=min_commits, max_commits=max_commits)
-            return archive.archive(self._context, told) or ArchiveResult()
+            parsed = self._options("archive", options, min_commits=min_commits, max_commits=max_commits)
+            return archive.archive(self._context, parsed) or ArchiveResult()
 
     def plan_archive(
         self, *, min_commits: int | None = None, max_commits: int | None = None, options: Options = None
@@ -1327,28 +1330,29 @@ class Table:
             []
         """
         with self._errors():
-            told = self._options("archive", options, min_commits=min_commits, max_commits=max_commits)
-            return archive.planned_instants(self._context, told)
+            parsed = self._options("archive", options, min_commits=min_commits, max_commits=max_commits)
+            return archive.planned_instants(self._context, parsed)
 
     # -------------------- services as they fall due
 
     def run_services(
         self, *, progress: Callable[[str], Progress] | None = None, options: Options = None
     ) -> Iterator[TaskOutcome]:
-        """Do what is due, and run what others planned: compact, cluster, drop old partitions, clean, archive.
+        """Run the due table services (compact, cluster, expire, clean, archive) and the scheduled plans.
 
-        Partitions expire where `hoodie.partition.ttl.inline` is given. The options say when a service is due.
+        Partitions expire if `hoodie.partition.ttl.inline` is set. The options determine which services are
+        due.
 
         Args:
-            progress: called with the name of a service, returns what is called with its progress (pieces of
-                work that are done, and all).
+            progress: called with the name of a service; returns the callback for its progress (number of
+                finished tasks, number of all tasks).
             options: options by Hudi's keys, as in `{"hoodie.compact.inline.max.delta.commits": 3}`.
 
         Returns:
-            An iterator over the services that did something or failed, each once it is over.
+            An iterator over the services that did something or failed, each when it is finished.
 
         Raises:
-            InvalidError: an option makes no sense. What a service raises is the `error` of its entry.
+            InvalidError: an option is invalid. An error of a service is the `error` of its entry.
 
         Example:
             >>> result = table.update("id = 1", {"fare": "11.0"})
@@ -1357,8 +1361,8 @@ class Table:
             ['compaction']
         """
         with self._errors():
-            told = self._options("run_services", options)
-        return self._each(run_tasks(self._context, told, progress))
+            parsed = self._options("run_services", options)
+        return self._each(run_tasks(self._context, parsed, progress))
 
     def wait_for_services(self, timeout: float | None = None) -> bool:
         """Wait for the services that run in threads of this process.
@@ -1405,21 +1409,21 @@ class Table:
     def repair(
         self, *, only: Columns = None, apply: bool = False, options: Options = None
     ) -> tuple[Finding, ...]:
-        """Put right what can be put right without anybody's decision, or say what that is.
+        """Repair what can be repaired without a decision, or list these repairs.
 
         Args:
             only: one or more of `orphan`, `partition-metadata`, `properties`, `rollback`, `temporary`; all by
                 default.
-            apply: whether to do it; otherwise the table stays as it is.
+            apply: whether to apply the repairs; otherwise the table is not changed.
             options: further options by Hudi's keys.
 
         Returns:
-            The findings that were, or would be, put right.
+            The findings that were, or would be, repaired.
 
         Raises:
-            ConflictError: another writer holds the table, or shows signs of life.
-            InvalidError: there is no such remedy.
-            CorruptTableError: the properties and their backup are gone, or the timeline makes no sense.
+            ConflictError: another writer holds the table, or its heartbeat is alive.
+            InvalidError: a name in `only` is unknown.
+            CorruptTableError: the properties and their backup are missing, or the timeline is invalid.
 
         Example:
             >>> table.repair(only=["orphan", "temporary"], apply=True)
@@ -1429,8 +1433,8 @@ class Table:
             given = with_keywords("repair", options)
             check_call(given)
             names = (only,) if isinstance(only, str) else tuple(only or ())
-            told, remedies = WriteOptions.parse(given), repair.remedies_of(names)
-            return repair.repair(self._context, told, apply=apply, remedies=remedies)
+            parsed, remedies = WriteOptions.parse(given), repair.remedies_of(names)
+            return repair.repair(self._context, parsed, apply=apply, remedies=remedies)
 
     # -------------------- savepoint, restore, rollback
 
@@ -1439,7 +1443,7 @@ class Table:
 
         Args:
             instant: requested time of a completed write; None for the newest.
-            comments: why, for those who find the savepoint.
+            comments: reason for the savepoint.
             options: further options by Hudi's keys.
 
         Returns:
@@ -1454,8 +1458,8 @@ class Table:
             True
         """
         with self._errors():
-            told = self._options("savepoint", options)
-            return savepoint.savepoint(self._context, told, instant, comments)
+            parsed = self._options("savepoint", options)
+            return savepoint.savepoint(self._context, parsed, instant, comments)
 
     def delete_savepoint(self, instant: str, *, options: Options = None) -> None:
         """Let cleaning and archiving pass a write again.
@@ -1476,17 +1480,17 @@ class Table:
             savepoint.delete_savepoint(self._context, self._options("delete_savepoint", options), instant)
 
     def restore(self, instant: str, *, options: Options = None) -> RestoreResult:
-        """Take the table back to what it was after a write. What came after is undone for good.
+        """Restore the table to its state after a write. Later changes are lost.
 
         Args:
             instant: requested time of a write with a savepoint, or of one whose files were not cleaned away.
             options: further options by Hudi's keys.
 
         Returns:
-            What was undone; false when nothing came after that write.
+            The undone instants; false if there was no later instant.
 
         Raises:
-            InvalidError: there is no such write, files of it are gone, or a savepoint after it is in the way.
+            InvalidError: there is no such write, its files were cleaned, or a later savepoint prevents it.
             ConflictError: another writer holds the table.
 
         Example:
@@ -1502,7 +1506,7 @@ class Table:
             return done or RestoreResult(restored_to=instant)
 
     def plan_restore(self, instant: str) -> RestorePlan:
-        """Return what `restore` would undo; the table stays as it is.
+        """Return what `restore` would undo, without changing the table.
 
         Args:
             instant: requested time of a write with a savepoint, or of one whose files were not cleaned away.
@@ -1511,7 +1515,7 @@ class Table:
             The instants that would be undone, newest first; there may be none.
 
         Raises:
-            InvalidError: there is no such write, files of it are gone, or a savepoint after it is in the way.
+            InvalidError: there is no such write, its files were cleaned, or a later savepoint prevents it.
 
         Example:
             >>> table.plan_restore(table.savepoint()).instants
@@ -1521,13 +1525,13 @@ class Table:
             return savepoint.planned_restore(self._context, instant)
 
     def rollback(self, instant: str | None = None, *, options: Options = None) -> RollbackResult:
-        """Take one pending action off the timeline with all that it wrote; committed rows stay.
+        """Roll back one pending instant and delete its files; committed rows stay.
 
-        A write whose writer died is rolled back. The plan of a compaction, log compaction or clustering that
-        nobody wants any more is withdrawn. What is completed is undone by `restore`.
+        Use it for a failed write, or for an unneeded plan of a compaction, log compaction or clustering. To
+        undo completed instants, use `restore`.
 
         Args:
-            instant: requested time of the pending action; None for the newest write. Plans have to be named.
+            instant: requested time of the pending instant; None for the newest write. Required for plans.
             options: further options by Hudi's keys.
 
         Returns:
@@ -1546,14 +1550,14 @@ class Table:
             False
         """
         with self._errors():
-            told = self._options("rollback", options)
-            return manual_rollback.roll_back(self._context, told, instant) or RollbackResult()
+            parsed = self._options("rollback", options)
+            return manual_rollback.roll_back(self._context, parsed, instant) or RollbackResult()
 
     def plan_rollback(self, instant: str | None = None, *, options: Options = None) -> PlannedRollback | None:
-        """Return what `rollback` would take back; the table stays as it is.
+        """Return what `rollback` would delete, without changing the table.
 
         Args:
-            instant: requested time of the pending action; None for the newest write. Plans have to be named.
+            instant: requested time of the pending instant; None for the newest write. Required for plans.
             options: further options by Hudi's keys.
 
         Returns:
@@ -1569,31 +1573,30 @@ class Table:
             True
         """
         with self._errors():
-            told = self._options("plan_rollback", options)
-            return manual_rollback.planned_rollback(self._context, told, instant)
+            parsed = self._options("plan_rollback", options)
+            return manual_rollback.planned_rollback(self._context, parsed, instant)
 
     # -------------------- table versions
 
     def upgrade(
         self, to: int = NEWEST_VERSION, *, progress: Progress | None = None, options: Options = None
     ) -> VersionResult:
-        """Make the table one of a higher version, for writers that know it; rows and their history stay.
+        """Upgrade the table to a higher version; rows and their history stay.
 
-        A MERGE_ON_READ table is compacted first. Nobody should write meanwhile; readers may go on. A process
-        that dies leaves the table as it was or upgraded: call it again.
+        A MERGE_ON_READ table is compacted first. Stop writers during the upgrade; readers may continue. After
+        a crash, the table is unchanged or upgraded: repeat the call.
 
         Args:
-            to: table version 8 or 9. The version that the table has clears away what an interrupted change
-                left.
-            progress: called with the number of file groups that are compacted, and of all.
+            to: table version 8 or 9. The current version deletes the files of an interrupted change.
+            progress: called with the number of compacted file groups and the number of all.
             options: further options by Hudi's keys.
 
         Returns:
-            Both versions, and what was moved and compacted for it; false when there was nothing to do.
+            Both versions, and what was moved and compacted; false if there was nothing to do.
 
         Raises:
             InvalidError: the table has a higher version, or log files wait for a clustering.
-            UnsupportedError: there is no such version, or it cannot hold what the table has.
+            UnsupportedError: the version is unknown, or lacks a feature that the table uses.
             ConflictError: another writer holds the table, or another process compacts it.
 
         Example:
@@ -1602,9 +1605,9 @@ class Table:
             (9, 9, False)
         """
         with self._errors():
-            told = self._options("upgrade", options)
+            parsed = self._options("upgrade", options)
             check_direction(self.config, to, lower=False)
-            return change_version.change_version(self._context, to, told, progress)
+            return change_version.change_version(self._context, to, parsed, progress)
 
     def downgrade(
         self, to: int, *, progress: Progress | None = None, options: Options = None
@@ -1615,17 +1618,16 @@ class Table:
         that dies leaves the table as it was or downgraded: call it again.
 
         Args:
-            to: table version 6 or 8. The version that the table has clears away what an interrupted change
-                left.
-            progress: called with the number of file groups that are compacted, and of all.
+            to: table version 6 or 8. The current version deletes the files of an interrupted change.
+            progress: called with the number of compacted file groups and the number of all.
             options: further options by Hudi's keys.
 
         Returns:
-            Both versions, and what was moved and compacted for it; false when there was nothing to do.
+            Both versions, and what was moved and compacted; false if there was nothing to do.
 
         Raises:
             InvalidError: the table has a lower version, or log files wait for a clustering.
-            UnsupportedError: there is no such version, or it cannot hold what the table has.
+            UnsupportedError: the version is unknown, or lacks a feature that the table uses.
             ConflictError: another writer holds the table, or another process compacts it.
 
         Example:
@@ -1634,12 +1636,12 @@ class Table:
             (9, 8)
         """
         with self._errors():
-            told = self._options("downgrade", options)
+            parsed = self._options("downgrade", options)
             check_direction(self.config, to, lower=True)
-            return change_version.change_version(self._context, to, told, progress)
+            return change_version.change_version(self._context, to, parsed, progress)
 
     def plan_version(self, to: int) -> VersionPlan:
-        """Return what `upgrade` or `downgrade` would change in the table's properties; it stays as it is.
+        """Return the properties that `upgrade` or `downgrade` would change, without changing the table.
 
         Args:
             to: table version 6, 8 or 9.
@@ -1648,7 +1650,7 @@ class Table:
             Both versions, whether the timeline moves to another layout, and properties now and then.
 
         Raises:
-            UnsupportedError: there is no such version, or it cannot hold what the table has.
+            UnsupportedError: the version is unknown, or lacks a feature that the table uses.
 
         Example:
             >>> table.plan_version(6).moves_timeline
@@ -1659,11 +1661,11 @@ class Table:
 
     # -------------------- private
 
-    def _write(self, operation: str, data: Any, options: Options, **said: Any) -> CommitResult:
-        """Carry out an operation on rows of the caller's."""
+    def _write(self, operation: str, data: Any, options: Options, **keywords: Any) -> CommitResult:
+        """Run an operation on rows of the caller."""
         with self._errors():
             has_options = options is not None or any(value is not None for value in said.values())
-            given = with_keywords(operation, options, said) if has_options else {}
+            given = with_keywords(operation, options, keywords) if has_options else {}
             check_call(given, operation)
             context, rows = self._rows_of(data)
             return after_commit(write(context, operation, rows, options_of(operation, given)))
@@ -1675,25 +1677,25 @@ class Table:
         options: Mapping[str, Any],
         extra: Mapping[str, str] | None = None,
     ) -> CommitResult:
-        """Carry out an operation on rows of the table's engine."""
+        """Run an operation on rows of the engine of the table."""
         with self._errors():
             return after_commit(write(self._context, operation, rows, options_of(operation, options), extra))
 
     def _rows_of(self, data: Any) -> tuple[TableContext, Rows]:
-        """Return rows of the caller's, and the table with the engine that has them."""
+        """Return the rows of the caller, and the table with the engine that holds them."""
         return local_rows(self._context, data)
 
-    def _options(self, verb: str, options: Options, **said: Any) -> WriteOptions:
+    def _options(self, verb: str, options: Options, **keywords: Any) -> WriteOptions:
         """Return the options of a service."""
-        return service_options(self.config, with_keywords(verb, options, said))
+        return service_options(self.config, with_keywords(verb, options, keywords))
 
     def _run(
-        self, at_once: _AtOnce, planned: _Planned, instant: str | None, told: WriteOptions, progress: _Watch
+        self, at_once: _AtOnce, planned: _Planned, instant: str | None, parsed: WriteOptions, progress: _Watch
     ) -> CommitResult | None:
-        """Run what was planned under a time; without one plan a service, and run that."""
+        """Run the plan of an instant; without an instant, plan and run a service."""
         if instant is None:
-            return at_once(self._context, told, progress)
-        return planned(self._context, instant, told, progress)
+            return at_once(self._context, parsed, progress)
+        return planned(self._context, instant, parsed, progress)
 
     def _facts(self) -> TableFacts:
         return load_facts(self._context.storage, self._context.clock)
@@ -1704,19 +1706,19 @@ class Table:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Say in every error which table it is about."""
+        """Add the table to every error."""
         try:
             yield
         except DrawstringError as error:
             raise error.at(table=self.uri) from error.__cause__
 
     def _naming(self, call: Callable[..., _T], *arguments: Any) -> _T:
-        """Call a function later on, and say in its errors which table they are about."""
+        """Call a function and add the table to its errors."""
         with self._errors():
             return call(*arguments)
 
     def _each(self, items: Iterator[_T]) -> Iterator[_T]:
-        """Yield items that are made one by one, and say in errors which table they are about."""
+        """Yield items and add the table to the errors of the iteration."""
         with self._errors():
             yield from items
 

@@ -218,7 +218,9 @@ def test_local_files_have_an_option_of_their_own(complaint: Any, rides: History)
 
 
 def test_an_option_of_the_object_store_for_a_local_table(complaint: Any, rides: History) -> None:
-    assert "no object store" in complaint("head", rides.path, "--storage-option", "region=eu-central-1")
+    assert "not in an object store" in complaint(
+        "head", rides.path, "--storage-option", "region=eu-central-1"
+    )
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_the_package_runs_as_a_program(lake: Path) -> None:
         check=False,
     )
     assert said.returncode == 2
-    assert "there is no partition 'x': there are 'p" in " ".join(said.stderr.split())
+    assert "There is no partition 'x'. Use one of 'p" in " ".join(said.stderr.split())
 
 
 @pytest.mark.parametrize(

@@ -193,4 +193,4 @@ def test_a_loop_that_makes_no_sense_is_a_mistake_of_the_call(
     assert app.run(["run-services", *words]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "--every" in captured.err or "name the tables" in captured.err
+    assert "--every" in captured.err or "No tables were given" in captured.err

@@ -236,7 +236,7 @@ def test_the_command_line_says_what_it_found_and_did(
     found = json.loads(capsys.readouterr().out)
     assert (found["sound"], found["findings"][0]["check"], found["records"]) == (False, "partition", None)
     assert app.run(["repair", path]) == 0
-    assert "1 things to put right: --apply does it" in capsys.readouterr().out
+    assert "1 repairs found; apply them with --apply" in capsys.readouterr().out
     assert app.run(["repair", path, "--apply", "--json"]) == 0
     assert [each["remedy"] for each in json.loads(capsys.readouterr().out)] == ["partition-metadata"]
     assert app.run(["repair", path, "--only", "orphan"]) == 0

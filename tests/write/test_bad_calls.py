@@ -25,12 +25,12 @@ from tests.support.tables import OLD, table_at
         ({"partition_by": ["city", "city"]}, "partition_by names column city more than once"),
         ({"record_key": "tags"}, "tags of type list.* cannot be part of a record key"),
         ({"partition_by": "tags"}, "tags of type list.* cannot be part of a record key"),
-        ({"ordering": "tags"}, "ordering column tags is list.*no order"),
+        ({"ordering": "tags"}, "Ordering column tags is list.*no order"),
         ({"version": "8"}, "version '8' is not a number"),
         ({"version": 9.0}, r"version 9\.0 is not a number"),
-        ({"schema": pl.DataFrame({"id": [1]})}, "cannot read columns from DataFrame"),
-        ({"schema": pd.DataFrame({"id": [1]})}, "cannot read columns from DataFrame"),
-        ({"schema": 5}, "cannot read columns from int"),
+        ({"schema": pl.DataFrame({"id": [1]})}, "Columns cannot be read from DataFrame"),
+        ({"schema": pd.DataFrame({"id": [1]})}, "Columns cannot be read from DataFrame"),
+        ({"schema": 5}, "Columns cannot be read from int"),
     ],
     ids=str,
 )
@@ -110,7 +110,7 @@ def test_a_struct_without_fields_is_refused_before_there_is_a_table(
 
 def test_a_table_below_a_file_cannot_be_created(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(InvalidError, match="choose another path") as caught:
+    with pytest.raises(InvalidError, match="Use another path") as caught:
         drawstring.create(tmp_path / "file/t", SCHEMA, record_key="id")
     assert caught.value.table == str(tmp_path / "file/t")
 

@@ -179,9 +179,9 @@ def test_new_rows_do_not_make_files_of_a_source_move_into_the_table(tmp_path: Pa
 
 TRANSLATOR = "hoodie.bootstrap.partitionpath.translator"
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "another layout": ({"partition_by": "fare"}, "laid out by city"),
-    "no layout": ({"partition_by": ()}, "laid out by city"),
-    "two columns": ({"partition_by": ["city", "fare"]}, "laid out by city"),
+    "another layout": ({"partition_by": "fare"}, "partitioned by city"),
+    "no layout": ({"partition_by": ()}, "partitioned by city"),
+    "two columns": ({"partition_by": ["city", "fare"]}, "partitioned by city"),
     "a key that is null": ({"record_key": "maybe"}, "null or empty"),
     "a key that is not there": ({"record_key": "ident"}, "lacks"),
     "a bucket index": ({"options": {"hoodie.index.type": "BUCKET"}}, "bucket index"),
@@ -212,7 +212,7 @@ def test_wrong_use_leaves_no_table(tmp_path: Path, change: dict[str, Any], told:
 
 
 def test_a_source_is_a_folder_of_parquet_files_elsewhere(tmp_path: Path, source: Path) -> None:
-    with pytest.raises(InvalidError, match="in one another"):
+    with pytest.raises(InvalidError, match="contain each other"):
         drawstring.bootstrap(source / "table", source, **KEYS)
     with pytest.raises(InvalidError, match="no Parquet files"):
         drawstring.bootstrap(tmp_path / "table", tmp_path / "nowhere", **KEYS)

@@ -132,7 +132,7 @@ def test_dropped_partition_columns_come_back_from_the_paths(
         ({DROPPED: "true"}, {"partition_by": ()}, InvalidError, "needs partition columns"),
         ({DROPPED: "true", SLASHED: "true"}, {}, InvalidError, "slash-separated"),
         ({DROPPED: "true"}, {"partition_by": "id"}, InvalidError, "would drop id"),
-        ({DROPPED: "true"}, {"partition_by": "fare"}, InvalidError, "make it a text"),
+        ({DROPPED: "true"}, {"partition_by": "fare"}, InvalidError, "Make it a string"),
     ],
 )
 def test_contradictions_are_refused(

@@ -1,4 +1,4 @@
-"""The command line: `drawstring show PATH`, and a command for each service of `drawstring.Table`."""
+"""Command line: `drawstring show PATH`, and a command for each table service of `drawstring.Table`."""
 
 from drawstring.cli.app import main
 

@@ -1,6 +1,6 @@
-"""The `drawstring` command: its sub-commands, and what becomes of their errors.
+"""The `drawstring` command: registration of its subcommands, error output and exit codes.
 
-Exit codes: 0 done, 1 a defect of drawstring, 2 the call or the table is at fault (one line says how).
+Exit codes: 0 success, 1 a defect of drawstring, 2 an error of the call or the table (explained in one line).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def build() -> App:
     """Return the application with all its commands."""
     app = App(
         name="drawstring",
-        help="Look at Apache Hudi tables, keep them in shape, make them of folders; without Spark or Java.",
+        help="Inspect, maintain and bootstrap Apache Hudi tables without Spark or Java.",
         version=_version,
         result_action="return_value",
         error_console=Console(stderr=True),
@@ -78,10 +78,10 @@ def build() -> App:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with its exit code.
+    """Run the command line and exit with its exit code.
 
     Args:
-        arguments: the words after the program's name; None for those it was started with.
+        arguments: the command-line arguments without the program name; None for those of the process.
     """
     use_allocator()
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
@@ -98,7 +98,7 @@ def run(arguments: list[str]) -> int:
     except DrawstringError as error:
         return _fail(str(error))
     except BrokenPipeError:
-        # The reader of a pipe (`drawstring head ... | head`) has seen enough.
+        # The reader of the pipe (`drawstring head ... | head`) closed it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
@@ -108,8 +108,8 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if os.environ.get("DRAWSTRING_TRACEBACK"):
             raise
-        hint = "please report it; DRAWSTRING_TRACEBACK=1 shows where"
-        return _fail(f"a defect of drawstring ({hint}): {type(error).__name__}: {error}", EXIT_DEFECT)
+        hint = "Please report it. DRAWSTRING_TRACEBACK=1 shows the traceback."
+        return _fail(f"A defect of drawstring: {type(error).__name__}: {error}. {hint}", EXIT_DEFECT)
     return 0
 
 

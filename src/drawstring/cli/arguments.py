@@ -1,4 +1,4 @@
-"""The arguments that several commands share, and the table that they name."""
+"""Arguments that several commands share, and their parsing."""
 
 from __future__ import annotations
 
@@ -22,59 +22,59 @@ StorageOptions = Annotated[
     ),
 ]
 DryRun = Annotated[
-    bool, Parameter(name="--dry-run", negative="", help="Show what would be done, and do nothing.")
+    bool, Parameter(name="--dry-run", negative="", help="Show what would be done without doing it.")
 ]
 HudiOptions = Annotated[
     tuple[str, ...],
     Parameter(
         name="--option",
         negative="",
-        help="Option by Hudi's key as NAME=VALUE, hoodie.clean.policy=... for instance; may be repeated.",
+        help="Option by Hudi's key as NAME=VALUE, for example hoodie.clean.policy=...; may be repeated.",
     ),
 ]
 
 
 def open_table(path: str, options: tuple[str, ...]) -> Table:
-    """Open the table that a command names.
+    """Open the table of a command.
 
     Raises:
-        InvalidError: there is no table, an option is not of the form NAME=VALUE, or the table is in no
-            object store.
+        InvalidError: there is no table, an option is not of the form NAME=VALUE, or the table is not in
+            an object store.
     """
     try:
         given = storage_options(options)
         of_stores = [name for name in given if not is_storage_key(name)]
         if of_stores and not is_object_store(path):
-            raise InvalidError(f"{path} is in no object store: leave --storage-option {of_stores[0]} out")
+            raise InvalidError(f"{path} is not in an object store. Remove --storage-option {of_stores[0]}.")
         return drawstring.open(path, storage_options=given or None)
     except DrawstringError as error:
         raise error.at(table=path) from error.__cause__
 
 
 def storage_options(options: tuple[str, ...]) -> dict[str, str]:
-    """Return `NAME=VALUE` words as a dictionary."""
-    return _pairs(options, "An option of the storage")
+    """Return `NAME=VALUE` arguments as a dictionary."""
+    return _pairs(options, "A storage option")
 
 
 def named_values(options: tuple[str, ...]) -> dict[str, str]:
-    """Return Hudi's options, given as `NAME=VALUE` words, as a dictionary."""
-    return _pairs(options, "An option of Hudi's")
+    """Return options by Hudi's keys, given as `NAME=VALUE` arguments, as a dictionary."""
+    return _pairs(options, "An option")
 
 
 def column_names(columns: Sequence[str], flag: str) -> list[str] | None:
-    """Return the columns that a flag names, None when it was not given.
+    """Return the columns of a flag; None if it was not given.
 
     Args:
-        columns: each a column, or several with commas between them, and perhaps one behind.
+        columns: columns, or several columns separated by commas, maybe with a trailing comma.
         flag: for the error.
 
     Raises:
-        InvalidError: an empty name.
+        InvalidError: a name is empty.
     """
     names = [name.strip() for each in columns for name in each.removesuffix(",").split(",")]
     if not all(names):
         raise InvalidError(
-            f"{flag} {','.join(columns)!r} has an empty name: put one comma between two columns"
+            f"{flag} {','.join(columns)!r} has an empty name. Separate columns by single commas."
         )
     return names or None
 
@@ -83,5 +83,5 @@ def _pairs(options: tuple[str, ...], what: str) -> dict[str, str]:
     pairs = [option.partition("=") for option in options]
     for name, equals, _ in pairs:
         if not name or not equals:
-            raise InvalidError(f"{what} is NAME=VALUE, not {name!r}.")
+            raise InvalidError(f"{what} must have the form NAME=VALUE, not {name!r}.")
     return {name: value for name, _, value in pairs}

@@ -1,4 +1,4 @@
-"""The progress bar of commands that take a while."""
+"""Progress bar of long-running commands."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from drawstring.cli.printable import printable
 from drawstring.services.progress import Progress
 
 Began: TypeAlias = Callable[[str], Progress]
-"""Told what begins now; returns what is told how far it is."""
+"""Called with the name of a step that begins; returns the progress callback of the step."""
 
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Began]:
-    """Show a bar on standard error, if that is a terminal, for a block of code.
+    """Show a progress bar on standard error, if that is a terminal, during a block of code.
 
     Args:
-        title: of the bar until something begins.
+        title: title of the bar until a step begins.
     """
     console = Console(stderr=True)
     with RichProgress(console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -36,5 +36,5 @@ def progress_bar(title: str) -> Iterator[Began]:
 
 
 def _plain(text: str) -> str:
-    """Return a text that the bar, which reads descriptions as markup, shows as it is."""
+    """Escape a text for the bar, which parses descriptions as markup."""
     return escape(printable(text))

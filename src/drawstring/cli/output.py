@@ -1,7 +1,7 @@
-"""What commands print: tables for people, JSON for machines.
+"""Output of commands: tables and sentences for people, JSON for machines.
 
-Commands print with these functions only. They escape control characters and show markup of rich as text,
-since values and names come from tables that anybody may have written.
+Commands print with these functions only. They escape control characters and rich markup, since values and
+names come from untrusted tables.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from drawstring.cli.printable import printable, printable_json
 from drawstring.model.result import Result
 
 Value = object
-"""What Arrow's `to_pylist` gives: a number, text, a date, a list, a dictionary, ..."""
+"""A value of Arrow's `to_pylist`: a number, string, date, list, dictionary and so on."""
 
 _WIDTH_WITHOUT_TERMINAL = 200
 
@@ -34,7 +34,7 @@ def print_line(text: str) -> None:
 
 
 def print_error(text: str) -> None:
-    """Print what went wrong to standard error, as one line that is not cut."""
+    """Print an error to standard error, as one line that is not wrapped."""
     line = printable(" ".join(text.split()))
     Console(stderr=True, soft_wrap=True).print(Text.assemble(("drawstring:", "bold red"), " ", line))
 
@@ -46,17 +46,17 @@ def print_json(value: Value) -> None:
 
 
 def print_result(result: Result) -> None:
-    """Print what a call returned as one JSON document; `changed` says whether it had something to do."""
+    """Print the result of a call as one JSON document; `changed` says whether the call did anything."""
     print_json(result_fields(result))
 
 
 def result_fields(result: Result) -> dict[str, object]:
-    """Return what machines are told of a result."""
+    """Return the fields of a result for JSON output."""
     return {"changed": result.changed, **asdict(result)}
 
 
 def print_grid(columns: Sequence[str], rows: Iterable[Sequence[Value]], *, title: str | None = None) -> None:
-    """Print rows under column heads; numbers stand to the right."""
+    """Print rows below column headers; numbers are right-aligned."""
     shown = [list(row) for row in rows]
     grid = Grid(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for index, name in enumerate(columns):
@@ -68,7 +68,7 @@ def print_grid(columns: Sequence[str], rows: Iterable[Sequence[Value]], *, title
 
 
 def print_facts(facts: Iterable[tuple[str, Value]]) -> None:
-    """Print names and values, one pair a line."""
+    """Print names and values, one pair per line."""
     grid = Grid(show_header=False, box=None, pad_edge=False)
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -78,7 +78,7 @@ def print_facts(facts: Iterable[tuple[str, Value]]) -> None:
 
 
 def size_text(size_bytes: int) -> str:
-    """Return a number of bytes for people: `1.5 MiB`."""
+    """Return a size with its unit, as in `1.5 MiB`."""
     size = float(size_bytes)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if size < 1024:
@@ -88,7 +88,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def instant_text(instant: str | None) -> str:
-    """Return an instant's time for people, `2024-01-31 10:00:00.123`; other texts as they are."""
+    """Return the time of an instant as `2024-01-31 10:00:00.123`; other texts unchanged."""
     if not instant or len(instant) not in (14, 17) or not instant.isdigit():
         return instant or ""
     day = f"{instant[:4]}-{instant[4:6]}-{instant[6:8]}"
@@ -97,7 +97,7 @@ def instant_text(instant: str | None) -> str:
 
 
 def as_text(value: Value) -> str:
-    """Return a value as one line of a grid; null is empty."""
+    """Return a value as one line of a grid; empty for null."""
     if value is None:
         return ""
     plain = as_json(value)
@@ -107,9 +107,9 @@ def as_text(value: Value) -> str:
 
 
 def as_json(value: Value) -> Value:
-    """Return a value made of what JSON has.
+    """Return a value that JSON can represent.
 
-    Decimals, dates and times become text, bytes base64, and floats that JSON lacks their names.
+    Decimals, dates and times become strings, bytes base64, NaN and infinities their names.
     """
     if value is None or isinstance(value, bool | int | str):
         return value
@@ -127,7 +127,7 @@ def as_json(value: Value) -> Value:
 
 
 def _console() -> Console:
-    """Return the console of standard output; a pipe gets lines that are not cut to 80 columns."""
+    """Return the console of standard output; lines to a pipe are not wrapped."""
     return Console() if sys.stdout.isatty() else Console(width=_WIDTH_WITHOUT_TERMINAL)
 
 

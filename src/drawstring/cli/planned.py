@@ -1,4 +1,4 @@
-"""What the commands of compaction and clustering have in common: a plan is scheduled, or run under a bar."""
+"""Shared parts of the compaction and clustering commands: scheduling a plan, printing its result."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from drawstring.model.result import CommitResult
 
 
 def check_choice(*, schedule: bool, instant: str | None) -> None:
-    """Refuse --schedule beside --instant.
+    """Check that not both --schedule and --instant are given.
 
     Raises:
         InvalidError: both were given.
     """
     if schedule and instant:
-        raise InvalidError("--schedule and --instant exclude each other: give one of them, or none for both")
+        raise InvalidError(
+            "--schedule and --instant exclude each other. Give one of them, or none to schedule and run."
+        )
 
 
 def print_scheduled(instant: str | None, nothing: str, *, as_json: bool) -> None:
-    """Print the time of a plan.
+    """Print the instant of a plan.
 
     Args:
-        instant: the time, None where there is nothing to do.
-        nothing: what people are told then.
-        as_json: whether machines read it.
+        instant: requested time of the plan; None if there is nothing to do.
+        nothing: text to print in that case.
+        as_json: whether to print JSON.
     """
     if as_json:
         output.print_json({"instant": instant})
@@ -32,12 +34,12 @@ def print_scheduled(instant: str | None, nothing: str, *, as_json: bool) -> None
 
 
 def print_done(result: CommitResult, told: str, *, as_json: bool) -> None:
-    """Print what was done.
+    """Print the result of a table service.
 
     Args:
-        result: of the service.
-        told: the same for people.
-        as_json: whether machines read it.
+        result: result of the service.
+        told: description of the result.
+        as_json: whether to print JSON.
     """
     if as_json:
         output.print_result(result)

@@ -1,7 +1,7 @@
-r"""Escape what a terminal would obey instead of show.
+r"""Escaping of characters that a terminal would interpret instead of display.
 
-Values, names and paths come from tables that anybody may have written. Characters that move the cursor,
-change colours or the direction of text, break lines or cannot be seen are shown as Python writes them:
+Values, names and paths come from untrusted tables. Characters that move the cursor, change colours or the
+direction of text, break lines or are invisible are printed as Python escapes:
 `\x1b`, `\u202e`.
 """
 
@@ -21,24 +21,24 @@ _UNSAFE: Final = re.compile(
     "\U000e0000-\U000e007f"  # tags
     "]"
 )
-"""Joiners (U+200C, U+200D) are not among them: words of Persian and Hindi need them."""
+"""Joiners (U+200C, U+200D) are not escaped: Persian and Hindi words need them."""
 
 
 def printable(text: str) -> str:
-    """Return a text in one line, unsafe characters escaped."""
+    """Return a text as one line with unsafe characters escaped."""
     return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode(), text)
 
 
 def printable_lines(text: str) -> str:
-    """Return a text whose line breaks are the program's own, the other unsafe characters escaped."""
+    """Return a text with unsafe characters escaped except line breaks."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def printable_json(document: str) -> str:
-    """Return a JSON document with the unsafe characters in its texts escaped as JSON escapes them.
+    """Return a JSON document with the unsafe characters in its strings escaped as in JSON.
 
     Args:
-        document: as `json.dumps` made it, which escapes line breaks within texts.
+        document: result of `json.dumps`, which escapes line breaks within strings.
     """
     return "\n".join(
         _UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1], line) for line in document.split("\n")
@@ -46,7 +46,7 @@ def printable_json(document: str) -> str:
 
 
 class PrintableFormatter(logging.Formatter):
-    """Formats log records, which name files and tables, with their unsafe characters escaped."""
+    """Formats log records with unsafe characters in file and table names escaped."""
 
     def format(self, record: logging.LogRecord) -> str:
         return printable_lines(super().format(record))

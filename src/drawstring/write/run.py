@@ -106,10 +106,8 @@ def write_feed(
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             stats = placed(bound, plan, verb, sizer)
             watch.lap("write")
-            extra_metadata = {**(extra or {}), "schema": plan.schema_json}
-            metadata = CommitMetadata(
-                tuple(stats), verb.operation, extra_metadata, _replaced(verb, stats, lookup)
-            )
+            merged = {**(extra or {}), "schema": plan.schema_json}
+            metadata = CommitMetadata(tuple(stats), verb.operation, merged, _replaced(verb, stats, lookup))
             if not (metadata.touched or options.allow_empty_commit):
                 transaction.abandon()
                 empty = CommitResult("", None, requested.name, seconds=watch.seconds())

@@ -20,11 +20,13 @@ from drawstring.cli.arguments import (
 from drawstring.model.instant import Instant
 
 MinCommits = Annotated[
-    int | None, Parameter(validator=Number(gte=1), help="Newest writes that stay; 20 by default.")
+    int | None, Parameter(validator=Number(gte=1), help="Newest writes to retain; 20 by default.")
 ]
 MaxCommits = Annotated[
     int | None,
-    Parameter(validator=Number(gte=1), help="Writes that may be there before some are moved; 30 by default."),
+    Parameter(
+        validator=Number(gte=1), help="Number of active writes that triggers archiving; 30 by default."
+    ),
 ]
 
 
@@ -38,7 +40,7 @@ def archive(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Move old instants into the archived timeline; by default beyond 30 writes, and 20 stay."""
+    """Move old instants to the archived timeline; by default above 30 writes, and 20 are retained."""
     table = open_table(path, storage_option)
     given = named_values(option)
     if dry_run:

@@ -1,4 +1,4 @@
-"""`drawstring bootstrap`: make a table of a folder of Parquet files."""
+"""`drawstring bootstrap`: create a table from a folder of Parquet files."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from drawstring.cli.arguments import (
 )
 
 Columns = Annotated[
-    tuple[str, ...], Parameter(negative="", help="Columns, with commas between them; may be repeated.")
+    tuple[str, ...], Parameter(negative="", help="Columns, separated by commas; may be repeated.")
 ]
 
 
 def bootstrap(
     path: TablePath,
-    source: Annotated[str, Parameter(help="Folder of Parquet files; it stays as it is.")],
+    source: Annotated[str, Parameter(help="Folder of Parquet files; it is not modified.")],
     *,
     record_key: Columns,
     partition_by: Columns = (),
     ordering: Columns = (),
     mode: Annotated[
         Literal["metadata", "full"],
-        Parameter(help="Leave the rows where they are (metadata), or write them to the table (full)."),
+        Parameter(help="Leave the rows in the source files (metadata), or write them to the table (full)."),
     ] = "metadata",
     matching: Annotated[
         str | None,
-        Parameter(help="Pattern of the source's folders that the mode is for; the others get the other one."),
+        Parameter(help="Pattern of the source folders that get the mode; other folders get the other mode."),
     ] = None,
     name: Annotated[
         str | None, Parameter(help="Name of the table; the last part of PATH by default.")
@@ -49,7 +49,7 @@ def bootstrap(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Make a table of a folder of Parquet files."""
+    """Create a table from a folder of Parquet files."""
     result = drawstring.bootstrap(
         path,
         source,

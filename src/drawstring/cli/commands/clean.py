@@ -1,4 +1,4 @@
-"""`drawstring clean`: delete versions of files that nobody needs any more."""
+"""`drawstring clean`: delete old versions of files."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from drawstring.model.clean import CleanPlan
 from drawstring.model.result import CleanResult
 
 RetainCommits = Annotated[
-    int | None, Parameter(validator=Number(gte=1), help="Newest commits whose files stay; 10 by default.")
+    int | None,
+    Parameter(validator=Number(gte=1), help="Newest commits whose files are retained; 10 by default."),
 ]
 RetainVersions = Annotated[
     int | None,
-    Parameter(validator=Number(gte=1), help="Newest versions of each file group that stay, instead."),
+    Parameter(validator=Number(gte=1), help="Newest versions of each file group to retain instead."),
 ]
 RetainHours = Annotated[
-    int | None, Parameter(validator=Number(gte=1), help="Hours for which files stay, instead.")
+    int | None, Parameter(validator=Number(gte=1), help="Hours for which files are retained instead.")
 ]
 
 
@@ -45,7 +46,7 @@ def clean(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Delete old versions of files; by default the files of the newest 10 commits stay."""
+    """Delete old versions of files; by default the files of the newest 10 commits are retained."""
     table = open_table(path, storage_option)
     call = partial(
         table.plan_clean if dry_run else table.clean,

@@ -1,4 +1,4 @@
-"""`drawstring cluster`: bring small file groups together, and sort their rows."""
+"""`drawstring cluster`: combine small file groups and sort their rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Instant = Annotated[
 ]
 SortBy = Annotated[
     tuple[str, ...],
-    Parameter(negative="", help="Columns to sort rows by, with commas between them; may be repeated."),
+    Parameter(negative="", help="Columns to sort rows by, separated by commas; may be repeated."),
 ]
 Layout = Annotated[
     Literal["LINEAR", "ZORDER", "HILBERT"] | None,
@@ -61,9 +61,9 @@ def cluster(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Cluster a table: bring its small file groups together, and sort their rows.
+    """Cluster a table: combine its small file groups and sort their rows.
 
-    By default what is scheduled is run, and then what is left to cluster.
+    By default, run the scheduled clusterings, then cluster the remaining file groups.
     """
     check_choice(schedule=schedule, instant=instant)
     table = open_table(path, storage_option)

@@ -1,4 +1,4 @@
-"""`drawstring compact`, `log-compact` and `compact-base-files`: few files in place of many."""
+"""`drawstring compact`, `log-compact` and `compact-base-files`: the compactions of a table."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ Instant = Annotated[
 ]
 Strategy = Annotated[
     tuple[str, ...],
-    Parameter(negative="", help="Which file groups are compacted: a strategy of Hudi's; may be repeated."),
+    Parameter(negative="", help="Hudi's strategy that selects the file groups; may be repeated."),
 ]
 Hybrid = Annotated[
     bool,
-    Parameter(negative="", help="Make a base file, or one log file of many, whichever costs least."),
+    Parameter(negative="", help="Write a base file or a single log file, whichever costs least."),
 ]
 MinBlocks = Annotated[
     int | None,
-    Parameter(validator=Number(gte=2), help="Log blocks from which log files are compacted; 5 by default."),
+    Parameter(validator=Number(gte=2), help="Log blocks that trigger a log compaction; 5 by default."),
 ]
 SmallFileBytes = Annotated[
     int | None,
-    Parameter(validator=Number(gte=0), help="Base files below this size become few; 100 MiB by default."),
+    Parameter(validator=Number(gte=0), help="Base files below this size are combined; 100 MiB by default."),
 ]
 TargetFileBytes = Annotated[
     int | None, Parameter(validator=Number(gte=1), help="Size of new base files; 120 MiB by default.")
@@ -60,7 +60,7 @@ def compact(
 ) -> None:
     """Compact a MERGE_ON_READ table: merge its log files into new base files.
 
-    By default what is scheduled is run, and then what is left to compact.
+    By default, run the scheduled compactions, then compact the remaining file groups.
     """
     table = open_table(path, storage_option)
     given = {"strategy": list(strategy) or None, "hybrid": hybrid or None, "options": named_values(option)}
@@ -78,7 +78,7 @@ def log_compact(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Make one log file of many in a MERGE_ON_READ table, and leave the base files alone."""
+    """Combine the log files of each slice in a MERGE_ON_READ table into one; keep the base files."""
     table = open_table(path, storage_option)
     given = {"min_blocks": min_blocks, "options": named_values(option)}
     call = _Call(table.schedule_log_compaction, table.log_compact, given)
@@ -96,7 +96,7 @@ def compact_base_files(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Put small base files of a partition together, in a table of either type; log files stay."""
+    """Combine small base files of each partition, in a table of either type; keep the log files."""
     table = open_table(path, storage_option)
     given = {
         "small_file_bytes": small_file_bytes,
@@ -114,7 +114,7 @@ class _Call:
     Attributes:
         plan: plans it.
         run: plans and runs it.
-        given: keyword arguments of both.
+        given: keyword arguments of `plan` and `run`.
     """
 
     plan: Callable[..., str | None]
@@ -122,13 +122,13 @@ class _Call:
     given: dict[str, Any]
 
     def carry_out(self, table: Table, instant: str | None, *, schedule: bool, as_json: bool) -> None:
-        """Plan or run it, and print what became of it.
+        """Plan or run the compaction, and print the result.
 
         Args:
             table: the table.
-            instant: of the plan to run; None for all.
-            schedule: whether it is only planned.
-            as_json: whether machines read what is printed.
+            instant: requested time of the plan to run; None for all.
+            schedule: whether to plan only.
+            as_json: whether to print JSON.
         """
         check_choice(schedule=schedule, instant=instant)
         if schedule:

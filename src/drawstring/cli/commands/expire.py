@@ -1,4 +1,4 @@
-"""`drawstring expire-partitions`: drop the partitions whose time is over."""
+"""`drawstring expire-partitions`: delete expired partitions."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ RetainDays = Annotated[
     int | None,
     Parameter(
         validator=Number(gte=0),
-        help=f"Days that a partition lives after its last write; what --option {_DAYS} says by default.",
+        help=f"Days to retain a partition after its last write; by default the value of --option {_DAYS}.",
     ),
 ]
 Partitions = Annotated[
-    tuple[str, ...], Parameter(negative="", help="Drop this partition path at most; may be repeated.")
+    tuple[str, ...], Parameter(negative="", help="Check only this partition path; may be repeated.")
 ]
 
 
@@ -43,10 +43,10 @@ def expire_partitions(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Drop the partitions that nobody wrote to for some days, as one commit."""
+    """Delete the partitions without writes for a number of days, in one commit."""
     table, given = open_table(path, storage_option), named_values(option)
     if retain_days is None and _DAYS not in given:
-        raise InvalidError("say how many days a partition lives: --retain-days 30, for instance")
+        raise InvalidError("The retention is missing. Give a number of days, for example --retain-days 30.")
     only = list(partitions) or None
     if dry_run:
         found = table.plan_expiry(retain_days=retain_days, partitions=only, options=given)

@@ -44,8 +44,8 @@ def _of_partition(slices: list[FileSlice], partition: str, table: str) -> list[F
         known = sorted({part.partition for part in slices})
         some = ", ".join(map(repr, known[:5])) + (", ..." if len(known) > 5 else "")
         raise InvalidError(
-            f"there is no partition {partition!r}: "
-            + (f"there are {some}" if known else "the table has none"),
+            f"There is no partition {partition!r}. "
+            + (f"Use one of {some}." if known else "The table has none."),
             table=table,
         )
     return found

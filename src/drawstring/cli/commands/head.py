@@ -16,14 +16,12 @@ from drawstring.schema.meta import without_meta
 Rows = Annotated[int, Parameter(name=("--rows", "-n"), validator=Number(gte=0), help="How many rows.")]
 Columns = Annotated[
     tuple[str, ...],
-    Parameter(
-        name=("--columns", "-c"), negative="", help="Columns, with commas between them; may be repeated."
-    ),
+    Parameter(name=("--columns", "-c"), negative="", help="Columns, separated by commas; may be repeated."),
 ]
-Where = Annotated[str | None, Parameter(name=("--where", "-w"), help="SQL predicate that the rows fulfil.")]
+Where = Annotated[str | None, Parameter(name=("--where", "-w"), help="SQL predicate that selects the rows.")]
 AsOf = Annotated[str | None, Parameter(name="--as-of", help="As of an instant or a date-time.")]
 ReadOptimized = Annotated[
-    bool, Parameter(name="--read-optimized", negative="", help="Leave out what log files hold.")
+    bool, Parameter(name="--read-optimized", negative="", help="Read base files only, without log files.")
 ]
 
 

@@ -1,4 +1,4 @@
-"""`drawstring holds`: what readers asked cleaning to leave alone."""
+"""`drawstring holds`: positions of readers whose files cleaning retains."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_tab
 from drawstring.model.hold import Hold
 
 Place = Annotated[str | None, Parameter(name="--hold", help="Place a hold of this name, or move it.")]
-Release = Annotated[str | None, Parameter(name="--release", help="Give the hold of this name up.")]
+Release = Annotated[str | None, Parameter(name="--release", help="Release the hold of this name.")]
 Position = Annotated[
-    str | None, Parameter(name="--position", help="Where the reader of --hold stands; now by default.")
+    str | None, Parameter(name="--position", help="Position of the reader of --hold; now by default.")
 ]
 Hours = Annotated[float, Parameter(name="--hours", help="Hours that --hold lasts.")]
 
@@ -30,12 +30,12 @@ def holds(
     as_json: AsJson = False,
     storage_option: StorageOptions = (),
 ) -> None:
-    """Show what readers hold; cleaning and archiving keep what was written after these positions."""
+    """Show the holds of readers; cleaning and archiving retain all files written after their positions."""
     table = open_table(path, storage_option)
     if position is not None and hold is None:
-        raise InvalidError("--position needs --hold, the name of the reader")
+        raise InvalidError("--position needs --hold. Give the name of the reader with --hold.")
     if release is not None and not table.release(release):
-        raise InvalidError(f"there is no hold {release!r}")
+        raise InvalidError(f"There is no hold {release!r}. List the holds with drawstring holds.")
     if hold is not None:
         table.hold(hold, position, hours=hours)
     found = [hold_fields(each) for each in table.holds()]
@@ -46,6 +46,6 @@ def holds(
 
 
 def hold_fields(hold: Hold) -> dict[str, str]:
-    """Return what people and machines want to know of a hold."""
+    """Return the fields of a hold to print."""
     until = datetime.fromtimestamp(hold.until_ms / 1000, UTC)
     return {"name": hold.name, "position": hold.position, "until": until.isoformat(timespec="seconds")}

@@ -1,4 +1,4 @@
-"""`drawstring restore`: take the table back to what it was after a write."""
+"""`drawstring restore`: restore the table to its state after a write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from drawstring.cli.arguments import (
 )
 
 Instant = Annotated[
-    str, Parameter(help="Requested time of a write with a savepoint, or whose files are still there.")
+    str, Parameter(help="Requested time of a write with a savepoint, or whose files still exist.")
 ]
 
 
@@ -32,7 +32,7 @@ def restore(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Undo all that was written after a write. It is gone for good: look with --dry-run first."""
+    """Undo all changes after a write. This cannot be reverted: check with --dry-run first."""
     table, given = open_table(path, storage_option), named_values(option)
     if dry_run:
         plan = table.plan_restore(instant)

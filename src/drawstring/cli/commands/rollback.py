@@ -1,4 +1,4 @@
-"""`drawstring rollback`: take one pending action off the timeline."""
+"""`drawstring rollback`: roll back one pending instant."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from drawstring.services.manual_rollback import undoable
 Pending = Annotated[
     str | None,
     Parameter(
-        help="Requested time of what is pending, see `timeline`; the newest write by default. Plans have to"
-        " be named."
+        help="Requested time of the pending instant, see `timeline`; the newest write by default. Required"
+        " for plans."
     ),
 ]
 
@@ -38,9 +38,9 @@ def rollback(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Roll a write back whose writer died, or withdraw the plan of a compaction or clustering.
+    """Roll back a failed write, or the plan of a compaction or clustering.
 
-    Rows that are there stay; to undo what is completed, see `restore`.
+    Committed rows stay. To undo completed instants, see `restore`.
     """
     table, given = open_table(path, storage_option), named_values(option)
     result = (table.plan_rollback if dry_run else table.rollback)(instant, options=given)
@@ -51,7 +51,7 @@ def rollback(
     elif isinstance(result, RollbackResult):
         output.print_line(f"rolled back the {result.action} {result.instant}: {result.files} files")
     else:
-        output.print_grid(("file to take back",), [(each,) for each in result.files])
+        output.print_grid(("file to delete",), [(each,) for each in result.files])
         text = f"the {result.action} {result.instant}, {len(result.files)} files; nothing was rolled back"
         output.print_line(text)
     if not as_json:

@@ -1,4 +1,4 @@
-"""`drawstring savepoint`: keep the table as it was after a write."""
+"""`drawstring savepoint`: retain the state of the table after a write."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from drawstring.model.instant import Action
 OfWrite = Annotated[
     str | None, Parameter(name="--instant", help="Requested time of the write; the newest by default.")
 ]
-Comments = Annotated[str, Parameter(name="--comments", help="Why, for those who find it.")]
+Comments = Annotated[str, Parameter(name="--comments", help="Reason for the savepoint.")]
 Delete = Annotated[
     bool, Parameter(name="--delete", negative="", help="Delete the savepoint of --instant instead.")
 ]
-ShowAll = Annotated[bool, Parameter(name="--list", negative="", help="Show the savepoints there are.")]
+ShowAll = Annotated[bool, Parameter(name="--list", negative="", help="List the savepoints.")]
 
 
 def savepoint(
@@ -32,7 +32,7 @@ def savepoint(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Keep the files of a write from cleaning and archiving, to go back to it with `restore`."""
+    """Retain the files of a write in cleaning and archiving, so that `restore` can return to it."""
     table, given = open_table(path, storage_option), named_values(option)
     if show_all:
         saved = [each for each in table.timeline.instants if each.action is Action.SAVEPOINT]
@@ -43,7 +43,7 @@ def savepoint(
             output.print_grid(("savepoint", "of the write of"), rows)
         return
     if delete and instant is None:
-        raise InvalidError("--delete needs --instant, the write whose savepoint is to go")
+        raise InvalidError("--delete needs --instant. Give the write whose savepoint is to be deleted.")
     if delete and instant is not None:
         table.delete_savepoint(instant, options=given)
     else:

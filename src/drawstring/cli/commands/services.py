@@ -1,4 +1,4 @@
-"""`drawstring run-services`: do what is due on many tables, once or for ever."""
+"""`drawstring run-services`: run the due table services of many tables, once or continuously."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from drawstring.services.maintenance_tasks import TaskOutcome
 _log: Final = logging.getLogger("drawstring")
 
 Paths = Annotated[str, Parameter(help="Roots of the tables.")]
-Watch = Annotated[bool, Parameter(negative="", help="Go on, round after round, until interrupted.")]
+Watch = Annotated[bool, Parameter(negative="", help="Repeat until interrupted.")]
 Every = Annotated[
     float, Parameter(validator=Number(gte=1), help="Seconds between the rounds of --watch, at least 1.")
 ]
@@ -34,20 +34,20 @@ def run_services(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Compact, cluster, expire, clean and archive tables as it is due, and run what others planned.
+    """Run the due table services (compact, cluster, expire, clean, archive) and the scheduled plans.
 
-    Partitions expire where hoodie.partition.ttl.inline is given. A table that fails is told of and left to
-    the next round; without --watch exit code 2 says so.
+    Partitions expire if hoodie.partition.ttl.inline is set. A failure is reported and retried in the next
+    round; without --watch, the exit code is 2.
     """
     if not paths:
-        raise InvalidError("name the tables to look after: drawstring run-services PATH...")
+        raise InvalidError("No tables were given. Give their paths: drawstring run-services PATH...")
     given = named_values(option)
 
-    def look_after_all() -> int:
+    def run_round() -> int:
         failures = 0
         for path in paths:
             idle = not watch and not as_json
-            for done in _looked_after(path, given, storage_option):
+            for done in _outcomes(path, given, storage_option):
                 idle = False
                 failures += done.error is not None
                 _tell(path, done, as_json)
@@ -57,13 +57,13 @@ def run_services(
 
     if watch:
         if not as_json:
-            _say(f"looking after {len(paths)} tables every {every:g} s, until interrupted")
-        _for_ever(look_after_all, every)
-    elif failures := look_after_all():
-        raise UnavailableError(f"{failures} services failed: see what each says")
+            _say(f"running services of {len(paths)} tables every {every:g} s, until interrupted")
+        _repeat(run_round, every)
+    elif failures := run_round():
+        raise UnavailableError(f"{failures} services failed. See the error of each above.")
 
 
-def _for_ever(work: Callable[[], int], every: float) -> None:
+def _repeat(work: Callable[[], int], every: float) -> None:
     clock = SystemClock()
     try:
         while True:
@@ -73,16 +73,16 @@ def _for_ever(work: Callable[[], int], every: float) -> None:
         return
 
 
-def _looked_after(path: str, given: dict[str, str], storage_option: tuple[str, ...]) -> Iterator[TaskOutcome]:
-    """Do what is due on one table, while a bar on standard error, if that is a terminal, counts."""
+def _outcomes(path: str, given: dict[str, str], storage_option: tuple[str, ...]) -> Iterator[TaskOutcome]:
+    """Run the due services of one table, with a progress bar on standard error if that is a terminal."""
     with progress_bar(path) as began:
         try:
             table = open_table(path, storage_option)
             yield from table.run_services(progress=lambda task: began(f"{task} of {path}"), options=given)
         except (DrawstringError, OSError) as error:
             yield TaskOutcome("open", error=error)
-        except Exception as error:  # whatever it was, the other tables are not to wait for it
-            _log.exception("looking after %s failed in a way that nobody expected", path)
+        except Exception as error:  # of any kind: the other tables must not wait for it
+            _log.exception("The services of %s failed unexpectedly.", path)
             yield TaskOutcome("open", error=error)
 
 
@@ -115,6 +115,6 @@ def _told(done: TaskOutcome) -> str:
 
 
 def _reason(error: Exception | None) -> str:
-    """Return what an error says; one that nobody expected says little without its kind."""
+    """Return the message of an error, with the class name for unexpected errors."""
     expected = isinstance(error, DrawstringError | OSError)
     return str(error) if expected else f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""`drawstring show`: what a table is, its columns, and how much there is of it."""
+"""`drawstring show`: settings, columns, last write and size of a table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from drawstring.table import Table
 
 
 def show(path: TablePath, *, as_json: AsJson = False, storage_option: StorageOptions = ()) -> None:
-    """Show what a table is: its settings, columns, last write and size."""
+    """Show the settings, columns, last write and size of a table."""
     table = open_table(path, storage_option)
     settings, content = _settings(table), _content(table)
     columns = {field.name: str(field.type) for field in table.schema}

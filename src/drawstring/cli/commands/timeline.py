@@ -1,4 +1,4 @@
-"""`drawstring timeline`: the actions on a table, oldest first."""
+"""`drawstring timeline`: the instants of a table, oldest first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_tab
 LastInstants = Annotated[
     int | None,
     Parameter(
-        name=("--last", "-n"), validator=Number(gte=0), help="Show only so many of the newest instants."
+        name=("--last", "-n"), validator=Number(gte=0), help="Show only this many of the newest instants."
     ),
 ]
 
@@ -25,7 +25,7 @@ def timeline(
     as_json: AsJson = False,
     storage_option: StorageOptions = (),
 ) -> None:
-    """List the instants of a table: what was done and when, oldest first."""
+    """List the instants of a table with action and times, oldest first."""
     instants = open_table(path, storage_option).timeline.instants
     if last is not None:
         instants = instants[max(0, len(instants) - last) :]

@@ -1,4 +1,4 @@
-"""`drawstring validate` and `drawstring repair`: is a table as it should be, and put right what can be."""
+"""`drawstring validate` and `drawstring repair`: check the invariants of a table, and repair it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,18 @@ from drawstring.cli.bar import progress_bar
 from drawstring.model.validation import Finding, Validation
 
 Quick = Annotated[
-    bool, Parameter(negative="", help="Compare names and sizes alone; leave what is in the files alone.")
+    bool, Parameter(negative="", help="Compare names and sizes only, without reading the files.")
 ]
 GlobalKeys = Annotated[
     bool,
-    Parameter(
-        negative="", help="A key may be in one partition only, also where the table does not name its index."
-    ),
+    Parameter(negative="", help="Require unique keys across partitions, even if the table names no index."),
 ]
-Apply = Annotated[bool, Parameter(negative="", help="Do it; without this, only what would be done is shown.")]
+Apply = Annotated[bool, Parameter(negative="", help="Apply the repairs; otherwise only show them.")]
 Only = Annotated[
     tuple[str, ...],
     Parameter(
         negative="",
-        help="Only this: orphan, partition-metadata, properties, rollback or temporary; may be repeated.",
+        help="Repair: orphan, partition-metadata, properties, rollback or temporary; may be repeated.",
     ),
 ]
 
@@ -42,7 +40,7 @@ def validate(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Check the invariants of a table, key by key; exit code 2 says that there is an error."""
+    """Check the invariants of a table, key by key; the exit code is 2 if there is an error."""
     table = open_table(path, storage_option)
     with progress_bar(table.config.name) as began:
         reading = began(f"reading {table.config.name}")
@@ -54,7 +52,7 @@ def validate(
         output.print_line(_summary(found))
     if not found.is_sound:
         errors = sum(1 for each in found.findings if each.severity == "error")
-        raise CorruptTableError(f"{errors} errors found: see what each says", table=path)
+        raise CorruptTableError(f"{errors} errors were found. See each finding above.", table=path)
 
 
 def repair(
@@ -66,7 +64,7 @@ def repair(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Show what can be put right without anybody's decision, and with --apply do it."""
+    """Show the repairs that need no decision, and apply them with --apply."""
     done = open_table(path, storage_option).repair(only=only, apply=apply, options=named_values(option))
     if as_json:
         output.print_json([asdict(each) for each in done])
@@ -75,9 +73,9 @@ def repair(
     if not done:
         output.print_line("nothing to repair")
     elif apply:
-        output.print_line(f"{len(done)} things put right")
+        output.print_line(f"{len(done)} repairs applied")
     else:
-        output.print_line(f"{len(done)} things to put right: --apply does it")
+        output.print_line(f"{len(done)} repairs found; apply them with --apply")
 
 
 def _show(findings: Sequence[Finding]) -> None:

@@ -1,4 +1,4 @@
-"""`drawstring upgrade` and `drawstring downgrade`: change the version of a table."""
+"""`drawstring upgrade` and `drawstring downgrade`: change the table version."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def upgrade(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Make a table one of a higher version; by default the newest. Stop writers that do not know it first."""
+    """Upgrade a table to a higher version, by default the newest. First stop writers without support."""
     table = open_table(path, storage_option)
     if dry_run:
         _show_plan(table.plan_version(to), as_json)
@@ -54,7 +54,7 @@ def downgrade(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Make a table one of a lower version, for older readers and writers."""
+    """Downgrade a table to a lower version, for older readers and writers."""
     table = open_table(path, storage_option)
     if dry_run:
         _show_plan(table.plan_version(to), as_json)
@@ -84,7 +84,7 @@ def _show(result: VersionResult, as_json: bool) -> None:
     if result.old == result.new:
         text = f"the table has version {result.new} already"
         if result.instants:
-            text += f"; cleared away {result.instants} files that an interrupted change left"
+            text += f"; deleted {result.instants} files of an interrupted change"
     else:
         moved = f", {result.instants + result.archived} instants moved" if result.instants else ""
         folded = f", compacted at {result.compacted}" if result.compacted else ""
