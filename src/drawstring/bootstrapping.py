@@ -127,19 +127,19 @@ def bootstrapped(
     """
     root = place.uri.rstrip("/")
     try:
-        asked = WriteOptions.parse({**options, OPERATION_KEY: "bootstrap"})
-        if not asked.bootstrap.source:
+        parsed = WriteOptions.parse({**options, OPERATION_KEY: "bootstrap"})
+        if not parsed.bootstrap.source:
             raise InvalidError(
                 f"The bootstrap has no source. Set {BASE_PATH} to the folder of Parquet files."
             )
         storage = open_storage(place.uri, place.storage_options)
-        found = open_storage(asked.bootstrap.source, place.storage_options)
-        _check_apart(storage.full_uri(""), found.full_uri(""))
-        source = look_at_source(found, shape.partition_by, asked, place.engine)
+        source_storage = open_storage(parsed.bootstrap.source, place.storage_options)
+        _check_apart(storage.full_uri(""), source_storage.full_uri(""))
+        source = look_at_source(source_storage, shape.partition_by, parsed, place.engine)
         properties = _properties(name or root.rpartition("/")[2], shape, source, options)
         is_new = _make(storage, properties)
         try:
-            return fill(TableContext(storage, place.engine), source, asked)
+            return fill(TableContext(storage, place.engine), source, parsed)
         except BaseException:
             if is_new:
                 storage.delete_tree("")

@@ -159,7 +159,7 @@ class Table:
         """The active timeline, read afresh.
 
         Raises:
-            CorruptTableError: a file of the timeline has a name that makes no sense.
+            CorruptTableError: a file of the timeline has an invalid name.
 
         Example:
             >>> len(table.timeline.writes())
@@ -213,7 +213,7 @@ class Table:
             options: further write options by Hudi's keys, as in `{"hoodie.parquet.max.file.size": 1 << 27}`.
 
         Returns:
-            What was committed: its instant, and numbers of rows, files and bytes.
+            The result of the commit: its instant, and numbers of rows, files and bytes.
 
         Raises:
             ConflictError: another writer committed or holds the table; nothing was written.
@@ -252,7 +252,7 @@ class Table:
             options: further write options by Hudi's keys, as in `{"hoodie.index.type": "BLOOM"}`.
 
         Returns:
-            What was committed: its instant, and numbers of rows, files and bytes.
+            The result of the commit: its instant, and numbers of rows, files and bytes.
 
         Raises:
             ConflictError: another writer committed or holds the table; nothing was written.
@@ -295,7 +295,7 @@ class Table:
                 `{"hoodie.bulkinsert.sort.mode": "GLOBAL_SORT"}`.
 
         Returns:
-            What was committed: its instant, and numbers of rows, files and bytes.
+            The result of the commit: its instant, and numbers of rows, files and bytes.
 
         Raises:
             ConflictError: another writer committed or holds the table; nothing was written.
@@ -334,7 +334,7 @@ class Table:
                 `{"hoodie.parquet.compression.codec": "snappy"}`.
 
         Returns:
-            What was committed: its instant, and numbers of rows, files and bytes.
+            The result of the commit: its instant, and numbers of rows, files and bytes.
 
         Raises:
             ConflictError: another writer committed or holds the table; nothing was written.
@@ -365,7 +365,7 @@ class Table:
             options: further write options by Hudi's keys.
 
         Returns:
-            What was committed: its instant, and numbers of rows, files and bytes.
+            The result of the commit: its instant, and numbers of rows, files and bytes.
 
         Raises:
             ConflictError: another writer committed or holds the table; nothing was written.
@@ -393,7 +393,7 @@ class Table:
             options: further write options by Hudi's keys.
 
         Returns:
-            What was committed: its instant, and numbers of rows, files and bytes.
+            The result of the commit: its instant, and numbers of rows, files and bytes.
 
         Raises:
             ConflictError: another writer committed or holds the table; nothing was written.
@@ -424,7 +424,7 @@ class Table:
             options: further write options by Hudi's keys.
 
         Returns:
-            What was committed; `deletes` says how many rows were deleted.
+            The result of the commit; `deletes` is the number of deleted rows.
 
         Raises:
             ConflictError: another writer committed or holds the table; nothing was written.
@@ -461,7 +461,7 @@ class Table:
             options: further write options by Hudi's keys.
 
         Returns:
-            What was committed; `updates` says how many rows were changed.
+            The result of the commit; `updates` is the number of changed rows.
 
         Raises:
             ConflictError: another writer committed or holds the table; nothing was written.
@@ -504,7 +504,7 @@ class Table:
             A builder, which clauses are added to; its `execute` carries the merge out as one commit.
 
         Raises:
-            InvalidError: the source has no rows to read, or the options make no sense.
+            InvalidError: the source cannot be read as rows, or the options are invalid.
 
         Example:
             >>> changes = pa.table({"id": [1, 4], "city": ["lima", "oslo"], "fare": [2.5, 8.0], "ts": [2, 2]})
@@ -533,7 +533,7 @@ class Table:
             options: further write options by Hudi's keys.
 
         Returns:
-            What was committed: its instant, `partitions_dropped` and `groups_dropped` (file groups).
+            The result of the commit: its instant, `partitions_dropped` and `groups_dropped` (file groups).
 
         Raises:
             ConflictError: another writer committed or holds the table; nothing was dropped.
@@ -660,7 +660,7 @@ class Table:
             A lazy scan of the changes.
 
         Raises:
-            InvalidError: a time that makes no sense, or commits whose files were cleaned away.
+            InvalidError: a time is invalid, or the files of commits were cleaned.
             CorruptTableError: a file of the table is damaged or missing.
             UnavailableError: a pending write would be missed.
             UnsupportedError: the table has a feature that this release cannot read.
@@ -742,7 +742,7 @@ class Table:
             Slices with their partition, file id, base file and log files, sizes in bytes.
 
         Raises:
-            CorruptTableError: a file is gone that has to be there.
+            CorruptTableError: a file of a committed write is missing.
 
         Example:
             >>> sorted(part.partition for part in table.file_slices())
@@ -809,7 +809,7 @@ class Table:
 
     @contextmanager
     def held(self, *, hours: float = HOLD_HOURS) -> Iterator[Hold]:
-        """Keep the table as it is now for a block of code that scans it for longer than cleaning waits.
+        """Retain the current files of the table during a block of code that scans for a long time.
 
         Args:
             hours: hours after which the hold ends in any case.
@@ -858,7 +858,7 @@ class Table:
             options: further options by Hudi's keys, as in `{"hoodie.compaction.target.io": 1024}` (MiB).
 
         Returns:
-            What was committed; false when there was nothing to compact.
+            The result of the commit; false if there was nothing to compact.
 
         Raises:
             InvalidError: the table is COPY_ON_WRITE, there is no such compaction, or an option is wrong.
@@ -916,18 +916,18 @@ class Table:
     ) -> CommitResult:
         """Make one log file of many, so that queries read less until the next compaction.
 
-        Base files of the MERGE_ON_READ table stay as they are; writers go on meanwhile.
+        The base files of the MERGE_ON_READ table do not change; writers may continue meanwhile.
 
         Args:
             instant: run the log compaction that was scheduled under this requested time, and nothing else; by
-                default all that are pending and free, and then what is left to do.
+                default run all pending ones that no other process runs, then the remaining work.
             min_blocks: log blocks of a file group from which its log files are compacted, 2 or more
                 (`hoodie.log.compaction.blocks.threshold`). 5 by default.
             progress: called with the number of finished file groups and the number of all.
             options: further options by Hudi's keys.
 
         Returns:
-            What was committed; false when no file group has enough log blocks.
+            The result of the commit; false if no file group has enough log blocks.
 
         Raises:
             InvalidError: the table is COPY_ON_WRITE, or there is no such log compaction.
@@ -996,7 +996,7 @@ class Table:
             options: further options by Hudi's keys.
 
         Returns:
-            What was committed; false when there was nothing to do, or the file groups were written to since.
+            The result of the commit; false if there was nothing to do, or the file groups changed since.
 
         Raises:
             ConflictError: another writer holds the table, or wrote to a file group meanwhile.
@@ -1066,7 +1066,7 @@ class Table:
 
         Args:
             instant: run the clustering that was scheduled under this requested time, and nothing else; by
-                default all that are pending and free, and then what is left to cluster.
+                default run all pending ones that no other process runs, then cluster the rest.
             sort_by: columns to sort the rows of a group by (`hoodie.clustering.plan.strategy.sort.columns`).
             layout: how the columns of `sort_by` order rows: `LINEAR`, one column after the other, or along a
                 curve through all of them, `ZORDER` or `HILBERT` (`hoodie.layout.optimize.strategy`).
@@ -1082,7 +1082,7 @@ class Table:
                 `{"hoodie.clustering.plan.strategy.max.num.groups": 10}`.
 
         Returns:
-            What was committed; false when there was nothing to do, or the file groups were written to since.
+            The result of the commit; false if there was nothing to do, or the file groups changed since.
 
         Raises:
             ConflictError: another writer holds the table, or wrote to a file group that was being clustered.

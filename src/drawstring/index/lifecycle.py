@@ -94,7 +94,7 @@ class DualWrite(Protocol):
         ...
 
     def once(self, stats: Sequence[WriteStat]) -> list[WriteStat]:
-        """Return the statistics of a write for people: what is written twice is counted once."""
+        """Return the statistics for the result of a write, without the copies."""
         ...
 
 

@@ -80,7 +80,7 @@ def merge_rows(
 
     Args:
         context: the table with the engine that holds the rows.
-        source: what is merged in.
+        source: source of the merge.
         clauses: in the order in which they were added.
         options: write options by Hudi's keys.
     """

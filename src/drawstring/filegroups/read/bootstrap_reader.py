@@ -73,9 +73,9 @@ class _Stitched:
 
     def rows(self, uri: str) -> Iterator[pa.RecordBatch]:
         """Yield the rows; read only the files that have needed columns."""
-        wanted, where = self.selection.columns, self.selection.where
+        columns, where = self.selection.columns, self.selection.where
         looks_at = [] if where is None else where_columns(where, self.types)
-        needed = dict.fromkeys((*wanted, *looks_at))
+        needed = dict.fromkeys((*columns, *looks_at))
         source, name = source_storage(self.storage.spec, uri)
         values = self._folder_values(source, name, needed)
         stored = [each for each in needed if each not in values]
@@ -91,7 +91,7 @@ class _Stitched:
             batches = both if where is None else (_matching(each, where, selection) for each in both)
         for batch in batches:
             filled = with_values(batch, values, self.types)
-            yield filled.select([each for each in wanted if each in filled.schema.names])
+            yield filled.select([each for each in columns if each in filled.schema.names])
 
     def _folder_values(self, source: Storage, name: str, needed: Iterable[str]) -> Mapping[str, Any]:
         """Return the values of partition columns that the source rows lack."""

@@ -111,9 +111,9 @@ def read_changes(task: ChangeTask) -> Iterator[pa.RecordBatch]:
             if task.operations is None:
                 yield changes
                 continue
-            wanted = pa.array(task.operations)
-            if (kept := changes.filter(pc.is_in(changes.column("op"), value_set=wanted))).num_rows:
-                yield kept
+            operations = pa.array(task.operations)
+            if (selected := changes.filter(pc.is_in(changes.column("op"), value_set=operations))).num_rows:
+                yield selected
     except DrawstringError as error:
         raise error.at(table=task.storage.uri, instant=task.instant) from error.__cause__
 

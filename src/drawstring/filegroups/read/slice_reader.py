@@ -82,8 +82,8 @@ class StreamedRecords(LogRecords):
         numbers = self.versions.rows.column(_NUMBER).to_numpy()[alive]
         if not len(numbers):
             return
-        wanted = np.zeros(int(numbers.max()) + 1, dtype=bool)
-        wanted[numbers] = True
+        is_selected = np.zeros(int(numbers.max()) + 1, dtype=bool)
+        is_selected[numbers] = True
         with open_logs(self.reading, self.file_slice) as logs:
             first = 0
             for placed in logs.blocks_to_merge(self.reading.instants):
@@ -92,7 +92,7 @@ class StreamedRecords(LogRecords):
                     continue
                 for batch in logs.rows(placed):
                     chosen = np.zeros(batch.num_rows, dtype=bool)
-                    part = wanted[first : first + batch.num_rows]
+                    part = is_selected[first : first + batch.num_rows]
                     chosen[: len(part)] = part
                     first += batch.num_rows
                     if chosen.any():

@@ -61,8 +61,12 @@ def append_log(
     markers.create(path, io_type)
     pieces = _with_index(settings, storage, target, changes, name)
     parts = (
-        (b"".join(_blocks(settings, target, each, stamp, told)), each.records.num_rows, len(each.delete_keys))
-        for each, told in pieces
+        (
+            b"".join(_blocks(settings, target, each, stamp, index)),
+            each.records.num_rows,
+            len(each.delete_keys),
+        )
+        for each, index in pieces
     )
     size_bytes, records, deletes = _put(storage, path, parts)
     markers.confirm(path, io_type)

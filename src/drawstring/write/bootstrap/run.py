@@ -131,7 +131,7 @@ class _Work:
         prepare = plan.prepare
         task = WriteKeys(settings, prepare.config, prepare.key_schema, self.source.storage, state.ids)
         stats = state.engine.map(task, list(enumerate(files)))
-        told = [
+        entries = [
             SourceFile(
                 stat.partition,
                 stat.file_id,
@@ -142,7 +142,7 @@ class _Work:
             )
             for stat, (folder, file) in zip(stats, files, strict=True)
         ]
-        by_partition, by_file_id = encode_bootstrap_index(told, self.source.uri, state.clock.now_ms())
+        by_partition, by_file_id = encode_bootstrap_index(entries, self.source.uri, state.clock.now_ms())
         state.storage.put(BY_PARTITION, by_partition)
         state.storage.put(BY_FILE_ID, by_file_id)
         state.storage.sync(folders_above([BY_PARTITION, BY_FILE_ID]))

@@ -92,8 +92,8 @@ def look_at_source(
         InvalidError: it has no Parquet files, their columns differ, or its partition columns are others.
         UnsupportedError: it has ORC files.
     """
-    columns, asked = typed_columns(partition_by)[0], options.bootstrap
-    decodes = asked.decodes(url_encode=bool(options.url_encode))
+    columns, mode_options = typed_columns(partition_by)[0], options.bootstrap
+    decodes = mode_options.decodes(url_encode=bool(options.url_encode))
     files = _files_by_folder(storage)
     schema = _schema(storage, [file for some in files.values() for file in some], engine)
     missing = [name for name in columns if name not in schema.names]
@@ -105,7 +105,7 @@ def look_at_source(
         SourceFolder(
             path=folder,
             partition=unquote(folder) if decodes else folder,
-            mode=asked.mode_of(folder),
+            mode=mode_options.mode_of(folder),
             values={name: _value(texts[folder][name], kinds[name]) for name in missing},
             files=tuple(some),
         )

@@ -101,8 +101,8 @@ class ArriveToMerge:
                 if self.knows_partitions
                 else pa.nulls(len(rows), pa.string())
             )
-            asked = generator.keys_and_paths(named) if self.by_record else named.columns
-            added = [join_text(asked, _NO_TARGET), pa.repeat(True, len(rows)), touched]
+            key_columns = generator.keys_and_paths(named) if self.by_record else named.columns
+            added = [join_text(key_columns, _NO_TARGET), pa.repeat(True, len(rows)), touched]
             columns = [*added, *(rows.column(name) for name in self.columns)]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -159,7 +159,7 @@ class ApplyClauses:
         clauses: clauses of the merge.
         sides: columns of both.
         prepare: makes the keys of new rows, and their locations if its index hashes.
-        place: name of the column that tells the file group: the location, or where the row was read from.
+        place: name of the column with the file group: the location, or the one that the row was read from.
     """
 
     clauses: tuple[Clause, ...]
