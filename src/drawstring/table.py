@@ -1664,7 +1664,7 @@ class Table:
     def _write(self, operation: str, data: Any, options: Options, **keywords: Any) -> CommitResult:
         """Run an operation on rows of the caller."""
         with self._errors():
-            has_options = options is not None or any(value is not None for value in said.values())
+            has_options = options is not None or any(value is not None for value in keywords.values())
             given = with_keywords(operation, options, keywords) if has_options else {}
             check_call(given, operation)
             context, rows = self._rows_of(data)

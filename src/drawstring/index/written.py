@@ -83,13 +83,13 @@ _BUCKET_FILE_ID = re.compile(r"(\d{8})-")
 
 
 def bucket_of(file_id: str) -> int | None:
-    """Return the bucket that a file id names, None when it names none."""
+    """Return the bucket number in a file id; None if it has none."""
     match = _BUCKET_FILE_ID.match(file_id)
     return int(match[1]) if match else None
 
 
 def is_bucketed(store: TimelineStore, timeline: Timeline) -> bool:
-    """Tell whether the newest write that made files named all their groups as buckets are named."""
+    """Return whether all file ids of the newest write that wrote files are those of buckets."""
     for instant in timeline.writes()[: -_detection_WRITES_LOOKED_AT - 1 : -1]:
         if stats := store.commit_metadata(instant).stats:
             buckets = [bucket_of(stat.file_id) for stat in stats]
@@ -98,18 +98,18 @@ def is_bucketed(store: TimelineStore, timeline: Timeline) -> bool:
 
 
 def refuse_untold_buckets(store: TimelineStore, timeline: Timeline, instead: str) -> None:
-    """Refuse a table that seems to have an index which neither it nor the caller names.
+    """Check that the table has no undeclared bucket index.
 
     Args:
         store: the table's timeline.
         timeline: as it is.
-        instead: what the caller should do if it has that index.
+        instead: sentence, without full stop, on what to do if the table has that index.
 
     Raises:
-        InvalidError: it does.
+        InvalidError: it seems to have one.
     """
     if is_bucketed(store, timeline):
         raise InvalidError(
-            f"the table looks like one with a bucket index: {instead}; if it has none, set"
-            " hoodie.index.type=SIMPLE"
+            f"The table seems to have a bucket index. {instead}. If it has none, set"
+            " hoodie.index.type=SIMPLE."
         )

@@ -317,6 +317,6 @@ def _commit_stands(what: str, then: str) -> Iterator[None]:
     try:
         yield
     except (DrawstringError, OSError) as error:
-        _log.warning("The write is committed; the %s after it failed: %s %s", what, error, then)
+        _log.warning("The write is committed, but the %s after it failed: %s %s", what, error, then)
     except Exception:  # an engine's, a merger's: whatever it was, the write is committed
-        _log.exception("The write is committed; the %s after it failed unexpectedly. %s", what, then)
+        _log.exception("The write is committed, but the %s after it failed unexpectedly. %s", what, then)
