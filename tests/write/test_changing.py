@@ -209,7 +209,7 @@ def test_a_global_index_merges_on_the_key_alone(table_type: str) -> None:
     table = create(table_type=table_type, properties={"hoodie.index.type": "GLOBAL_SIMPLE"})
     table.upsert(rides(A, B, C))
     source = rides(("a", "oslo", 2, 5.0), ("n", "oslo", 1, 1.0))
-    with pytest.raises(UnsupportedError, match="match on id"):
+    with pytest.raises(UnsupportedError, match="Match on id"):
         table.merge(source, ["id", "city"]).when_not_matched_insert_all().execute()
     merge = table.merge(source).when_matched_update({"fare": "source.fare"})
     merge.when_not_matched_insert_all().execute()
