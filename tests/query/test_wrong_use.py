@@ -113,7 +113,7 @@ def test_a_folder_outside_the_table_is_a_damaged_property(lake: Path, tmp_path: 
 
     with pytest.raises(CorruptTableError, match=r"hoodie.timeline.path is '../../x'") as caught:
         drawstring.open(root).scan()
-    assert caught.value.message.lower().count("Restore") == 1
+    assert caught.value.message.lower().count("restore") == 1
 
 
 def test_the_package_runs_as_a_program(lake: Path) -> None:
