@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import ConflictError
-from drawstring.services import maintenance_tasks as triggers
+from drawstring.services import maintenance_tasks
 from drawstring.services.clustering import after_commit as clustering
 from drawstring.services.compaction import after_commit as compaction
 from drawstring.services.compaction import run
@@ -20,7 +20,7 @@ from tests.support.tables import MOR, create
 @pytest.mark.parametrize(
     ("room", "step", "options"),
     [
-        (triggers, "is_to_be_planned", {}),
+        (maintenance_tasks, "is_to_be_planned", {"hoodie.compact.inline.max.delta.commits": "1"}),
         (compaction, "schedule_compaction", {"hoodie.compact.inline.max.delta.commits": "1"}),
         (run, "log_compact", {"hoodie.log.compaction.inline": "true"}),
         (clustering, "commits_since_clustering", {"hoodie.clustering.inline": "true"}),
