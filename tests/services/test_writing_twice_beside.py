@@ -192,7 +192,7 @@ def test_a_writer_that_does_not_know_of_the_resizing_ends_it(
     def write_once(done: int = 1, total: int = 1) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(ConsistentIndex, "dual_write", lambda *_: None)
-            patched.setattr(run, "make_way", lambda *_: None)
+            patched.setattr(run, "cancel_conflicting_clusterings", lambda *_: None)
             if done == total:
                 table.upsert(rides(row(11, 900)), options=ALLOW)
 
