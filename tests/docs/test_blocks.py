@@ -75,11 +75,17 @@ def test_blocks_of_a_page_work(page: Path, places: dict[str, str]) -> None:
 @pytest.mark.parametrize("page", with_blocks(spark=True), ids=named)
 def test_blocks_of_a_page_work_with_spark(page: Path, places: dict[str, str], session: SparkSession) -> None:
     names: dict[str, Any] = {"__name__": "__main__", "spark": session}
-    for block in BLOCKS[page]:
-        if block.is_run:
-            run_block(block, names, places)
-    for query in session.streams.active:
-        query.stop()
+    try:
+        for block in BLOCKS[page]:
+            if block.is_run:
+                run_block(block, names, places)
+    finally:
+        # Other tests share the session.
+        for query in session.streams.active:
+            query.stop()
+        for table in session.catalog.listTables():
+            if table.isTemporary:
+                session.catalog.dropTempView(table.name)
 
 
 def test_blocks_that_are_not_run_say_why() -> None:

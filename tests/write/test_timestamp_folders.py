@@ -16,7 +16,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.keygen import path_parts
 from drawstring.keygen.texts import sql_text
 from drawstring.table import Table
-from drawstring.write import prepare as keys
+from drawstring.write import facts as keys
 from drawstring.write.facts import _spread
 from tests.support.rows import scanned
 from tests.support.tables import BUCKETS, COW, MOR, create
