@@ -83,9 +83,9 @@ def test_blocks_of_a_page_work_with_spark(page: Path, places: dict[str, str], se
         # Other tests share the session.
         for query in session.streams.active:
             query.stop()
-        for table in session.catalog.listTables():
-            if table.isTemporary:
-                session.catalog.dropTempView(table.name)
+        for view in session.sql("show views").collect():
+            if view.isTemporary:
+                session.catalog.dropTempView(view.viewName)
 
 
 def test_blocks_that_are_not_run_say_why() -> None:
