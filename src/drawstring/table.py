@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
@@ -522,7 +523,7 @@ class Table:
             table_writes.check_merge(given)
             context, rows = self._rows_of(source)
             merging = MergeSource(rows, on, (source_alias, target_alias))
-        return MergeBuilder(lambda clauses: self._naming(_merged, context, merging, clauses, given))
+        return MergeBuilder(partial(self._merge, context, merging, given))
 
     def delete_partition(self, *partitions: str, options: Options = None) -> CommitResult:
         """Drop whole partitions, at once and whatever their size.
@@ -873,8 +874,9 @@ class Table:
         """
         with self._errors():
             parsed = self._options("compact", options, strategy=strategy, hybrid=hybrid)
-            done = self._run(compaction.compact, compaction.run_compaction, instant, parsed, progress)
-            return done or CommitResult.nothing("compact")
+            return self._run(
+                "compact", compaction.compact, compaction.run_compaction, instant, parsed, progress
+            )
 
     def schedule_compaction(
         self, *, strategy: Columns = None, hybrid: bool | None = None, options: Options = None
@@ -942,8 +944,9 @@ class Table:
         """
         with self._errors():
             parsed = self._options("log_compact", options, min_blocks=min_blocks)
-            done = self._run(compaction.log_compact, compaction.run_compaction, instant, parsed, progress)
-            return done or CommitResult.nothing("log_compact")
+            return self._run(
+                "log_compact", compaction.log_compact, compaction.run_compaction, instant, parsed, progress
+            )
 
     def schedule_log_compaction(
         self, *, min_blocks: int | None = None, options: Options = None
@@ -1015,8 +1018,7 @@ class Table:
             parsed = self._options("compact_base_files", options, **sizes)
             at_once = base_file_compaction.compact_base_files
             planned = base_file_compaction.run_base_file_compaction
-            done = self._run(at_once, planned, instant, parsed, progress)
-            return done or CommitResult.nothing("compact_base_files")
+            return self._run("compact_base_files", at_once, planned, instant, parsed, progress)
 
     def schedule_base_file_compaction(
         self,
@@ -1098,8 +1100,9 @@ class Table:
             sizes = {"small_file_bytes": small_file_bytes, "target_file_bytes": target_file_bytes}
             keywords = {"sort_by": sort_by, "layout": layout, "partitions": partitions, **sizes}
             parsed = self._options("cluster", options, **keywords)
-            done = self._run(clustering.cluster, clustering.run_clustering, instant, parsed, progress)
-            return done or CommitResult.nothing("cluster")
+            return self._run(
+                "cluster", clustering.cluster, clustering.run_clustering, instant, parsed, progress
+            )
 
     def schedule_clustering(
         self,
@@ -1681,6 +1684,17 @@ class Table:
         with self._errors():
             return after_commit(write(self._context, operation, rows, options_of(operation, options), extra))
 
+    def _merge(
+        self,
+        context: TableContext,
+        source: MergeSource,
+        options: Mapping[str, Any],
+        clauses: tuple[AskedClause, ...],
+    ) -> CommitResult:
+        """Run a merge on the table with the engine that holds the rows of its source."""
+        with self._errors():
+            return after_commit(table_writes.merge_rows(context, source, clauses, options))
+
     def _rows_of(self, data: Any) -> tuple[TableContext, Rows]:
         """Return the rows of the caller, and the table with the engine that holds them."""
         return local_rows(self._context, data)
@@ -1690,12 +1704,20 @@ class Table:
         return service_options(self.config, with_keywords(verb, options, keywords))
 
     def _run(
-        self, at_once: _AtOnce, planned: _Planned, instant: str | None, parsed: WriteOptions, progress: _Watch
-    ) -> CommitResult | None:
+        self,
+        operation: str,
+        at_once: _AtOnce,
+        planned: _Planned,
+        instant: str | None,
+        parsed: WriteOptions,
+        progress: _Watch,
+    ) -> CommitResult:
         """Run the plan of an instant; without an instant, plan and run a service."""
         if instant is None:
-            return at_once(self._context, parsed, progress)
-        return planned(self._context, instant, parsed, progress)
+            done = at_once(self._context, parsed, progress)
+        else:
+            done = planned(self._context, instant, parsed, progress)
+        return done or CommitResult.nothing(operation)
 
     def _facts(self) -> TableFacts:
         return load_facts(self._context.storage, self._context.clock)
@@ -1712,18 +1734,7 @@ class Table:
         except DrawstringError as error:
             raise error.at(table=self.uri) from error.__cause__
 
-    def _naming(self, call: Callable[..., _T], *arguments: Any) -> _T:
-        """Call a function and add the table to its errors."""
-        with self._errors():
-            return call(*arguments)
-
     def _each(self, items: Iterator[_T]) -> Iterator[_T]:
         """Yield items and add the table to the errors of the iteration."""
         with self._errors():
             yield from items
-
-
-def _merged(
-    context: TableContext, source: MergeSource, clauses: tuple[AskedClause, ...], options: Mapping[str, Any]
-) -> CommitResult:
-    return after_commit(table_writes.merge_rows(context, source, clauses, options))

@@ -20,7 +20,7 @@ from tests.support.tables import MOR, create
 @pytest.mark.parametrize(
     ("room", "step", "options"),
     [
-        (maintenance_tasks, "is_to_be_planned", {"hoodie.compact.inline.max.delta.commits": "1"}),
+        (maintenance_tasks, "is_due", {"hoodie.compact.inline.max.delta.commits": "1"}),
         (compaction, "schedule_compaction", {"hoodie.compact.inline.max.delta.commits": "1"}),
         (run, "log_compact", {"hoodie.log.compaction.inline": "true"}),
         (clustering, "commits_since_clustering", {"hoodie.clustering.inline": "true"}),

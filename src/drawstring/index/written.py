@@ -26,6 +26,8 @@ FOLDERS: Final = (".hoodie/.bucket_index/consistent_hashing_metadata", ".hoodie/
 _WRITES_LOOKED_AT = 10
 _FILES_LOOKED_AT = 4
 _KEYS = ("hoodie_min_record_key", "hoodie_max_record_key")
+_BUCKETS_MAX = 100_000
+_BUCKET_FILE_ID = re.compile(r"(\d{8})-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +79,6 @@ def has_rings(storage: Storage) -> bool:
     return any(storage.list_folders(folder) or storage.list_files(folder) for folder in FOLDERS)
 
 
-_detection_WRITES_LOOKED_AT = 10
-_BUCKETS_MAX = 100_000
-_BUCKET_FILE_ID = re.compile(r"(\d{8})-")
-
-
 def bucket_of(file_id: str) -> int | None:
     """Return the bucket number in a file id; None if it has none."""
     match = _BUCKET_FILE_ID.match(file_id)
@@ -90,7 +87,7 @@ def bucket_of(file_id: str) -> int | None:
 
 def is_bucketed(store: TimelineStore, timeline: Timeline) -> bool:
     """Return whether all file ids of the newest write that wrote files are those of buckets."""
-    for instant in timeline.writes()[: -_detection_WRITES_LOOKED_AT - 1 : -1]:
+    for instant in timeline.writes()[: -_WRITES_LOOKED_AT - 1 : -1]:
         if stats := store.commit_metadata(instant).stats:
             buckets = [bucket_of(stat.file_id) for stat in stats]
             return all(bucket is not None and bucket < _BUCKETS_MAX for bucket in buckets)

@@ -64,9 +64,9 @@ class CommitResult(Result):
         return max(0, self.records_written - self.inserts - self.updates)
 
     @staticmethod
-    def nothing(operation: str) -> CommitResult:
+    def nothing(operation: str, seconds: float = 0.0) -> CommitResult:
         """Return the result of an operation that had nothing to do."""
-        return CommitResult("", None, operation)
+        return CommitResult("", None, operation, seconds=seconds)
 
     @staticmethod
     def of(instant: Instant, operation: str, stats: Sequence[WriteStat], seconds: float) -> CommitResult:

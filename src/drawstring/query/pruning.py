@@ -3,18 +3,11 @@
 Where a path contains the value of a partition column (`keygen.path_values`), this value also replaces the
 column in the rows: under a global index the file may hold an older value.
 
-Record keys that a condition can be true for.
-
 A condition such as `id = 'a'` or `id IN (...)`, with or without further terms, can be true for a few keys
-only. These keys select buckets (`query.bucket_pruning`) and rule out base files whose bloom filter has none
+only. These keys select the buckets of a bucket index, and rule out base files whose bloom filter has none
 of them. Arrow does not expose the structure of an expression, but it can decide whether an expression can be
 true in a given range of a column. So the literals of the condition are the keys, provided that the condition
 cannot be true between, below or above them.
-
-Bucket pruning: the buckets of a bucket index that can hold rows of a query.
-
-A condition that is true for a few record keys only (`query.key_conditions`) selects the buckets of these
-keys.
 """
 
 from __future__ import annotations

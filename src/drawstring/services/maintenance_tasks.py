@@ -7,7 +7,7 @@ A new table service is registered here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -21,7 +21,7 @@ from drawstring.model.clean import CleanPolicy
 from drawstring.model.instant import Action
 from drawstring.model.result import ArchiveResult, CleanResult, CommitResult
 from drawstring.services.archiving.run import archive
-from drawstring.services.cleaning.run import clean, clean_after_commit
+from drawstring.services.cleaning.run import clean, clean_after_commit, cutoff_of
 from drawstring.services.clustering import run as clustering
 from drawstring.services.clustering.after_commit import cluster_after_commit, commits_since_clustering
 from drawstring.services.clustering.append_merge import merge_small_files
@@ -36,7 +36,8 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
 from drawstring.write.committed import Committed
 
-_HOUR_MS: Final = 3_600_000
+Result: TypeAlias = CommitResult | CleanResult | ArchiveResult
+_log: Final = logging.getLogger("drawstring")
 
 
 def clean_is_due(written: Committed) -> bool:
@@ -51,7 +52,8 @@ def clean_is_due(written: Committed) -> bool:
     writes = timeline.writes()
     if cleaning.policy == CleanPolicy.COMMITS:
         return len(writes) > cleaning.commits_retained
-    return bool(writes) and writes[0].requested < _now(written, -cleaning.hours_retained * _HOUR_MS)
+    cutoff = cutoff_of(cleaning, written.state.clock, written.config)
+    return bool(writes) and writes[0].requested < cutoff
 
 
 def archive_is_due(written: Committed) -> bool:
@@ -79,10 +81,10 @@ def compaction_is_due(written: Committed) -> bool:
         return False
     if requested.trigger is Trigger.COMMITS and len(written.timeline.writes()) < requested.commits:
         return False
-    now = _now(written)
-    return is_to_be_planned(written.timeline, requested, now) or (
-        requested.inline and is_due(written.timeline, requested, now)
-    )
+    now = instant_time(written.state.clock.now_ms(), written.config.timezone)
+    # Where the write compacts, a plan that waits is run as well.
+    trigger = is_due if requested.inline else is_to_be_planned
+    return trigger(written.timeline, requested, now)
 
 
 def clustering_is_due(written: Committed) -> bool:
@@ -101,14 +103,6 @@ def merge_of_small_files_is_due(written: Committed) -> bool:
 def expiry_is_due(written: Committed) -> bool:
     """Tell whether partitions expire after writes (`hoodie.partition.ttl.inline`)."""
     return written.options.ttl.inline
-
-
-def _now(written: Committed, plus_ms: int = 0) -> str:
-    return instant_time(written.state.clock.now_ms() + plus_ms, written.config.timezone)
-
-
-Result: TypeAlias = CommitResult | CleanResult | ArchiveResult
-_log: Final = logging.getLogger("drawstring")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +143,7 @@ class MaintenanceTask:
 
     Attributes:
         name: of the service, for messages.
-        is_due: tells whether a commit gives rise to it (`services.maintenance_tasks`).
+        is_due: tells whether a commit gives rise to it, from the timeline in hand; no file is read.
         after_commit: runs what is due then.
         retry: completes the message about a failure: when the work is retried, or what the user can do.
         run: runs what is due and what is planned, and returns the result. None for a task that runs only
@@ -177,11 +171,34 @@ def after_commit(written: Committed) -> CommitResult:
         The commit result of the write.
     """
     if written.result.instant:
-        for task in TASKS:
-            with _commit_stands(task.name, task.retry):
-                if task.is_due(written):
-                    task.after_commit(written)
+        _follow(written, TASKS)
     return written.result
+
+
+def _follow(written: Committed, tasks: Iterable[MaintenanceTask]) -> None:
+    """Run the tasks among some that a commit gives rise to; a failing task does not stop the others."""
+    for task in tasks:
+        with _commit_stands(task.name, task.retry):
+            if task.is_due(written):
+                task.after_commit(written)
+
+
+@contextmanager
+def _commit_stands(what: str, then: str) -> Iterator[None]:
+    """Turn whatever goes wrong after a commit into a line in the log.
+
+    Nothing is raised: the caller of the write would take it for one that failed, and write once more.
+
+    Args:
+        what: name of the table service that the block runs.
+        then: a sentence: when it runs again, or what to do.
+    """
+    try:
+        yield
+    except (DrawstringError, OSError) as error:
+        _log.warning("The write is committed, but the %s after it failed: %s %s", what, error, then)
+    except Exception:  # an engine's, a merger's: whatever it was, the write is committed
+        _log.exception("The write is committed, but the %s after it failed unexpectedly. %s", what, then)
 
 
 def run_tasks(
@@ -270,9 +287,7 @@ def _expire(table: Maintained) -> Result | None:
 def _expire_after_commit(written: Committed) -> None:
     dropped = expire_partitions(written.state, written.options)
     if dropped is not None:
-        for task in TASKS:
-            if task.deletes and task.is_due(dropped):
-                task.after_commit(dropped)
+        _follow(dropped, (task for task in TASKS if task.deletes))
 
 
 def _archive_after_commit(written: Committed) -> None:
@@ -302,21 +317,3 @@ TASKS: Final[tuple[MaintenanceTask, ...]] = (
     MaintenanceTask("expiry", expiry_is_due, _expire_after_commit, _NEXT_TRIES_AGAIN, _expire),
 )
 """In the order in which they run after a commit, as in Hudi: cleaning and archiving come first."""
-
-
-@contextmanager
-def _commit_stands(what: str, then: str) -> Iterator[None]:
-    """Turn whatever goes wrong after a commit into a line in the log.
-
-    Nothing is raised: the caller of the write would take it for one that failed, and write once more.
-
-    Args:
-        what: name of the table service that the block runs.
-        then: a sentence: when it runs again, or what to do.
-    """
-    try:
-        yield
-    except (DrawstringError, OSError) as error:
-        _log.warning("The write is committed, but the %s after it failed: %s %s", what, error, then)
-    except Exception:  # an engine's, a merger's: whatever it was, the write is committed
-        _log.exception("The write is committed, but the %s after it failed unexpectedly. %s", what, then)

@@ -134,7 +134,7 @@ def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock) 
 
     Args:
         storage: the table's files.
-        properties: the complete properties, from `config.new_table_properties`.
+        properties: the complete properties, from `config.table.creation`.
         clock: for the time in the file.
 
     Returns:

@@ -17,7 +17,7 @@ from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, DrawstringError
-from drawstring.config.keys.failed_writes import EAGERLY, FailedWrites, FailedWritesPolicy
+from drawstring.config.keys.failed_writes import EAGERLY, FailedWrites
 from drawstring.model.instant import Instant
 from drawstring.storage.protocol import Storage
 
@@ -142,13 +142,8 @@ class Heartbeat:
 
 
 @contextmanager
-def beating(
-    storage: Storage, clock: Clock, requested: str, failed: FailedWrites
-) -> Iterator[Heartbeat | None]:
-    """Keep a heartbeat during a block of code, if the policy for failed writes uses heartbeats (LAZY)."""
-    if failed.policy != FailedWritesPolicy.LAZY:
-        yield None
-        return
+def beating(storage: Storage, clock: Clock, requested: str, failed: FailedWrites) -> Iterator[Heartbeat]:
+    """Keep the heartbeat of an instant during a block of code."""
     heartbeat = Heartbeat(storage, clock, requested, failed)
     heartbeat.start()
     try:

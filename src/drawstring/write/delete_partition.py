@@ -100,7 +100,7 @@ def drop_listed(
     watch, timeline = Stopwatch(), lookup.timeline
     replaced = replaced_groups(dropped, lookup)
     if not (any(replaced.values()) or options.allow_empty_commit):
-        empty = CommitResult("", None, DELETE_PARTITION, seconds=watch.seconds())
+        empty = CommitResult.nothing(DELETE_PARTITION, watch.seconds())
         return Committed(session.state, session.config, options, empty, timeline)
     schema = table_schema_json(session.state.storage, session.store, timeline, session.config)
     requested = encode_requested_replace(WriteOperation.DELETE_PARTITION)

@@ -110,7 +110,7 @@ def write_feed(
             metadata = CommitMetadata(tuple(stats), verb.operation, merged, _replaced(verb, stats, lookup))
             if not (metadata.touched or options.allow_empty_commit):
                 transaction.abandon()
-                empty = CommitResult("", None, requested.name, seconds=watch.seconds())
+                empty = CommitResult.nothing(requested.name, watch.seconds())
                 return Committed(state, session.config, options, empty, facts.timeline)
             cancel_conflicting_clusterings(session, facts.timeline, options, metadata)
             overwritten = _overwritten(verb, metadata)

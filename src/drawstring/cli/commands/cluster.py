@@ -17,11 +17,8 @@ from drawstring.cli.arguments import (
     named_values,
     open_table,
 )
-from drawstring.cli.bar import progress_bar
-from drawstring.cli.planned import check_choice, print_done, print_scheduled
+from drawstring.cli.planned import PlannedCall, Words
 from drawstring.model.result import CommitResult
-
-_NOTHING: Final = "nothing to cluster"
 
 Schedule = Annotated[bool, Parameter(negative="", help="Only plan a clustering, for another process to run.")]
 Instant = Annotated[
@@ -65,7 +62,6 @@ def cluster(
 
     By default, run the scheduled clusterings, then cluster the remaining file groups.
     """
-    check_choice(schedule=schedule, instant=instant)
     table = open_table(path, storage_option)
     given: dict[str, Any] = {
         "sort_by": column_names(sort_by, "--sort-by"),
@@ -75,15 +71,14 @@ def cluster(
         "target_file_bytes": target_file_bytes,
         "options": named_values(option),
     }
-    if schedule:
-        print_scheduled(table.schedule_clustering(**given), _NOTHING, as_json=as_json)
-        return
-    with progress_bar(table.config.name) as began:
-        result = table.cluster(instant, progress=began(f"clustering {table.config.name}"), **given)
-    print_done(result, _told(result) if result else _NOTHING, as_json=as_json)
+    call = PlannedCall(table.schedule_clustering, table.cluster, given, _WORDS)
+    call.carry_out(table.config.name, instant, schedule=schedule, as_json=as_json)
 
 
 def _told(result: CommitResult) -> str:
     size = output.size_text(result.bytes_written)
     written = f"{result.records_written} rows into {result.files} base files ({size})"
     return f"clustered {written} in {result.seconds:.1f} s, at instant {result.instant}"
+
+
+_WORDS: Final = Words("clustering", "nothing to cluster", _told)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
-from drawstring.cli.bar import progress_bar
-from drawstring.cli.planned import check_choice, print_done, print_scheduled
+from drawstring.cli.planned import PlannedCall, Words
 from drawstring.model.result import CommitResult
-from drawstring.table import Table
-
-_NOTHING: Final = "nothing to compact"
-
 
 Schedule = Annotated[
     bool,
@@ -64,8 +57,8 @@ def compact(
     """
     table = open_table(path, storage_option)
     given = {"strategy": list(strategy) or None, "hybrid": hybrid or None, "options": named_values(option)}
-    call = _Call(table.schedule_compaction, table.compact, given)
-    call.carry_out(table, instant, schedule=schedule, as_json=as_json)
+    call = PlannedCall(table.schedule_compaction, table.compact, given, _WORDS)
+    call.carry_out(table.config.name, instant, schedule=schedule, as_json=as_json)
 
 
 def log_compact(
@@ -81,8 +74,8 @@ def log_compact(
     """Combine the log files of each slice in a MERGE_ON_READ table into one; keep the base files."""
     table = open_table(path, storage_option)
     given = {"min_blocks": min_blocks, "options": named_values(option)}
-    call = _Call(table.schedule_log_compaction, table.log_compact, given)
-    call.carry_out(table, instant, schedule=schedule, as_json=as_json)
+    call = PlannedCall(table.schedule_log_compaction, table.log_compact, given, _WORDS)
+    call.carry_out(table.config.name, instant, schedule=schedule, as_json=as_json)
 
 
 def compact_base_files(
@@ -103,41 +96,8 @@ def compact_base_files(
         "target_file_bytes": target_file_bytes,
         "options": named_values(option),
     }
-    call = _Call(table.schedule_base_file_compaction, table.compact_base_files, given)
-    call.carry_out(table, instant, schedule=schedule, as_json=as_json)
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A compaction of one kind.
-
-    Attributes:
-        plan: plans it.
-        run: plans and runs it.
-        given: keyword arguments of `plan` and `run`.
-    """
-
-    plan: Callable[..., str | None]
-    run: Callable[..., CommitResult]
-    given: dict[str, Any]
-
-    def carry_out(self, table: Table, instant: str | None, *, schedule: bool, as_json: bool) -> None:
-        """Plan or run the compaction, and print the result.
-
-        Args:
-            table: the table.
-            instant: requested time of the plan to run; None for all.
-            schedule: whether to plan only.
-            as_json: whether to print JSON.
-        """
-        check_choice(schedule=schedule, instant=instant)
-        if schedule:
-            print_scheduled(self.plan(**self.given), _NOTHING, as_json=as_json)
-            return
-        name = table.config.name
-        with progress_bar(name) as began:
-            result = self.run(instant, progress=began(f"compacting {name}"), **self.given)
-        print_done(result, _told(result) if result else _NOTHING, as_json=as_json)
+    call = PlannedCall(table.schedule_base_file_compaction, table.compact_base_files, given, _WORDS)
+    call.carry_out(table.config.name, instant, schedule=schedule, as_json=as_json)
 
 
 def _told(result: CommitResult) -> str:
@@ -145,3 +105,6 @@ def _told(result: CommitResult) -> str:
     size = output.size_text(result.bytes_written)
     written = f"{result.records_written} rows into {result.files} {kind} ({size})"
     return f"compacted {written} in {result.seconds:.1f} s, at instant {result.instant}"
+
+
+_WORDS: Final = Words("compacting", "nothing to compact", _told)

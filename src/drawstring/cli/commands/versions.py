@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated
 
@@ -20,6 +21,7 @@ from drawstring.cli.arguments import (
 from drawstring.cli.bar import progress_bar
 from drawstring.model.result import VersionPlan, VersionResult
 from drawstring.model.table_version import NEWEST_VERSION
+from drawstring.table import Table
 
 Higher = Annotated[int, Parameter(name="--to", help="Table version to upgrade to: 8 or 9.")]
 Lower = Annotated[int, Parameter(name="--to", help="Table version to downgrade to: 6 or 8.")]
@@ -36,13 +38,7 @@ def upgrade(
 ) -> None:
     """Upgrade a table to a higher version, by default the newest. First stop writers without support."""
     table = open_table(path, storage_option)
-    if dry_run:
-        _show_plan(table.plan_version(to), as_json)
-        return
-    with progress_bar(table.config.name) as began:
-        progress = began(f"upgrading {table.config.name}")
-        result = table.upgrade(to, progress=progress, options=named_values(option))
-    _show(result, as_json)
+    _change(table, table.upgrade, to, "upgrading", named_values(option), dry_run=dry_run, as_json=as_json)
 
 
 def downgrade(
@@ -56,12 +52,26 @@ def downgrade(
 ) -> None:
     """Downgrade a table to a lower version, for older readers and writers."""
     table = open_table(path, storage_option)
+    _change(table, table.downgrade, to, "downgrading", named_values(option), dry_run=dry_run, as_json=as_json)
+
+
+def _change(
+    table: Table,
+    change: Callable[..., VersionResult],
+    to: int,
+    running: str,
+    options: dict[str, str],
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Change the version of a table under a progress bar, or show what would change."""
     if dry_run:
         _show_plan(table.plan_version(to), as_json)
         return
-    with progress_bar(table.config.name) as began:
-        progress = began(f"downgrading {table.config.name}")
-        result = table.downgrade(to, progress=progress, options=named_values(option))
+    name = table.config.name
+    with progress_bar(name) as began:
+        result = change(to, progress=began(f"{running} {name}"), options=options)
     _show(result, as_json)
 
 

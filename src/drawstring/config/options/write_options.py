@@ -172,8 +172,9 @@ class WriteOptions:
             InvalidError: a key is unknown, a value is not valid, or options contradict each other.
             UnsupportedError: a value is not supported by this release.
         """
-        if given.keys() == {OPERATION_KEY}:
-            return cls._of_operation(str(given[OPERATION_KEY]))
+        operation = given.get(OPERATION_KEY)
+        if isinstance(operation, str) and len(given) == 1:
+            return cls._of_operation(operation)
         return cls._parse(given)
 
     @classmethod

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from drawstring.services.background import run_in_background
 from drawstring.services.compaction.run import run_pending, schedule_compaction
-from drawstring.services.compaction.strategies import is_due, is_to_be_planned
+from drawstring.services.compaction.strategies import is_to_be_planned
 from drawstring.timeline.instants import instant_time
 from drawstring.write.committed import Committed
 
@@ -20,14 +20,15 @@ from drawstring.write.committed import Committed
 def compact_after_commit(written: Committed) -> None:
     """Plan a compaction that is due, and run what is pending, as the options of the write say.
 
-    Whether one is due is known from the timeline in hand: no lock and no listing for that.
+    Args:
+        written: a write after which a compaction is due (`services.maintenance_tasks.compaction_is_due`).
     """
-    state, options, timeline = written.state, written.options, written.timeline
+    state, options = written.state, written.options
     compaction = options.compaction
     now = instant_time(state.clock.now_ms(), written.config.timezone)
-    planned = is_to_be_planned(timeline, compaction, now)
+    planned = is_to_be_planned(written.timeline, compaction, now)
     scheduled = schedule_compaction(state, options, when_due=True) if planned else None
-    if compaction.inline and (not compaction.by_default or is_due(timeline, compaction, now)):
+    if compaction.inline:
         run_pending(state, options)
     elif compaction.background and scheduled is not None:
         run_in_background(state, options, run_pending)
