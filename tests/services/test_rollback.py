@@ -13,7 +13,7 @@ from drawstring.formats.metadata.commit import encode_compaction_plan
 from drawstring.formats.metadata.rollback import decode_rollback, decode_rollback_plan, encode_rollback_plan
 from drawstring.model.files import FileStatus, LogFile, parse_data_file
 from drawstring.model.instant import Action, Instant, State
-from drawstring.model.plans import CompactionPlan, RollbackPlan, RollbackRequest
+from drawstring.model.plans import CompactionOperation, CompactionPlan, RollbackPlan, RollbackRequest
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
@@ -222,6 +222,23 @@ def test_a_compaction_loses_its_attempt_and_can_run_again(version: int) -> None:
     assert requested == Instant(compaction.requested, Action.COMPACTION, State.REQUESTED)
     assert store.read_requested(requested) == plan
     assert store.complete(store.start(requested), b"", fence).action is Action.COMMIT
+
+
+def test_a_rolled_back_log_file_in_a_plan_stays_when_its_marker_comes_back() -> None:
+    # A power cut takes back the deletion of a marker, long after the rollback was acknowledged.
+    table = Failed(6)
+    rollback_pending(table.context)
+    failed_log, store = table.left[2], table.context.store
+    operation = CompactionOperation("lima", "f1-0", table.good, None, (failed_log.rpartition("/")[2],))
+    plan = encode_compaction_plan(CompactionPlan((operation,)))
+    compaction = store.request(Action.COMPACTION, store.new_time(store.load()), plan)
+    Markers(table.storage, table.bad).create(failed_log, "APPEND")
+    rollback_pending(table.context)
+    assert table.storage.exists(failed_log)
+    store.complete(store.start(compaction), b"")
+    rollback_pending(table.context)
+    assert not table.storage.exists(failed_log)
+    assert paths(table.storage, ".hoodie/.temp") == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from drawstring.model.instant import Action
 from tests.support.simulation.steps import take
-from tests.support.simulation.world import Moment, Step, World
+from tests.support.simulation.world import KEPT, Moment, Step, World
 
 ALLOWED = ("pending", "keys", "temporary")
 """What validate may find at any time: plans that wait, and temporary files that are too young to go."""
 
 MARKERS = "markers"
-
-KEPT = 3
-"""Commits that queries may go back by; what is older a clean may have taken."""
 
 
 def check_queries(world: World, where: str) -> None:
@@ -20,7 +17,11 @@ def check_queries(world: World, where: str) -> None:
     assert world.held() == world.rows, where
     table = world.table()
     kept = {write.requested for write in table.timeline.writes()[-KEPT:]}
-    moments = [moment for moment in world.moments if moment.instant in kept]
+    moments = [
+        moment
+        for moment in world.moments
+        if moment.instant in kept and (moment.instant >= world.cleaned_before or moment == world.saved)
+    ]
     for moment in moments:
         found = table.scan(["id", "city", "value"], as_of=moment.instant).to_arrow().to_pylist()
         rows = {(row["city"], row["id"]): row["value"] for row in found}

@@ -7,9 +7,9 @@ import random
 from collections.abc import Sequence
 
 from drawstring.model.validation import Severity
-from tests.support.simulation.checks import KEPT, check_queries, check_recovery
+from tests.support.simulation.checks import check_queries, check_recovery
 from tests.support.simulation.steps import CHANGES_MAX, die_everywhere, take
-from tests.support.simulation.world import Kind, Step, World
+from tests.support.simulation.world import KEPT, Kind, Step, World
 
 DIES = 0.3
 """How often a step dies in the life of a table itself."""

@@ -24,7 +24,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.claims import CLAIM_FOLDER, Claim
 from drawstring.timeline.instants import parse_instant
-from tests.support.simulation.world import CITIES, Step, World, place
+from tests.support.simulation.world import CITIES, KEPT, Step, World, place
 from tests.support.tables import store_of
 
 HOUR_MS = 3_600_000
@@ -194,6 +194,8 @@ def _delete_savepoint(world: World, table: Table, step: Step) -> None:
 def _restore(world: World, table: Table, step: Step) -> None:
     if world.saved is None:
         return
+    kept = table.timeline.writes()[-KEPT:]
+    world.cleaned_before = max(world.cleaned_before, kept[0].requested)
     table.restore(world.saved.instant, options=dict(world.kind.options))
     world.rows = dict(world.saved.rows)
     world.moments = [each for each in world.moments if each.instant <= world.saved.instant]

@@ -28,6 +28,8 @@ SCHEMA = pa.schema(
     ]
 )
 CITIES = ("lima", "oslo", "rome")
+KEPT = 3
+"""Commits that queries may go back by; what is older a clean may have taken."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ class World:
         rows: what the table holds, by city and key.
         moments: its commits as far as queries may still go back, oldest first.
         saved: the moment of the savepoint, if there is one.
+        cleaned_before: an instant; cleans may have deleted files of older moments before the last restore.
         time: counts up; newer rows carry it.
         clock: that processes share which are at work at the same time; None for one of each its own.
     """
@@ -95,6 +98,7 @@ class World:
     rows: Rows = field(default_factory=dict)
     moments: list[Moment] = field(default_factory=list)
     saved: Moment | None = None
+    cleaned_before: str = ""
     time: int = 0
     clock: Clock | None = None
 

@@ -30,6 +30,7 @@ from drawstring.txn.heartbeats import (
     refuse_live_writers,
 )
 from drawstring.txn.locks.service_lease import LEASE_SUFFIX, is_runner_dead, sweep_leases
+from drawstring.txn.rollback.plan_inputs import planned_inputs
 from drawstring.txn.rollback.rollback import (
     RollbackContext,
     resume_rollback,
@@ -165,9 +166,21 @@ def _sweep(context: RollbackContext, timeline: Timeline) -> None:
                 context.storage.sync(folders_above(uncounted))
             markers.remove()
         elif instant in timeline.rolled_back and timeline.find(instant) is None:
-            # Its writer stalled, was rolled back, and resumed.
-            context.storage.delete(markers.files())
-            markers.remove()
+            _delete_late_files(context, timeline, markers)
+
+
+def _delete_late_files(context: RollbackContext, timeline: Timeline, markers: Markers) -> None:
+    """Delete the files of a write that stalled, was rolled back, and resumed.
+
+    The markers may also be those that the rollback deleted, back after a power cut. Its log files then
+    stayed, next to their rollback commands, and a plan may include them: they and the markers wait until it
+    has run.
+    """
+    marked = markers.files()
+    planned = planned_inputs(context.store, timeline).intersection(marked)
+    context.storage.delete([path for path in marked if path not in planned])
+    if not planned:
+        markers.remove()
 
 
 def _uncounted(marked: Sequence[str], counted: set[str], instant: str, rules: VersionRules) -> list[str]:

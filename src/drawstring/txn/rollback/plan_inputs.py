@@ -15,7 +15,7 @@ from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.formats.metadata.commit import decode_compaction_plan
 from drawstring.model.files import BaseFile, FileStatus, join_path
-from drawstring.model.instant import Action, Instant
+from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -54,6 +54,13 @@ def what_is_gone(pending: Instant) -> str:
     )
 
 
+def planned_inputs(store: TimelineStore, timeline: Timeline) -> set[str]:
+    """Return the paths of the files that pending compactions and clusterings will read."""
+    plans = ((each, store.read_requested(each)) for each in timeline.pending_of(*PLANNED_ACTIONS))
+    inputs = (plan_input for pending, plan in plans for plan_input in _inputs(pending, plan))
+    return {join_path(each.partition, name) for each in inputs for name in each.names}
+
+
 def gone_input(view: FileGroupView, timeline: Timeline, pending: Instant, plan: bytes) -> str | None:
     """Return the path of a missing input file of a plan, None while the plan can be run.
 
@@ -66,7 +73,7 @@ def gone_input(view: FileGroupView, timeline: Timeline, pending: Instant, plan: 
         pending: the compaction, log compaction or clustering.
         plan: content of its requested file.
     """
-    inputs = _clustering_inputs(plan) if pending.action is Action.CLUSTERING else _compaction_inputs(plan)
+    inputs = _inputs(pending, plan)
     present = {
         folder: {status.name for status in view.listing.files(folder)}
         for folder in {plan_input.partition for plan_input in inputs}
@@ -90,6 +97,10 @@ class _Input:
     @property
     def names(self) -> tuple[str, ...]:
         return (self.base_file, *self.log_files) if self.base_file else self.log_files
+
+
+def _inputs(pending: Instant, plan: bytes) -> list[_Input]:
+    return _clustering_inputs(plan) if pending.action is Action.CLUSTERING else _compaction_inputs(plan)
 
 
 def _clustering_inputs(plan: bytes) -> list[_Input]:
