@@ -105,8 +105,9 @@ def save_manifest(
     """
     content = {"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in files]}
     text = json.dumps(content, indent=2, separators=(",", " : "))
+    storage.sync([folder])  # the files before the manifest: without a version file it counts by itself
     replace_file(storage, join_path(folder, f"manifest_{version}"), text.encode())
-    storage.sync([folder])  # the files and the manifest, before the version file refers to them
+    storage.sync([folder])  # the manifest before the version file refers to it
     path, number = join_path(folder, VERSION), str(version).encode()
     if before is None:
         is_put = storage.put_if_absent(path, number)
