@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from drawstring.config.options.write_options import options_of
+from drawstring.formats.metadata.history_rows import HistoryRow
 from drawstring.storage.local import LocalStorage
+from drawstring.timeline.archive.history import History
+from drawstring.timeline.archive.history_writer import HistoryWriter
 from tests.support.simulation.life import CHOSEN, KINDS
 from tests.support.simulation.power_cut_lives import CUT_LIFE, Effort, Lost, live_through_cuts
-from tests.support.simulation.power_cuts import CUTS, FOLDER, Call, Cut, Disk, Recorder
+from tests.support.simulation.power_cuts import CUTS, FOLDER, Call, Cut, Disk, Recorder, random_cuts
 from tests.support.simulation.steps import STEPS
 from tests.support.simulation.world import Kind, Step
 
@@ -100,6 +104,22 @@ def test_the_model_finds_what_is_lost_without_a_flush(
 def test_the_model_finds_what_is_lost_where_deletions_lack_an_order(tmp_path: Path) -> None:
     with pytest.raises(Lost):
         live_through_cuts(KINDS[-2], SHORT, tmp_path, ARCHIVING, WithoutDeletions)
+
+
+def test_a_power_cut_leaves_no_manifest_without_its_files(tmp_path: Path) -> None:
+    recorder = Recorder(str(tmp_path / "table"))
+    storage = LocalStorage(tmp_path / "table", files=recorder)
+    row = HistoryRow("20240101000000000", "20240101000000001", "commit", b"", None)
+    HistoryWriter(storage, "history", options_of("upsert", {}).archiving).write([row])
+    disk, copy, read = Disk(recorder.root), tmp_path / "copy", []
+    for number, event in enumerate(recorder.events):
+        disk.play(event)
+        for cut in random_cuts(number, 20):
+            disk.write(disk.after(cut), copy)
+            read.append([each for rows in History(LocalStorage(copy), "history").rows() for each in rows])
+    assert [] in read
+    assert [row] in read
+    assert all(rows in ([], [row]) for rows in read)
 
 
 def _left(recorder: Recorder, cut: Cut) -> dict[str, bytes | None]:
