@@ -227,8 +227,8 @@ def test_an_update_beside_a_running_merge_goes_through_and_the_merge_makes_way(
 ) -> None:
     table, run = create(table_type=table_type), append_merge.run_clustering
 
-    def beside(state: TableContext, requested: str, options: WriteOptions) -> None:
-        run(state, requested, options, lambda *_: update())
+    def beside(context: TableContext, requested: str, options: WriteOptions) -> None:
+        run(context, requested, options, lambda *_: update())
 
     def update() -> None:
         table.upsert(rides(("oslo1", "oslo", 9, 9.0)), options=WITHOUT_SERVICES)

@@ -38,7 +38,7 @@ def test_a_thread_survives_an_error_that_nobody_expected(caplog: pytest.LogCaptu
     runs: list[str] = []
     first_begun, go_on = threading.Event(), threading.Event()
 
-    def fails_once(state: TableContext, options: WriteOptions) -> None:
+    def fails_once(context: TableContext, options: WriteOptions) -> None:
         runs.append(threading.current_thread().name)
         if len(runs) == 1:
             first_begun.set()

@@ -361,5 +361,5 @@ def test_the_plan_of_another_engines_own_strategy_is_left_to_it() -> None:
     storage.put(path, storage.read(path).replace(name, other))
     with pytest.raises(UnsupportedError, match="which this release does not have"):
         table.cluster()
-    with lock_table(table._context, 0) as session:
-        assert session.store.load().pending_of(Action.CLUSTERING) == (pending,)
+    with lock_table(table._context, 0) as locked:
+        assert locked.store.load().pending_of(Action.CLUSTERING) == (pending,)

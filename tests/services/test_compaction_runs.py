@@ -192,8 +192,8 @@ def test_writes_beside_a_running_compaction_do_not_each_plan_another() -> None:
         table.upsert(rides(("a", "rome", turn, 1.0), ("b", "oslo", turn, 1.0)))
     running, planned = table.schedule_compaction(), []
     assert running is not None
-    state = table._context
-    with service_lease(state.storage, state.clock, state.ids, running):
+    context = table._context
+    with service_lease(context.storage, context.clock, context.ids, running):
         for turn in range(4, 12):
             table.upsert(rides((f"c{turn}", f"city{turn}", turn, 1.0)))
             table.upsert(rides((f"c{turn}", f"city{turn}", turn, 2.0)))

@@ -32,8 +32,8 @@ Rows = list[tuple[Any, ...]]
 
 
 def table_of(table_type: str = COW, version: int = 9) -> Table:
-    state = create(table_type=table_type, version=version)._context
-    return Table(replace(state, clock=SteppingClock(START_MS)))
+    context = create(table_type=table_type, version=version)._context
+    return Table(replace(context, clock=SteppingClock(START_MS)))
 
 
 def write(table: Table, numbers: range, options: dict[str, str]) -> list[Rows]:

@@ -48,6 +48,6 @@ def test_what_the_lock_finds_dead_is_on_no_timeline_that_a_service_goes_by(actio
     with lock_table(table._context, 1_000) as found:
         found.store.request(action, found.store.new_time(found.store.load()))
     with lock_table(table._context, 1_000) as found:
-        session, timeline = recover_and_load(found)
+        locked, timeline = recover_and_load(found)
         assert not timeline.pending()
-        assert timeline == session.store.load()
+        assert timeline == locked.store.load()

@@ -151,10 +151,10 @@ def test_an_error_that_nobody_expected_holds_up_neither_services_nor_tables(
     one, other = logged(path=tmp_path / "one"), logged(path=tmp_path / "other")
     schedule = duties.compaction.schedule_compaction
 
-    def fails(state: TableContext, *how: Any, **named: Any) -> str | None:
-        if state.storage.spec.uri == one.uri:
+    def fails(context: TableContext, *how: Any, **named: Any) -> str | None:
+        if context.storage.spec.uri == one.uri:
             raise pa.ArrowInvalid("a page of nonsense")
-        return schedule(state, *how, **named)
+        return schedule(context, *how, **named)
 
     monkeypatch.setattr(duties.compaction, "schedule_compaction", fails)
     option = ("--option", "hoodie.compact.inline.max.delta.commits=1")

@@ -79,8 +79,8 @@ def test_a_preview_refuses_a_plan_whose_lease_is_held() -> None:
     table = logged(9)
     instant = table.schedule_compaction()
     assert instant is not None
-    state = table._context
-    with service_lease(state.storage, state.clock, state.ids, instant):
+    context = table._context
+    with service_lease(context.storage, context.clock, context.ids, instant):
         for ask in (table.plan_rollback, table.rollback):
             with pytest.raises(ConflictError, match="Another process runs this compaction"):
                 ask(instant)

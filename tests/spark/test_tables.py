@@ -233,8 +233,8 @@ def test_an_overwrite_that_fails_leaves_the_old_table(
 def test_an_overwrite_waits_for_a_writer_of_the_old_table(session: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "rides"
     save(rides(session, 1), path, "insert")
-    state = drawstring.open(path)._context
-    with table_lock(state.storage, state.clock, state.ids, 0), pytest.raises(ConflictError):
+    context = drawstring.open(path)._context
+    with table_lock(context.storage, context.clock, context.ids, 0), pytest.raises(ConflictError):
         save(rides(session, 2), path, "insert", "overwrite", **{"hoodie.write.lock.wait_time_ms": "1"})
     assert load(session, path) == [(1, 1)]
 

@@ -29,19 +29,19 @@ _INTERRUPTED: Final = (
 )
 
 
-def run_in_background(state: TableContext, options: WriteOptions, run_pending: RunPending) -> None:
+def run_in_background(context: TableContext, options: WriteOptions, run_pending: RunPending) -> None:
     """Run the pending plans of a service in a background thread, and return at once.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: of the write.
         run_pending: runs the pending plans.
     """
-    key = (state.storage.spec.uri, run_pending)
+    key = (context.storage.spec.uri, run_pending)
     with _mutex:
         runner = _runners.get(key)
         if runner is None or not runner.take_more():
-            runner = _Runner(state, options, run_pending)
+            runner = _Runner(context, options, run_pending)
             _runners[key] = runner
             runner.start()
 
@@ -75,10 +75,10 @@ def _warn_of_runners() -> None:
 class _Runner(threading.Thread):
     """Runs pending plans until no more rounds are requested."""
 
-    def __init__(self, state: TableContext, options: WriteOptions, run_pending: RunPending) -> None:
+    def __init__(self, context: TableContext, options: WriteOptions, run_pending: RunPending) -> None:
         super().__init__(name="drawstring-service", daemon=True)
         self._run_pending = run_pending
-        self._state = state
+        self._context = context
         self._options = options
         self._rounds = 1
         self._guard = threading.Lock()
@@ -96,7 +96,7 @@ class _Runner(threading.Thread):
         while True:
             rounds = self._rounds
             try:
-                self._run_pending(self._state, self._options)
+                self._run_pending(self._context, self._options)
             except Exception as error:  # any failure is reported: the thread goes on to the next round
                 self._report(error)
             with self._guard:
@@ -104,14 +104,14 @@ class _Runner(threading.Thread):
                 if self._rounds == 0:
                     break
         with _mutex:
-            key = (self._state.storage.spec.uri, self._run_pending)
+            key = (self._context.storage.spec.uri, self._run_pending)
             if _runners.get(key) is self:
                 del _runners[key]
 
     def _report(self, error: Exception) -> None:
         if not threading.main_thread().is_alive():
             # The process is ending, so thread pools accept no more work.
-            _log.warning(_INTERRUPTED, self._state.storage.spec.uri)
+            _log.warning(_INTERRUPTED, self._context.storage.spec.uri)
         elif isinstance(error, DrawstringError | OSError):
             _log.warning("A table service in the background failed. Run it again. Cause: %s", error)
         else:

@@ -52,7 +52,7 @@ def clean_is_due(written: Committed) -> bool:
     writes = timeline.writes()
     if cleaning.policy == CleanPolicy.COMMITS:
         return len(writes) > cleaning.commits_retained
-    cutoff = cutoff_of(cleaning, written.state.clock, written.config)
+    cutoff = cutoff_of(cleaning, written.context.clock, written.config)
     return bool(writes) and writes[0].requested < cutoff
 
 
@@ -81,7 +81,7 @@ def compaction_is_due(written: Committed) -> bool:
         return False
     if requested.trigger is Trigger.COMMITS and len(written.timeline.writes()) < requested.commits:
         return False
-    now = instant_time(written.state.clock.now_ms(), written.config.timezone)
+    now = instant_time(written.context.clock.now_ms(), written.config.timezone)
     # Where the write compacts, a plan that waits is run as well.
     trigger = is_due if requested.inline else is_to_be_planned
     return trigger(written.timeline, requested, now)
@@ -110,13 +110,13 @@ class Maintained:
     """A table whose services run.
 
     Attributes:
-        state: the open table.
+        context: the open table.
         config: the table's settings.
         options: Hudi's options of table services.
         progress: called with the progress of the running service.
     """
 
-    state: TableContext
+    context: TableContext
     config: TableConfig
     options: WriteOptions
     progress: Progress | None
@@ -202,12 +202,12 @@ def _commit_stands(what: str, then: str) -> Iterator[None]:
 
 
 def run_tasks(
-    state: TableContext, options: WriteOptions, progress: Callable[[str], Progress] | None = None
+    context: TableContext, options: WriteOptions, progress: Callable[[str], Progress] | None = None
 ) -> Iterator[TaskOutcome]:
     """Run the table services that are due on a table, and pending plans.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: Hudi's options of table services.
         progress: returns the progress callback of a task, given its name.
 
@@ -218,16 +218,16 @@ def run_tasks(
         InvalidError: there is no table.
         CorruptTableError: the table properties are damaged.
     """
-    config = load_config(state.storage)
+    config = load_config(context.storage)
     for task in sorted(TASKS, key=lambda each: each.deletes):
         if task.run is None:
             continue
         try:
-            result = task.run(Maintained(state, config, options, progress(task.name) if progress else None))
+            result = task.run(Maintained(context, config, options, progress(task.name) if progress else None))
         except (DrawstringError, OSError) as error:
             yield TaskOutcome(task.name, error=error)
         except Exception as error:  # any failure: other tasks and tables must not wait for it
-            uri = state.storage.spec.uri
+            uri = context.storage.spec.uri
             _log.exception("The %s of %s failed unexpectedly.", task.name, uri)
             yield TaskOutcome(task.name, error=error)
         else:
@@ -236,11 +236,11 @@ def run_tasks(
 
 
 def _clean(table: Maintained) -> Result | None:
-    return clean(table.state, table.options) if table.options.cleaning.automatic else None
+    return clean(table.context, table.options) if table.options.cleaning.automatic else None
 
 
 def _archive(table: Maintained) -> Result | None:
-    return archive(table.state, table.options) if table.options.archiving.automatic else None
+    return archive(table.context, table.options) if table.options.archiving.automatic else None
 
 
 def _compact_logs(table: Maintained) -> Result | None:
@@ -248,54 +248,54 @@ def _compact_logs(table: Maintained) -> Result | None:
     if not table.config.is_merge_on_read:
         return None
     if table.options.compaction.log_inline:
-        return compaction.log_compact(table.state, table.options, table.progress)
-    return compaction.run_pending(table.state, table.options, table.progress, (Action.LOG_COMPACTION,))
+        return compaction.log_compact(table.context, table.options, table.progress)
+    return compaction.run_pending(table.context, table.options, table.progress, (Action.LOG_COMPACTION,))
 
 
 def _compact(table: Maintained) -> Result | None:
     """Run pending compactions, then plan and run one that is due by the triggers."""
     if not table.config.is_merge_on_read:
         return None
-    state, options, progress = table.state, table.options, table.progress
-    result = compaction.run_pending(state, options, progress, (Action.COMPACTION,))
-    scheduled = compaction.schedule_compaction(state, options, when_due=True)
+    context, options, progress = table.context, table.options, table.progress
+    result = compaction.run_pending(context, options, progress, (Action.COMPACTION,))
+    scheduled = compaction.schedule_compaction(context, options, when_due=True)
     if scheduled is None:
         return result
-    return compaction.run_compaction(state, scheduled, options, progress, is_own=True)
+    return compaction.run_compaction(context, scheduled, options, progress, is_own=True)
 
 
 def _cluster(table: Maintained) -> Result | None:
     """Run pending clusterings; with `hoodie.clustering.inline` also plan and run one that is due."""
-    state, options, progress = table.state, table.options, table.progress
-    result = clustering.run_pending(state, options, progress)
+    context, options, progress = table.context, table.options, table.progress
+    result = clustering.run_pending(context, options, progress)
     clustering_options = options.clustering
-    store = TimelineStore(state.storage, table.config, state.clock)
+    store = TimelineStore(context.storage, table.config, context.clock)
     if not clustering_options.inline or commits_since_clustering(store) < clustering_options.inline_commits:
         return result
-    scheduled = clustering.schedule_clustering(state, options)
+    scheduled = clustering.schedule_clustering(context, options)
     if scheduled is None:
         return result
-    return clustering.run_clustering(state, scheduled, options, progress, is_own=True) or result
+    return clustering.run_clustering(context, scheduled, options, progress, is_own=True) or result
 
 
 def _expire(table: Maintained) -> Result | None:
     """Drop the expired partitions, with `hoodie.partition.ttl.inline`."""
-    dropped = expire_partitions(table.state, table.options) if table.options.ttl.inline else None
+    dropped = expire_partitions(table.context, table.options) if table.options.ttl.inline else None
     return dropped.result if dropped else None
 
 
 def _expire_after_commit(written: Committed) -> None:
-    dropped = expire_partitions(written.state, written.options)
+    dropped = expire_partitions(written.context, written.options)
     if dropped is not None:
         _follow(dropped, (task for task in TASKS if task.deletes))
 
 
 def _archive_after_commit(written: Committed) -> None:
-    archive(written.state, written.options)
+    archive(written.context, written.options)
 
 
 def _compact_logs_after_commit(written: Committed) -> None:
-    compaction.log_compact(written.state, written.options)
+    compaction.log_compact(written.context, written.options)
 
 
 _NEXT_TRIES_AGAIN: Final = "The next write tries again."

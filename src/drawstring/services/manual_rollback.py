@@ -40,11 +40,11 @@ from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 
 
-def roll_back(state: TableContext, options: WriteOptions, instant: str | None) -> RollbackResult | None:
+def roll_back(context: TableContext, options: WriteOptions, instant: str | None) -> RollbackResult | None:
     """Take one pending action off the timeline, with everything that it wrote.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: of writes: lock wait, and the greatest age of a live heartbeat.
         instant: requested time of the action, None for the newest pending write.
 
@@ -58,7 +58,7 @@ def roll_back(state: TableContext, options: WriteOptions, instant: str | None) -
         CorruptTableError: it had been completed, and its files are needed.
     """
     watch = Stopwatch()
-    with lock_table(state, options.lock_wait_ms) as locked:
+    with lock_table(context, options.lock_wait_ms) as locked:
         timeline = locked.store.load()
         target = _target(timeline, instant)
         if target is None:
@@ -66,32 +66,31 @@ def roll_back(state: TableContext, options: WriteOptions, instant: str | None) -
         preview = _preview(locked.rollback_context(), timeline, target)
         leaving_others = _leaving_others(options)
         with _reserved(locked, target, leaving_others):
-            session, timeline = recover_and_load(locked, leaving_others, timeline)
+            locked, timeline = recover_and_load(locked, leaving_others, timeline)
             current = next((each for each in timeline.pending() if _is_same(each, target)), None)
             if current is not None:
-                _undo(session.rollback_context(), current, leaving_others, is_named=instant is not None)
+                _undo(locked.rollback_context(), current, leaving_others, is_named=instant is not None)
             elif timeline.write_at(target.requested) is not None:
                 raise _completed_meanwhile(target)
         return RollbackResult(preview.instant, preview.action, len(preview.files), round(watch.seconds(), 3))
 
 
 def planned_rollback(
-    state: TableContext, options: WriteOptions, instant: str | None
+    context: TableContext, options: WriteOptions, instant: str | None
 ) -> PlannedRollback | None:
     """Return what `roll_back` would roll back; the table is not changed. Raises the same errors."""
-    config = load_config(state.storage)
-    context = RollbackContext(
-        state.storage, config, TimelineStore(state.storage, config, state.clock), state.clock
-    )
-    timeline = context.store.load()
+    config = load_config(context.storage)
+    store = TimelineStore(context.storage, config, context.clock)
+    rollback_context = RollbackContext(context.storage, config, store, context.clock)
+    timeline = store.load()
     target = _target(timeline, instant)
     if target is None:
         return None
-    preview = _preview(context, timeline, target)
+    preview = _preview(rollback_context, timeline, target)
     failed = _leaving_others(options)
-    refuse_live_writers(state.storage, state.clock, (target, *timeline.pending_writes()), failed)
+    refuse_live_writers(context.storage, context.clock, (target, *timeline.pending_writes()), failed)
     if target.action in PLANNED_ACTIONS and is_leased(
-        state.storage, state.clock, state.ids, target.requested
+        context.storage, context.clock, context.ids, target.requested
     ):
         raise _running(target)
     return preview
@@ -179,12 +178,12 @@ def _reserved(locked: LockedTable, target: Instant, failed: FailedWrites) -> Ite
     Raises:
         ConflictError: a live process works on it.
     """
-    state = locked.state
-    refuse_live_writers(state.storage, state.clock, (target,), failed)
+    context = locked.context
+    refuse_live_writers(context.storage, context.clock, (target,), failed)
     if target.action not in PLANNED_ACTIONS:
         yield
         return
-    with service_lease(state.storage, state.clock, state.ids, target.requested) as lease:
+    with service_lease(context.storage, context.clock, context.ids, target.requested) as lease:
         if lease is None:
             raise _running(target)
         yield

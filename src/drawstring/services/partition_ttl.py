@@ -37,11 +37,11 @@ _DAY_MS: Final = 86_400_000
 _log: Final = logging.getLogger(__name__)
 
 
-def expire_partitions(state: TableContext, options: WriteOptions) -> Committed | None:
+def expire_partitions(context: TableContext, options: WriteOptions) -> Committed | None:
     """Drop the expired partitions; the caller runs the services that follow a commit.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: of the write, with the lifetime of partitions.
 
     Returns:
@@ -51,22 +51,22 @@ def expire_partitions(state: TableContext, options: WriteOptions) -> Committed |
         InvalidError: no lifetime is set.
         ConflictError: another writer holds the table.
     """
-    with lock_table(state, options.lock_wait_ms) as locked:
+    with lock_table(context, options.lock_wait_ms) as locked:
         _check(options.ttl)
-        session, timeline = recover_and_load(locked, options.failed_writes)
-        lookup = write_lookup(session, timeline, options)
-        expired = _Ages(state, session.config, session.store, timeline, lookup).expired(options.ttl)
-        return drop_listed(session, expired, lookup, options) if expired else None
+        locked, timeline = recover_and_load(locked, options.failed_writes)
+        lookup = write_lookup(locked, timeline, options)
+        expired = _Ages(context, locked.config, locked.store, timeline, lookup).expired(options.ttl)
+        return drop_listed(locked, expired, lookup, options) if expired else None
 
 
-def planned_expiry(state: TableContext, options: WriteOptions) -> list[str]:
+def planned_expiry(context: TableContext, options: WriteOptions) -> list[str]:
     """Return the expired partitions; the table is not changed."""
     _check(options.ttl)
-    config = load_config(state.storage)
-    store = TimelineStore(state.storage, config, state.clock)
+    config = load_config(context.storage)
+    store = TimelineStore(context.storage, config, context.clock)
     timeline = store.load()
-    lookup = SliceLookup(state.storage.spec, config, timeline)
-    return _Ages(state, config, store, timeline, lookup).expired(options.ttl)
+    lookup = SliceLookup(context.storage.spec, config, timeline)
+    return _Ages(context, config, store, timeline, lookup).expired(options.ttl)
 
 
 def _check(ttl: PartitionTtl) -> None:
@@ -80,7 +80,7 @@ def _check(ttl: PartitionTtl) -> None:
 class _Ages:
     """The times at which the partitions of a table were last written to."""
 
-    state: TableContext
+    context: TableContext
     config: TableConfig
     store: TimelineStore
     timeline: Timeline
@@ -91,7 +91,7 @@ class _Ages:
 
         A damaged partition is skipped, so that it does not block the others.
         """
-        cutoff_ms = self.state.clock.now_ms() - ttl.days * _DAY_MS
+        cutoff_ms = self.context.clock.now_ms() - ttl.days * _DAY_MS
         cutoff = instant_time(cutoff_ms, self.config.timezone)
         by_creation = ttl.strategy == "KEEP_BY_CREATION_TIME"
         recent = {} if by_creation else self._written_since(cutoff)
@@ -101,7 +101,7 @@ class _Ages:
             if not is_selected or partition in recent or not self._slices(partition):
                 continue
             is_young = (
-                _created(self.state.storage, partition) > cutoff
+                _created(self.context.storage, partition) > cutoff
                 if by_creation
                 else self._is_younger(partition, cutoff, cutoff_ms)
             )
@@ -117,7 +117,7 @@ class _Ages:
             _log.warning(
                 "%s: the partition %r is damaged and is not dropped, whatever its age. Repair it, or drop it"
                 " by name (delete_partition): %s",
-                self.state.storage.spec.uri,
+                self.context.storage.spec.uri,
                 partition,
                 error,
             )

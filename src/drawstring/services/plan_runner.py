@@ -51,11 +51,11 @@ class Attempt(Protocol):
     def write(self, engine: Engine, progress: Progress | None) -> list[WriteStat]:
         """Write the files of the plan, without the table lock."""
 
-    def complete(self, session: LockedTable, timeline: Timeline, stats: list[WriteStat]) -> Instant:
+    def complete(self, locked: LockedTable, timeline: Timeline, stats: list[WriteStat]) -> Instant:
         """Complete the instant, so that the files take effect.
 
         Args:
-            session: the locked table, after recovery.
+            locked: the locked table, after recovery.
             timeline: as read under that lock.
             stats: of the files.
 
@@ -72,14 +72,14 @@ class PlanRunner:
         service: name of the service, for messages.
         claim: moves a plan to inflight under the table lock; returns None if nothing is left to do. Its last
             argument says whether another process, which may only have stalled, ran the plan before.
-        state: the open table.
+        context: the open table.
         options: of writes: codec, sizes, lock wait.
         progress: called with the progress of the run.
     """
 
     service: str
     claim: Callable[[LockedTable, str, WriteOptions, bool], Attempt | None]
-    state: TableContext
+    context: TableContext
     options: WriteOptions
     progress: Progress | None
 
@@ -97,8 +97,8 @@ class PlanRunner:
             ConflictError: another process runs or withdrew the plan, or another writer holds the table.
             InvalidError: there is no such plan.
         """
-        state = self.state
-        with service_lease(state.storage, state.clock, state.ids, requested) as lease:
+        context = self.context
+        with service_lease(context.storage, context.clock, context.ids, requested) as lease:
             if lease is None:
                 raise ConflictError(
                     f"Another process runs this {self.service}. Wait until it is done.", instant=requested
@@ -106,7 +106,7 @@ class PlanRunner:
             try:
                 result = self.run_leased(requested, lease)
             except NoPlanError as error:
-                settle(state, self.service, requested, is_own=is_own, error=error)
+                settle(context, self.service, requested, is_own=is_own, error=error)
                 return None
             if result is None and lease.others_may_live:
                 self._refuse_withdrawn(requested)
@@ -122,17 +122,17 @@ class PlanRunner:
             actions: of the service.
             check: checks the options of the caller under the table lock, before any plan runs.
         """
-        state, result = self.state, None
-        pending = TimelineStore(state.storage, config, state.clock).load().pending_of(*actions)
+        context, result = self.context, None
+        pending = TimelineStore(context.storage, config, context.clock).load().pending_of(*actions)
         if pending and check is not None:
-            with lock_table(state, self.options.lock_wait_ms) as locked:
+            with lock_table(context, self.options.lock_wait_ms) as locked:
                 check(locked)
-        alive = alive_elsewhere(state.storage, state.clock, pending, self.options.failed_writes)
+        alive = alive_elsewhere(context.storage, context.clock, pending, self.options.failed_writes)
         for instant in pending:
             if instant in alive:
                 _log.info("Another engine runs the %s %s.", self.service, instant.requested)
                 continue
-            with service_lease(state.storage, state.clock, state.ids, instant.requested) as lease:
+            with service_lease(context.storage, context.clock, context.ids, instant.requested) as lease:
                 if lease is None:
                     _log.info("Another process runs the %s %s.", self.service, instant.requested)
                 else:
@@ -147,8 +147,8 @@ class PlanRunner:
             return None
 
     def _refuse_withdrawn(self, requested: str) -> None:
-        state = self.state
-        timeline = TimelineStore(state.storage, load_config(state.storage), state.clock).load()
+        context = self.context
+        timeline = TimelineStore(context.storage, load_config(context.storage), context.clock).load()
         if requested in timeline.rolled_back:
             raise ConflictError(
                 f"Another process ran this {self.service} and stalled or died. The plan was withdrawn: plan a"
@@ -159,23 +159,23 @@ class PlanRunner:
     def run_leased(self, requested: str, lease: ServiceLease) -> CommitResult | None:
         """Run a plan whose lease this process holds; see `run`."""
         watch = Stopwatch()
-        with lock_table(self.state, self.options.lock_wait_ms) as locked:
+        with lock_table(self.context, self.options.lock_wait_ms) as locked:
             attempt = self.claim(locked, requested, self.options, lease.others_may_live)
         if attempt is None:
             lease.forget()
             return None
         watch.lap("plan")
-        stats = attempt.write(self.state.engine, self.progress)
+        stats = attempt.write(self.context.engine, self.progress)
         watch.lap("write")
         completed = self._complete(attempt, stats, lease)
         watch.lap("commit")
         result = CommitResult.of(completed, attempt.operation, stats, watch.seconds())
-        return emit_commit(self.state, attempt.config, result, watch.laps)
+        return emit_commit(self.context, attempt.config, result, watch.laps)
 
     def _complete(self, attempt: Attempt, stats: list[WriteStat], lease: ServiceLease) -> Instant:
-        with lock_table(self.state, self.options.lock_wait_ms) as locked:
-            session, timeline = recover_and_load(locked, self.options.failed_writes)
+        with lock_table(self.context, self.options.lock_wait_ms) as locked:
+            locked, timeline = recover_and_load(locked, self.options.failed_writes)
             lease.check()
-            completed = attempt.complete(session, timeline, stats)
+            completed = attempt.complete(locked, timeline, stats)
             lease.forget()
             return completed

@@ -13,12 +13,12 @@ from drawstring.txn.transaction import LockedTable
 
 
 def file_settings(
-    session: LockedTable, timeline: Timeline, requested: str, options: WriteOptions
+    locked: LockedTable, timeline: Timeline, requested: str, options: WriteOptions
 ) -> tuple[FileSettings, str]:
     """Return the settings of the files that a service writes, and the table schema as Avro JSON.
 
     Args:
-        session: the locked table.
+        locked: the locked table.
         timeline: the current timeline.
         requested: requested time of the service's instant.
         options: compression codec and file sizes.
@@ -26,12 +26,12 @@ def file_settings(
     Raises:
         InvalidError: the table has no data yet.
     """
-    schema_json = table_schema_json(session.state.storage, session.store, timeline, session.config)
+    schema_json = table_schema_json(locked.context.storage, locked.store, timeline, locked.config)
     if schema_json is None:
         raise InvalidError("The table has no data yet, so there is nothing to do. Write to it first.")
     settings = FileSettings(
-        storage=session.state.storage.spec,
-        config=session.config,
+        storage=locked.context.storage.spec,
+        config=locked.config,
         instant=requested,
         schema=without_meta(avro_to_arrow(schema_json)),
         avro_schema=with_meta_fields(schema_json),

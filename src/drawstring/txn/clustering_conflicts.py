@@ -23,32 +23,32 @@ from drawstring.txn.transaction import LockedTable
 
 
 def write_lookup(
-    session: LockedTable, timeline: Timeline, options: WriteOptions, *, writes_twice: bool = False
+    locked: LockedTable, timeline: Timeline, options: WriteOptions, *, writes_twice: bool = False
 ) -> SliceLookup:
     """Return the file slices that a write may build on; by default those in a pending clustering are refused.
 
     Args:
-        session: the locked table.
+        locked: the locked table.
         timeline: of the table.
         options: of the write.
         writes_twice: whether the write also puts its records into the file groups that a pending resizing
             creates (dual write), so that the slices may be used.
     """
-    storage = session.state.storage.spec
+    storage = locked.context.storage.spec
     pending = timeline.pending_of(Action.CLUSTERING)
     if not pending:
-        return SliceLookup(storage, session.config, timeline)
+        return SliceLookup(storage, locked.config, timeline)
     lets_through = writes_twice or options.clustering.allows_updates
     cancellable = frozenset(
         instant.requested
         for instant in pending
-        if gives_way(decode_clustering_plan(session.store.read_requested(instant)))
+        if gives_way(decode_clustering_plan(locked.store.read_requested(instant)))
     )
-    return SliceLookup(storage, session.config, timeline, lets_through=lets_through, yielding=cancellable)
+    return SliceLookup(storage, locked.config, timeline, lets_through=lets_through, yielding=cancellable)
 
 
 def cancel_conflicting_clusterings(
-    session: LockedTable, timeline: Timeline, options: WriteOptions, metadata: CommitMetadata
+    locked: LockedTable, timeline: Timeline, options: WriteOptions, metadata: CommitMetadata
 ) -> None:
     """Cancel the pending clusterings that conflict with a write and have to give way to it.
 
@@ -57,7 +57,7 @@ def cancel_conflicting_clusterings(
     that completed the resizing would lose them.
 
     Args:
-        session: the locked table.
+        locked: the locked table.
         timeline: of the table, as read under this lock.
         options: of the write.
         metadata: the commit metadata that the write is about to commit.
@@ -68,11 +68,11 @@ def cancel_conflicting_clusterings(
     clustering = options.clustering
     changed = metadata.touched
     for instant in timeline.pending_of(Action.CLUSTERING):
-        plan = decode_clustering_plan(session.store.read_requested(instant))
+        plan = decode_clustering_plan(locked.store.read_requested(instant))
         is_cancelled = clustering.allows_updates and (clustering.rolls_back_on_conflict or is_resizing(plan))
         if not (changed & plan.inputs and (is_cancelled or gives_way(plan))):
             continue
-        if not cancel_clustering(session.rollback_context(), instant, options.failed_writes):
+        if not cancel_clustering(locked.rollback_context(), instant, options.failed_writes):
             raise ConflictError(
                 "A clustering of file groups that this write changes has completed meanwhile. Write again.",
                 instant=instant.requested,

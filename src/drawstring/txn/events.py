@@ -62,19 +62,19 @@ def remove_listener(listener: Listener) -> None:
 
 
 def emit_commit(
-    state: TableContext, config: TableConfig, result: CommitResult, stages: Mapping[str, float]
+    context: TableContext, config: TableConfig, result: CommitResult, stages: Mapping[str, float]
 ) -> CommitResult:
     """Publish the event of a commit, and return its result.
 
     Args:
-        state: the open table.
+        context: the open table.
         config: the table's settings.
         result: the result of the commit.
         stages: seconds by stage.
     """
     _publish(
         Event(
-            table=state.storage.spec.uri,
+            table=context.storage.spec.uri,
             name=config.name,
             operation=result.operation,
             instant=result.instant,
@@ -91,17 +91,17 @@ def emit_commit(
     return result
 
 
-def emit_clean(state: TableContext, config: TableConfig, result: CleanResult) -> CleanResult:
+def emit_clean(context: TableContext, config: TableConfig, result: CleanResult) -> CleanResult:
     """Publish the event of a clean, and return its result."""
-    table = state.storage.spec.uri
+    table = context.storage.spec.uri
     count = result.files
     _publish(Event(table, config.name, "clean", result.instant, files_deleted=count, seconds=result.seconds))
     return result
 
 
-def emit_archive(state: TableContext, config: TableConfig, result: ArchiveResult) -> ArchiveResult:
+def emit_archive(context: TableContext, config: TableConfig, result: ArchiveResult) -> ArchiveResult:
     """Publish the event of an archiving, and return its result."""
-    table, count = state.storage.spec.uri, result.instants
+    table, count = context.storage.spec.uri, result.instants
     _publish(
         Event(table, config.name, "archive", result.last, instants_archived=count, seconds=result.seconds)
     )
@@ -109,18 +109,18 @@ def emit_archive(state: TableContext, config: TableConfig, result: ArchiveResult
 
 
 def emit_version_change(
-    state: TableContext, config: TableConfig, at: str, result: VersionResult
+    context: TableContext, config: TableConfig, at: str, result: VersionResult
 ) -> VersionResult:
     """Publish the event of an upgrade or downgrade of the table, and return its result.
 
     Args:
-        state: the open table.
+        context: the open table.
         config: the table's settings.
         at: requested time of the newest instant.
         result: the old and new version.
     """
     name = "upgrade" if result.new > result.old else "downgrade"
-    _publish(Event(state.storage.spec.uri, config.name, name, at, seconds=result.seconds))
+    _publish(Event(context.storage.spec.uri, config.name, name, at, seconds=result.seconds))
     return result
 
 

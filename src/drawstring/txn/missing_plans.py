@@ -35,11 +35,11 @@ class NoPlanError(InvalidError):
         )
 
 
-def settle(state: TableContext, service: str, requested: str, *, is_own: bool, error: NoPlanError) -> None:
+def settle(context: TableContext, service: str, requested: str, *, is_own: bool, error: NoPlanError) -> None:
     """Find out what became of a plan that is not on the timeline; return if it was completed and archived.
 
     Args:
-        state: the open table.
+        context: the open table.
         service: `compaction` or `clustering`.
         requested: requested time of the plan.
         is_own: whether the caller planned it.
@@ -49,10 +49,10 @@ def settle(state: TableContext, service: str, requested: str, *, is_own: bool, e
         ConflictError: another process withdrew the plan.
         NoPlanError: the table has no record of the plan.
     """
-    config = load_config(state.storage)
-    if _was_archived(state, config, service, requested):
+    config = load_config(context.storage)
+    if _was_archived(context, config, service, requested):
         return
-    if is_own or _was_rolled_back(state, config, requested):
+    if is_own or _was_rolled_back(context, config, requested):
         raise ConflictError(
             f"Another process withdrew this {service} before it ran. Run the service again.",
             instant=requested,
@@ -60,16 +60,16 @@ def settle(state: TableContext, service: str, requested: str, *, is_own: bool, e
     raise error
 
 
-def _was_archived(state: TableContext, config: TableConfig, service: str, requested: str) -> bool:
-    archive = open_archive(state.storage, config)
+def _was_archived(context: TableContext, config: TableConfig, service: str, requested: str) -> bool:
+    archive = open_archive(context.storage, config)
     start = requested if config.layout.has_completion_times else ""
     writes = (each for each in archive.completed(start) if each.is_write and each.requested == requested)
     return any(archive.commit_metadata(each).operation in _OPERATIONS[service] for each in writes)
 
 
-def _was_rolled_back(state: TableContext, config: TableConfig, requested: str) -> bool:
-    store = TimelineStore(state.storage, config, state.clock)
-    root = table_root(state.storage)
+def _was_rolled_back(context: TableContext, config: TableConfig, requested: str) -> bool:
+    store = TimelineStore(context.storage, config, context.clock)
+    root = table_root(context.storage)
     timeline = store.load()
     if requested in timeline.rolled_back:
         return True

@@ -102,22 +102,22 @@ class LockedTable:
     """A table whose lock this process holds.
 
     Attributes:
-        state: the open table.
+        context: the open table.
         config: the table's settings as read under the lock.
         store: the table's timeline.
         lock: the table lock, held.
     """
 
-    state: TableContext
+    context: TableContext
     config: TableConfig
     store: TimelineStore
     lock: Lock
 
     def rollback_context(self) -> RollbackContext:
         """Return the context that a rollback of this table works with."""
-        state = self.state
+        context = self.context
         return RollbackContext(
-            state.storage, self.config, self.store, state.clock, state.ids, self.lock.check
+            context.storage, self.config, self.store, context.clock, context.ids, self.lock.check
         )
 
     def finish(self, instant: Instant, metadata: CommitMetadata, fence: Fence | None = None) -> Instant:
@@ -131,17 +131,17 @@ class LockedTable:
         Raises:
             ConflictError: the lock was lost, or another process rolled the instant back.
         """
-        deleted = discard_failed_attempts(self.state, instant.requested, metadata.stats)
-        _sync(self.state, (*deleted, *_files_of(metadata.stats)))
+        deleted = discard_failed_attempts(self.context, instant.requested, metadata.stats)
+        _sync(self.context, (*deleted, *_files_of(metadata.stats)))
         self.lock.check()
         is_replace = instant.action.completed_action is Action.REPLACE_COMMIT
         content = encode_commit(metadata, self.config.layout, is_replace)
         completed = self.store.complete(instant, content, fence)
         try:
             # A task attempt that lost to another one may have begun a file since.
-            if late := discard_failed_attempts(self.state, instant.requested, metadata.stats):
-                _sync(self.state, late)
-            Markers(self.state.storage, instant.requested).remove()
+            if late := discard_failed_attempts(self.context, instant.requested, metadata.stats):
+                _sync(self.context, late)
+            Markers(self.context.storage, instant.requested).remove()
         except (DrawstringError, OSError) as error:
             _log.warning(
                 "The markers of the completed write %s could not be removed and stay for now: %s",
@@ -156,12 +156,12 @@ class Transaction:
     """One write between begin and commit.
 
     Attributes:
-        session: the locked table.
+        locked: the locked table.
         instant: the inflight instant of the write.
         heartbeat: keeps the write's heartbeat file young; None where the policy needs no heartbeat.
     """
 
-    session: LockedTable
+    locked: LockedTable
     instant: Instant
     heartbeat: Heartbeat | None = None
 
@@ -173,40 +173,40 @@ class Transaction:
         """
         if self.heartbeat is not None:
             self.heartbeat.check()
-        return self.session.finish(self.instant, metadata)
+        return self.locked.finish(self.instant, metadata)
 
     def abandon(self) -> None:
         """Remove the instant from the timeline: there is nothing to commit."""
-        _undo(self.session, self.instant)
+        _undo(self.locked, self.instant)
 
 
 @contextmanager
-def lock_table(state: TableContext, wait_ms: int) -> Iterator[LockedTable]:
+def lock_table(context: TableContext, wait_ms: int) -> Iterator[LockedTable]:
     """Hold the table lock for a block of code; nothing on the table changes yet.
 
     Arguments are checked before anything is written, so that an invalid call leaves no trace.
 
     Args:
-        state: the open table.
+        context: the open table.
         wait_ms: milliseconds to wait for another writer.
 
     Raises:
         ConflictError: another writer held the lock for longer than `wait_ms`.
         UnsupportedError: the table has a feature that this release cannot write.
     """
-    with table_lock(state.storage, state.clock, state.ids, wait_ms) as lock:
-        config = load_config(state.storage)
-        check_writable(state.storage, config)
-        yield _session(state, config, lock)
+    with table_lock(context.storage, context.clock, context.ids, wait_ms) as lock:
+        config = load_config(context.storage)
+        check_writable(context.storage, config)
+        yield _locked_table(context, config, lock)
 
 
 def recover(
-    session: LockedTable, failed: FailedWrites = EAGERLY, timeline: Timeline | None = None
+    locked: LockedTable, failed: FailedWrites = EAGERLY, timeline: Timeline | None = None
 ) -> LockedTable:
     """Finish interrupted restores and, by default, roll back failed writes.
 
     Args:
-        session: the locked table; the arguments of the calling operation have been checked.
+        locked: the locked table; the arguments of the calling operation have been checked.
         failed: the policy for failed writes.
         timeline: as read under this lock; None to read it.
 
@@ -218,73 +218,75 @@ def recover(
         UnsupportedError: another engine was rolling a completed write back, or the data files can only be
             found through the metadata table.
     """
-    _check_findable(session, timeline)
-    context = session.rollback_context()
-    timeline = timeline or session.store.load()
+    _check_findable(locked, timeline)
+    context = locked.rollback_context()
+    timeline = timeline or locked.store.load()
     restored = finish_restores(context, timeline) if timeline.pending_of(Action.RESTORE) else []
-    undone = rollback_pending(context, session.store.load() if restored else timeline, failed)
+    undone = rollback_pending(context, locked.store.load() if restored else timeline, failed)
     if not restored and not undone:
-        return session
-    return _session(session.state, load_config(session.state.storage), session.lock)
+        return locked
+    return _locked_table(locked.context, load_config(locked.context.storage), locked.lock)
 
 
-def _check_findable(session: LockedTable, timeline: Timeline | None) -> None:
+def _check_findable(locked: LockedTable, timeline: Timeline | None) -> None:
     """Make sure that the data files can be found without the metadata table, if the table has one.
 
     Raises:
         UnsupportedError: another tool registered external files.
     """
-    if session.config.metadata_partitions:
-        writes = (timeline or session.store.load()).writes()
+    if locked.config.metadata_partitions:
+        writes = (timeline or locked.store.load()).writes()
         for write in writes[-WRITES_LOOKED_AT:]:
-            refuse_external_files(session.store.commit_metadata(write).stats, write.requested)
+            refuse_external_files(locked.store.commit_metadata(write).stats, write.requested)
 
 
 def recover_and_load(
-    session: LockedTable, failed: FailedWrites = EAGERLY, timeline: Timeline | None = None
+    locked: LockedTable, failed: FailedWrites = EAGERLY, timeline: Timeline | None = None
 ) -> tuple[LockedTable, Timeline]:
     """Recover the table as `recover` does, and return its timeline afterwards as well.
 
     Args:
-        session: the locked table.
+        locked: the locked table.
         failed: the policy for failed writes.
         timeline: as read under this lock; None to read it.
     """
-    timeline = timeline or session.store.load()
+    timeline = timeline or locked.store.load()
     is_pending = timeline.pending_writes() or timeline.pending_of(Action.RESTORE, Action.ROLLBACK)
-    session = recover(session, failed, timeline)
-    return session, session.store.load() if is_pending else timeline
+    locked = recover(locked, failed, timeline)
+    return locked, locked.store.load() if is_pending else timeline
 
 
 @contextmanager
 def begin(
-    session: LockedTable, action: Action, time: str, content: bytes = b"", failed: FailedWrites = EAGERLY
+    locked: LockedTable, action: Action, time: str, content: bytes = b"", failed: FailedWrites = EAGERLY
 ) -> Iterator[Transaction]:
     """Put a write on the timeline for a block of code, and abort it if the block raises an exception.
 
     Args:
-        session: the locked table.
+        locked: the locked table.
         action: the action of the instant.
         time: the requested time of the instant.
         content: content of the requested file.
         failed: the policy for failed writes, which says whether the write needs a heartbeat.
     """
     has_heartbeat = failed.policy == FailedWritesPolicy.LAZY
-    state = session.state
-    with beating(state.storage, state.clock, time, failed) if has_heartbeat else nullcontext() as heartbeat:
-        instant = session.store.request(action, time, content)
+    context = locked.context
+    with (
+        beating(context.storage, context.clock, time, failed) if has_heartbeat else nullcontext() as heartbeat
+    ):
+        instant = locked.store.request(action, time, content)
         try:
-            yield Transaction(session, session.store.start(instant), heartbeat)
+            yield Transaction(locked, locked.store.start(instant), heartbeat)
         except BaseException:
-            _undo(session, instant)
+            _undo(locked, instant)
             raise
 
 
-def discard_failed_attempts(state: TableContext, requested: str, stats: Sequence[WriteStat]) -> list[str]:
+def discard_failed_attempts(context: TableContext, requested: str, stats: Sequence[WriteStat]) -> list[str]:
     """Delete the files of failed or duplicate task attempts: marked, and not in the commit metadata."""
     counted = set(_files_of(stats))
-    uncounted = [path for path in Markers(state.storage, requested).files() if path not in counted]
-    state.storage.delete(uncounted)
+    uncounted = [path for path in Markers(context.storage, requested).files() if path not in counted]
+    context.storage.delete(uncounted)
     return uncounted
 
 
@@ -305,27 +307,27 @@ def _files_of(stats: Sequence[WriteStat]) -> list[str]:
     return [path for stat in stats for path in (stat.path, *stat.cdc_files)]
 
 
-def _sync(state: TableContext, paths: Sequence[str]) -> None:
+def _sync(context: TableContext, paths: Sequence[str]) -> None:
     """Make written and deleted files, and the folders above them, survive a power cut."""
-    state.storage.sync(folders_above(paths))
+    context.storage.sync(folders_above(paths))
 
 
-def _session(state: TableContext, config: TableConfig, lock: Lock) -> LockedTable:
-    guard = MetadataTableGuard(state.storage, config, state.clock)
+def _locked_table(context: TableContext, config: TableConfig, lock: Lock) -> LockedTable:
+    guard = MetadataTableGuard(context.storage, config, context.clock)
     return LockedTable(
-        state, config, TimelineStore(state.storage, config, state.clock, state.ids, guard), lock
+        context, config, TimelineStore(context.storage, config, context.clock, context.ids, guard), lock
     )
 
 
-def _undo(session: LockedTable, instant: Instant) -> None:
+def _undo(locked: LockedTable, instant: Instant) -> None:
     """Roll this process's own instant back; if that fails, the next writer does it."""
     try:
-        if not _holds_lock(session):
-            _discard_rolled_back(session, instant)
+        if not _holds_lock(locked):
+            _discard_rolled_back(locked, instant)
             return
-        current = session.store.load().find(instant.requested)
+        current = locked.store.load().find(instant.requested)
         if current is not None and not current.is_completed:
-            take_back(session.rollback_context(), current)
+            take_back(locked.rollback_context(), current)
     except (DrawstringError, OSError) as error:
         _log.warning(
             "The failed write %s could not be rolled back; the next writer will do it: %s",
@@ -334,21 +336,21 @@ def _undo(session: LockedTable, instant: Instant) -> None:
         )
 
 
-def _holds_lock(session: LockedTable) -> bool:
+def _holds_lock(locked: LockedTable) -> bool:
     try:
-        session.lock.check()
+        locked.lock.check()
     except ConflictError:
         return False
     return True
 
 
-def _discard_rolled_back(session: LockedTable, instant: Instant) -> None:
+def _discard_rolled_back(locked: LockedTable, instant: Instant) -> None:
     """Delete the files that this process wrote after another one had rolled its write back.
 
     The write can never complete, so no other process uses its files, and no lock is needed.
     """
     _log.warning("The write %s lost the table lock; the next writer will roll it back.", instant.requested)
-    if instant.requested in session.store.load().rolled_back:
-        markers = Markers(session.state.storage, instant.requested)
-        session.state.storage.delete(markers.files())
+    if instant.requested in locked.store.load().rolled_back:
+        markers = Markers(locked.context.storage, instant.requested)
+        locked.context.storage.delete(markers.files())
         markers.remove()

@@ -23,7 +23,7 @@ class Committed:
     """A finished write; its table lock is released.
 
     Attributes:
-        state: the table.
+        context: the table.
         config: configuration of the table.
         options: options of the write.
         result: result for the caller; without an instant if nothing was committed.
@@ -32,7 +32,7 @@ class Committed:
         merges_files: whether small files that it wrote may be merged (`append`).
     """
 
-    state: TableContext
+    context: TableContext
     config: TableConfig
     options: WriteOptions
     result: CommitResult
@@ -43,4 +43,4 @@ class Committed:
     @property
     def store(self) -> TimelineStore:
         """A new timeline store of the table."""
-        return TimelineStore(self.state.storage, self.config, self.state.clock)
+        return TimelineStore(self.context.storage, self.config, self.context.clock)

@@ -43,12 +43,12 @@ _log: Final = logging.getLogger(__name__)
 
 
 def delete_partitions(
-    state: TableContext, rows: Rows | None, options: WriteOptions, extra: Mapping[str, str] | None = None
+    context: TableContext, rows: Rows | None, options: WriteOptions, extra: Mapping[str, str] | None = None
 ) -> Committed:
     """Delete partitions in one commit.
 
     Args:
-        state: the table.
+        context: the table.
         rows: rows whose partitions are deleted, if the options name none.
         options: options of the write, including the names of the partitions.
         extra: extra metadata of the commit.
@@ -66,7 +66,7 @@ def delete_partitions(
         raise InvalidError(
             "An empty path is not a partition. Remove it, or use '*' to delete all partitions."
         )
-    with lock_table(state, options.lock_wait_ms) as locked:
+    with lock_table(context, options.lock_wait_ms) as locked:
         if not locked.config.partition_fields:
             raise InvalidError(
                 'The table is not partitioned. Use delete(where="true") to delete all rows, or'
@@ -74,15 +74,15 @@ def delete_partitions(
             )
         if not requested and rows is not None:
             requested = _partitions_of(locked, rows, options)
-        session, timeline = recover_and_load(locked, options.failed_writes)
-        lookup = write_lookup(session, timeline, options)
+        locked, timeline = recover_and_load(locked, options.failed_writes)
+        lookup = write_lookup(locked, timeline, options)
         partitions = lookup.replaceable_partitions()
-        _warn_of_unknown(session, requested, partitions)
-        return drop_listed(session, matching(requested, partitions), lookup, options, extra)
+        _warn_of_unknown(locked, requested, partitions)
+        return drop_listed(locked, matching(requested, partitions), lookup, options, extra)
 
 
 def drop_listed(
-    session: LockedTable,
+    locked: LockedTable,
     dropped: Sequence[str],
     lookup: SliceLookup,
     options: WriteOptions,
@@ -91,7 +91,7 @@ def drop_listed(
     """Delete partitions of a locked table in one commit; see `delete_partitions`.
 
     Args:
-        session: the table, locked and recovered.
+        locked: the table, locked and recovered.
         dropped: partition paths.
         lookup: file slices of the table under the lock.
         options: the write's options.
@@ -101,18 +101,18 @@ def drop_listed(
     replaced = replaced_groups(dropped, lookup)
     if not (any(replaced.values()) or options.allow_empty_commit):
         empty = CommitResult.nothing(DELETE_PARTITION, watch.seconds())
-        return Committed(session.state, session.config, options, empty, timeline)
-    schema = table_schema_json(session.state.storage, session.store, timeline, session.config)
+        return Committed(locked.context, locked.config, options, empty, timeline)
+    schema = table_schema_json(locked.context.storage, locked.store, timeline, locked.config)
     requested = encode_requested_replace(WriteOperation.DELETE_PARTITION)
-    time = session.store.new_time(timeline)
-    with begin(session, Action.REPLACE_COMMIT, time, requested, options.failed_writes) as transaction:
+    time = locked.store.new_time(timeline)
+    with begin(locked, Action.REPLACE_COMMIT, time, requested, options.failed_writes) as transaction:
         metadata = CommitMetadata(
             operation=WriteOperation.DELETE_PARTITION,
             extra={**(extra or {}), **({"schema": schema} if schema else {})},
             replaced=replaced,
         )
-        cancel_conflicting_clusterings(session, timeline, options, metadata)
-        change = IndexCommit(session.state.storage, timeline, time, tuple(replaced))
+        cancel_conflicting_clusterings(locked, timeline, options, metadata)
+        change = IndexCommit(locked.context.storage, timeline, time, tuple(replaced))
         with completing(STORED_INDEX, change):
             completed = transaction.commit(metadata)
     result = replace(
@@ -120,9 +120,9 @@ def drop_listed(
         partitions_dropped=len(replaced),
         groups_dropped=sum(map(len, replaced.values())),
     )
-    emit_commit(session.state, session.config, result, watch.laps)
+    emit_commit(locked.context, locked.config, result, watch.laps)
     after = Timeline.of((*timeline.instants, completed))
-    return Committed(session.state, session.config, options, result, after)
+    return Committed(locked.context, locked.config, options, result, after)
 
 
 def matching(requested: Iterable[str], partitions: Sequence[str]) -> list[str]:
@@ -152,7 +152,7 @@ def _stripped(path: str) -> str:
     return path.strip().strip("/")
 
 
-def _warn_of_unknown(session: LockedTable, requested: Iterable[str], partitions: Sequence[str]) -> None:
+def _warn_of_unknown(locked: LockedTable, requested: Iterable[str], partitions: Sequence[str]) -> None:
     """Log a warning for paths without a partition; Hudi ignores them too."""
     by_folded = {path.casefold(): path for path in partitions}
     unknown = (each for each in requested if not _ANY.search(each) and not _matches(each, partitions))
@@ -161,7 +161,7 @@ def _warn_of_unknown(session: LockedTable, requested: Iterable[str], partitions:
         shown = [by_folded[each] for each in near] or partitions[:_SHOWN]
         _log.warning(
             "%s has no partition %r, so it was ignored: %s",
-            session.state.storage.spec.uri,
+            locked.context.storage.spec.uri,
             path,
             f"there are {', '.join(map(repr, shown))}" + (", ..." if len(shown) < len(partitions) else "")
             if shown
@@ -169,9 +169,9 @@ def _warn_of_unknown(session: LockedTable, requested: Iterable[str], partitions:
         )
 
 
-def _partitions_of(session: LockedTable, rows: Rows, options: WriteOptions) -> tuple[str, ...]:
+def _partitions_of(locked: LockedTable, rows: Rows, options: WriteOptions) -> tuple[str, ...]:
     """Return the partitions of rows; nothing is written yet."""
-    timeline = session.store.load()
-    facts = WriteFacts(session, timeline, session.store.new_time(timeline))
+    timeline = locked.store.load()
+    facts = WriteFacts(locked, timeline, locked.store.new_time(timeline))
     prepare = plan_write(facts, rows.schema, VERBS["delete"], options).prepare
     return tuple(rows.map_batches(prepare, prepare.output_schema).distinct(PARTITION_PATH))

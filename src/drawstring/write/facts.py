@@ -47,12 +47,12 @@ class WriteFacts:
     """The table before a write.
 
     Attributes:
-        session: the table, locked.
+        locked: the table, locked.
         timeline: timeline before the write.
         time: requested time of the write.
     """
 
-    session: LockedTable
+    locked: LockedTable
     timeline: Timeline
     time: str
 
@@ -62,8 +62,8 @@ class WriteFacts:
         Args:
             names_index: whether the options or the table name the index.
         """
-        session = self.session
-        return WrittenTable(session.state.storage, session.config, session.store, self.timeline, names_index)
+        locked = self.locked
+        return WrittenTable(locked.context.storage, locked.config, locked.store, self.timeline, names_index)
 
 
 _GENERATORS: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.CUSTOM)
@@ -95,8 +95,8 @@ def with_known_folders(facts: WriteFacts, config: TableConfig, schema: pa.Schema
     columns = _timestamp_columns(config, schema)
     if not columns or facts.timeline.latest_write() is None:
         return config
-    spec = facts.session.state.storage.spec
-    lookup = SliceLookup(spec, facts.session.config, facts.timeline)
+    spec = facts.locked.context.storage.spec
+    lookup = SliceLookup(spec, facts.locked.config, facts.timeline)
     forms = _forms([path for path in lookup.partitions() if lookup.slices(path)], columns, config)
     if set(forms) <= {Form.NUMBER}:
         return config
@@ -205,7 +205,7 @@ def key_config(facts: WriteFacts, options: WriteOptions, schema: pa.Schema) -> T
         UnsupportedError: the key generator of the table is not available, or the form of timestamps in the
             names of its partition folders cannot be determined.
     """
-    config = facts.session.config
+    config = facts.locked.config
     types = config.partition_types
     if options.partition_path and not types:
         types = typed_columns(options.partition_path)[1]
@@ -220,7 +220,7 @@ def key_config(facts: WriteFacts, options: WriteOptions, schema: pa.Schema) -> T
 
 def _spelling(facts: WriteFacts, options: WriteOptions) -> Mapping[str, str]:
     """Return the setting for single-column keys of a COMPLEX generator, as in the existing keys if any."""
-    config = facts.session.config
+    config = facts.locked.config
     is_open = not config.rules.prefixes_single_keys and config.path_generator is KeyGeneratorType.COMPLEX
     if not is_open or len(config.record_key_fields) != 1 or BARE_SINGLE_KEY in config.properties:
         return {}

@@ -68,7 +68,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
         InvalidError: the columns do not fit the table, or the options contradict it.
         UnsupportedError: this release does not have the index.
     """
-    config = facts.session.config
+    config = facts.locked.config
     check_against(options, config)
     index = _index(facts, verb, options)
     needed = _needed_columns(config, verb, index)
@@ -79,7 +79,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
     return WritePlan(
         schema_json=schema_json,
         settings=FileSettings(
-            storage=facts.session.state.storage.spec,
+            storage=facts.locked.context.storage.spec,
             config=config,
             instant=facts.time,
             schema=schema,
@@ -100,15 +100,15 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
         ),
         combine=_combines(verb, options),
         duplicates=options.known_keys if verb.operation is WriteOperation.INSERT else "none",
-        ids=facts.session.state.ids,
+        ids=facts.locked.context.ids,
         arrangement=arrangement(options.bulk, schema) if verb.arranges else Arrangement(),
     )
 
 
 def _index(facts: WriteFacts, verb: Verb, options: WriteOptions) -> Index:
     """Return the index of a write; raise if it does not support the operation."""
-    config = facts.session.config
-    index = choose_index(options, config, facts.session.state.storage.spec, facts.timeline)
+    config = facts.locked.config
+    index = choose_index(options, config, facts.locked.context.storage.spec, facts.timeline)
     if verb.replaces:
         index = index.overwriting(facts.time)
     if index.is_hashed and not config.record_key_fields:
@@ -195,11 +195,11 @@ def _schema_after(
         needed: columns that the operation requires.
         options: options, among them those on columns that the rows lack.
     """
-    session, config = facts.session, facts.session.config
+    locked, config = facts.locked, facts.locked.config
     _check_columns(incoming, needed)
     if config.drop_partition_columns:
         incoming = pa.schema([field for field in incoming if field.name not in config.partition_fields])
-    current_json = table_schema_json(session.state.storage, session.store, facts.timeline, config)
+    current_json = table_schema_json(locked.context.storage, locked.store, facts.timeline, config)
     name, namespace = record_name(config.name)
     if current_json is None:
         if verb.is_delete:

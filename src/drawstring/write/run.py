@@ -46,7 +46,7 @@ from drawstring.write.write_source import BoundSource, InputRows, WriteSource
 
 
 def write(
-    state: TableContext,
+    context: TableContext,
     operation: str,
     rows: Rows,
     options: WriteOptions,
@@ -55,7 +55,7 @@ def write(
     """Run one write operation in one commit.
 
     Args:
-        state: the table.
+        context: the table.
         operation: `insert`, `upsert`, `delete`, `bulk_insert`, `append`, `insert_overwrite` or
             `insert_overwrite_table`.
         rows: the rows, in the engine of the open table.
@@ -68,13 +68,13 @@ def write(
         UnsupportedError: the table needs a feature that this release cannot write.
     """
     if operation.lower() == DELETE_PARTITION:
-        return delete_partitions(state, rows, options, extra)
+        return delete_partitions(context, rows, options, extra)
     feed: WriteSource = PartialRows(rows) if options.partial_update else InputRows(rows)
-    return write_feed(state, feed, verb_of(operation), options, extra)
+    return write_feed(context, feed, verb_of(operation), options, extra)
 
 
 def write_feed(
-    state: TableContext,
+    context: TableContext,
     feed: WriteSource,
     requested: Verb,
     options: WriteOptions,
@@ -83,26 +83,26 @@ def write_feed(
     """Run one write in one commit; see `write`.
 
     Args:
-        state: the table.
+        context: the table.
         feed: source of the rows.
         requested: rules of the requested operation.
         options: options of the write.
         extra: extra metadata of the commit.
     """
     watch = Stopwatch()
-    with lock_table(state, options.lock_wait_ms) as locked:
+    with lock_table(context, options.lock_wait_ms) as locked:
         bound = feed.bind(locked)
         verb = bound.acts_as(requested, locked.config)
         facts, plan = _planned(locked, bound, verb, options)
-        session = recover(locked, options.failed_writes, facts.timeline)
-        if session is not locked:
-            bound = feed.bind(session)
-            facts, plan = _planned(session, bound, verb, options)
+        recovered = recover(locked, options.failed_writes, facts.timeline)
+        if recovered is not locked:
+            bound = feed.bind(recovered)
+            facts, plan = _planned(recovered, bound, verb, options)
         plan_content = encode_requested_replace(verb.operation) if verb.replaces else b""
         watch.lap("plan")
-        action = verb.action(session.config)
-        with begin(session, action, facts.time, plan_content, options.failed_writes) as transaction:
-            lookup = write_lookup(session, facts.timeline, options, writes_twice=plan.twice is not None)
+        action = verb.action(recovered.config)
+        with begin(recovered, action, facts.time, plan_content, options.failed_writes) as transaction:
+            lookup = write_lookup(recovered, facts.timeline, options, writes_twice=plan.twice is not None)
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             stats = placed(bound, plan, verb, sizer)
             watch.lap("write")
@@ -111,17 +111,17 @@ def write_feed(
             if not (metadata.touched or options.allow_empty_commit):
                 transaction.abandon()
                 empty = CommitResult.nothing(requested.name, watch.seconds())
-                return Committed(state, session.config, options, empty, facts.timeline)
-            cancel_conflicting_clusterings(session, facts.timeline, options, metadata)
+                return Committed(context, recovered.config, options, empty, facts.timeline)
+            cancel_conflicting_clusterings(recovered, facts.timeline, options, metadata)
             overwritten = _overwritten(verb, metadata)
-            change = IndexCommit(state.storage, facts.timeline, facts.time, overwritten)
+            change = IndexCommit(context.storage, facts.timeline, facts.time, overwritten)
             with completing(plan.index, change):
                 completed = transaction.commit(metadata)
         watch.lap("commit")
         result = CommitResult.of(completed, requested.name, _once(plan, stats), watch.seconds())
-        result = emit_commit(state, session.config, result, watch.laps)
+        result = emit_commit(context, recovered.config, result, watch.laps)
     timeline = Timeline.of((*facts.timeline.instants, completed))
-    return Committed(state, session.config, options, result, timeline, stats, requested.merges_files)
+    return Committed(context, recovered.config, options, result, timeline, stats, requested.merges_files)
 
 
 def _once(plan: WritePlan, stats: list[WriteStat]) -> list[WriteStat]:
@@ -141,23 +141,23 @@ def placed(feed: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list
         stats = _place(feed, plan, verb, sizer)
     finally:
         feed.release()
-    plan.index.files_written(sizer.facts.session.state.storage, (stat.partition for stat in stats))
+    plan.index.files_written(sizer.facts.locked.context.storage, (stat.partition for stat in stats))
     return stats
 
 
 def _planned(
-    session: LockedTable, feed: BoundSource, verb: Verb, options: WriteOptions
+    locked: LockedTable, feed: BoundSource, verb: Verb, options: WriteOptions
 ) -> tuple[WriteFacts, WritePlan]:
     """Check the call against the table and plan the write."""
-    timeline = session.store.load()
-    facts = WriteFacts(session, timeline, session.store.new_time(timeline))
+    timeline = locked.store.load()
+    facts = WriteFacts(locked, timeline, locked.store.new_time(timeline))
     plan = setting_only(plan_write(facts, feed.schema, verb, options), feed.sets, options)
     if timeline.latest_write() is not None:
-        names_index = bool(options.index_type or session.config.index_type)
+        names_index = bool(options.index_type or locked.config.index_type)
         plan.index.check_table(facts.written_table(names_index=names_index))
     if verb.replaces:
         return facts, plan
-    dual_write = plan.index.dual_write(session.store, timeline, options.clustering)
+    dual_write = plan.index.dual_write(locked.store, timeline, options.clustering)
     return facts, replace(plan, twice=dual_write)
 
 

@@ -102,7 +102,7 @@ def _next(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:
 class WriteSource(Protocol):
     """Rows to write, not yet bound to the table."""
 
-    def bind(self, session: LockedTable) -> BoundSource:
+    def bind(self, locked: LockedTable) -> BoundSource:
         """Check the write against the table without changing it.
 
         Raises:
@@ -157,7 +157,7 @@ class InputRows:
         """Empty: the rows are whole."""
         return ()
 
-    def bind(self, session: LockedTable) -> InputRows:
+    def bind(self, locked: LockedTable) -> InputRows:
         """Return the rows: they do not depend on the table."""
         return self
 

@@ -32,11 +32,11 @@ _SPARE_MS: Final = 60_000
 """Remaining lifetime, in milliseconds, that a hold needs to protect a new hold without further checks."""
 
 
-def hold(state: TableContext, name: str, position: Any, hours: float) -> Hold:
+def hold(context: TableContext, name: str, position: Any, hours: float) -> Hold:
     """Place a hold on the table as of a position, and on everything written after it.
 
     Args:
-        state: the table.
+        context: the table.
         name: name of the reader; an existing hold of this name moves to the position.
         position: a stored position, a time, or None for now.
         hours: lifetime of the hold.
@@ -44,36 +44,36 @@ def hold(state: TableContext, name: str, position: Any, hours: float) -> Hold:
     Raises:
         InvalidError: an invalid name, time or position, or files that the reader needs were already deleted.
     """
-    config = load_config(state.storage)
-    store = TimelineStore(state.storage, config, state.clock)
+    config = load_config(context.storage)
+    store = TimelineStore(context.storage, config, context.clock)
     time = _time(store.load(), config, position)
-    holds = Holds(state.storage, state.clock, state.ids)
+    holds = Holds(context.storage, context.clock, context.ids)
     if any(active.position <= time for active in holds.active(_SPARE_MS)):
         return holds.put(name, time, hours)
-    read_settled(store, lambda timeline: _check_complete(state, config, store, timeline, time))
+    read_settled(store, lambda timeline: _check_complete(context, config, store, timeline, time))
     placed = holds.put(name, time, hours)
     try:
-        read_settled(store, lambda timeline: _check_complete(state, config, store, timeline, time))
+        read_settled(store, lambda timeline: _check_complete(context, config, store, timeline, time))
     except InvalidError:
         holds.release(name)
         raise
     return placed
 
 
-def hold_for_scan(state: TableContext, hours: float) -> Hold:
+def hold_for_scan(context: TableContext, hours: float) -> Hold:
     """Place a hold on the current files and timeline; this needs no check, as the newest files exist.
 
     Args:
-        state: the table.
+        context: the table.
         hours: lifetime of the hold.
 
     Raises:
         InvalidError: an invalid number of hours.
     """
-    config = load_config(state.storage)
-    now = _time(TimelineStore(state.storage, config, state.clock).load(), config, None)
-    return Holds(state.storage, state.clock, state.ids).put(
-        f"scan-{state.ids.uuid()}", now, hours, is_scan=True
+    config = load_config(context.storage)
+    now = _time(TimelineStore(context.storage, config, context.clock).load(), config, None)
+    return Holds(context.storage, context.clock, context.ids).put(
+        f"scan-{context.ids.uuid()}", now, hours, is_scan=True
     )
 
 
@@ -83,14 +83,14 @@ class Keeper:
     It does not check whether files were already deleted: `OnCleaned` defines what the reader does then.
 
     Args:
-        state: the table.
+        context: the table.
         name: name of the reader.
         hours: lifetime of the hold after its last renewal.
     """
 
-    def __init__(self, state: TableContext, name: str, hours: float) -> None:
-        self._holds = Holds(state.storage, state.clock, state.ids)
-        self._clock = state.clock
+    def __init__(self, context: TableContext, name: str, hours: float) -> None:
+        self._holds = Holds(context.storage, context.clock, context.ids)
+        self._clock = context.clock
         self._name = name
         self._hours = hours
         self._last: Hold | None = None
@@ -126,14 +126,14 @@ def _time(timeline: Timeline, config: TableConfig, position: Any) -> str:
 
 
 def _check_complete(
-    state: TableContext, config: TableConfig, store: TimelineStore, timeline: Timeline, time: str
+    context: TableContext, config: TableConfig, store: TimelineStore, timeline: Timeline, time: str
 ) -> None:
     first = timeline.first_after(time)
     if first is None:
         return
     if timeline.is_archived(time) and any(
         instant.is_write and timeline.write_at(instant.requested) is None
-        for instant in open_archive(state.storage, config).completed(time)
+        for instant in open_archive(context.storage, config).completed(time)
     ):
         raise InvalidError(f"Writes after {time} were archived already. Choose a later position.")
     for clean in cleans_of(store, timeline):

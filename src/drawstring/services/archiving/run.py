@@ -31,11 +31,11 @@ from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 
 
-def archive(state: TableContext, options: WriteOptions) -> ArchiveResult | None:
+def archive(context: TableContext, options: WriteOptions) -> ArchiveResult | None:
     """Move old instants into the archived timeline.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: of writes: how many instants stay, what a clean keeps, lock wait.
 
     Returns:
@@ -44,63 +44,63 @@ def archive(state: TableContext, options: WriteOptions) -> ArchiveResult | None:
     Raises:
         ConflictError: another writer holds the table.
     """
-    with lock_table(state, options.lock_wait_ms) as locked:
-        session, timeline = recover_and_load(locked, options.failed_writes)
-        return archive_table(session, options, timeline)
+    with lock_table(context, options.lock_wait_ms) as locked:
+        locked, timeline = recover_and_load(locked, options.failed_writes)
+        return archive_table(locked, options, timeline)
 
 
-def planned_instants(state: TableContext, options: WriteOptions) -> list[Instant]:
+def planned_instants(context: TableContext, options: WriteOptions) -> list[Instant]:
     """Return the instants that `archive` would move now, oldest first; the table is not changed."""
-    config = load_config(state.storage)
-    store = TimelineStore(state.storage, config, state.clock)
-    return _chosen(_Table(state, config, store), options, store.load())
+    config = load_config(context.storage)
+    store = TimelineStore(context.storage, config, context.clock)
+    return _chosen(_Table(context, config, store), options, store.load())
 
 
-def archive_table(session: LockedTable, options: WriteOptions, timeline: Timeline) -> ArchiveResult | None:
+def archive_table(locked: LockedTable, options: WriteOptions, timeline: Timeline) -> ArchiveResult | None:
     """Archive instants of a locked table; see `archive`.
 
     Args:
-        session: the locked table.
+        locked: the locked table.
         options: of writes.
         timeline: of the table, possibly slightly older than the current one.
     """
     watch = Stopwatch()
-    chosen = _chosen(_Table(session.state, session.config, session.store), options, timeline)
+    chosen = _chosen(_Table(locked.context, locked.config, locked.store), options, timeline)
     if not chosen:
         return None
-    session.lock.check()
-    archive_instants(session.state.storage, session.config, options.archiving, chosen)
-    _sweep_markers(session.state.storage, chosen)
-    forget_old_rollbacks(session.rollback_context())
+    locked.lock.check()
+    archive_instants(locked.context.storage, locked.config, options.archiving, chosen)
+    _sweep_markers(locked.context.storage, chosen)
+    forget_old_rollbacks(locked.rollback_context())
     seconds = round(watch.seconds(), 3)
     result = ArchiveResult(len(chosen), chosen[0].requested, chosen[-1].requested, seconds)
-    return emit_archive(session.state, session.config, result)
+    return emit_archive(locked.context, locked.config, result)
 
 
-def archive_stragglers(session: LockedTable, options: WriteOptions) -> None:
+def archive_stragglers(locked: LockedTable, options: WriteOptions) -> None:
     """Archive the cleans, rollbacks and restores that stayed when later writes were archived.
 
     Hudi leaves them behind in version 6, where that is harmless; in later versions it is not, see
     `archiving.plan`.
 
     Args:
-        session: the locked table.
+        locked: the locked table.
         options: of writes: file sizes of the archive.
     """
-    storage, timeline = session.state.storage, session.store.load()
+    storage, timeline = locked.context.storage, locked.store.load()
     oldest = min(going_along(timeline, timeline.latest_time() or ""), default=None)
     if oldest is None:
         return
-    archived = open_archive(storage, session.config).completed(oldest.requested)
+    archived = open_archive(storage, locked.config).completed(oldest.requested)
     last = max((each.requested for each in archived if each.action in WRITE_ACTIONS), default="")
     if chosen := sorted(going_along(timeline, last)):
-        session.lock.check()
-        archive_instants(storage, session.config, options.archiving, chosen)
+        locked.lock.check()
+        archive_instants(storage, locked.config, options.archiving, chosen)
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    state: TableContext
+    context: TableContext
     config: TableConfig
     store: TimelineStore
 
@@ -109,10 +109,10 @@ def _chosen(table: _Table, options: WriteOptions, timeline: Timeline) -> list[In
     if len(timeline.writes()) <= options.archiving.commits_max:
         return []
     cleaning = options.cleaning
-    needed = reader_needs(table.state, table.config, timeline, cleaning)
+    needed = reader_needs(table.context, table.config, timeline, cleaning)
     if needed.has_scan:
         return []
-    cutoff = cutoff_of(cleaning, table.state.clock, table.config)
+    cutoff = cutoff_of(cleaning, table.context.clock, table.config)
     retained = earliest_retained(timeline, cleaning, cutoff, needed.first)
     facts = ArchiveFacts(
         timeline=timeline,
@@ -132,7 +132,7 @@ def _first_overlapping(table: _Table, timeline: Timeline) -> str | None:
     for write in overlapping(timeline):
         stats = table.store.commit_metadata(write).stats
         logs = (stat.path for stat in stats if LogFile.parse(FileStatus(stat.path, 0)))
-        if any(map(table.state.storage.exists, logs)):
+        if any(map(table.context.storage.exists, logs)):
             return write.requested
     return None
 

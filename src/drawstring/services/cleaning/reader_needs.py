@@ -39,18 +39,18 @@ class ReaderNeeds:
 
 
 def reader_needs(
-    state: TableContext, config: TableConfig, timeline: Timeline, cleaning: Cleaning
+    context: TableContext, config: TableConfig, timeline: Timeline, cleaning: Cleaning
 ) -> ReaderNeeds:
     """Return what readers of a table need.
 
     Args:
-        state: the open table.
+        context: the open table.
         config: the table's settings.
         timeline: the current timeline.
         cleaning: options with the greatest duration of queries.
     """
-    now_ms = state.clock.now_ms()
-    files = Holds(state.storage, state.clock, state.ids).files()
+    now_ms = context.clock.now_ms()
+    files = Holds(context.storage, context.clock, context.ids).files()
     over = tuple(each for each in files if each.hold.is_over(now_ms))
     active = [each.hold for each in files if each not in over]
     positions = [each.position for each in active]
@@ -61,7 +61,7 @@ def reader_needs(
     return ReaderNeeds(min(firsts, default=None), bool(positions or over), over, has_scan)
 
 
-def drop_expired_holds(state: TableContext, needed: ReaderNeeds) -> None:
+def drop_expired_holds(context: TableContext, needed: ReaderNeeds) -> None:
     """Delete holds that are over, after a clean has taken account of them."""
     for hold_file in needed.over:
         if not hold_file.hold.released:
@@ -71,4 +71,4 @@ def drop_expired_holds(state: TableContext, needed: ReaderNeeds) -> None:
                 hold_file.hold.name,
                 hold_file.hold.position,
             )
-    Holds(state.storage, state.clock, state.ids).clear(needed.over)
+    Holds(context.storage, context.clock, context.ids).clear(needed.over)

@@ -61,11 +61,11 @@ _WRITES_REREAD_MAX: Final = 8
 _log = logging.getLogger("drawstring")
 
 
-def clean(state: TableContext, options: WriteOptions) -> CleanResult | None:
+def clean(context: TableContext, options: WriteOptions) -> CleanResult | None:
     """Finish interrupted cleans, then delete old files.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: of writes: what is retained, lock wait.
 
     Returns:
@@ -74,92 +74,92 @@ def clean(state: TableContext, options: WriteOptions) -> CleanResult | None:
     Raises:
         ConflictError: another writer holds the table.
     """
-    with lock_table(state, options.lock_wait_ms) as locked:
-        session, timeline = recover_and_load(locked, options.failed_writes)
-        return clean_table(session, options, timeline)
+    with lock_table(context, options.lock_wait_ms) as locked:
+        locked, timeline = recover_and_load(locked, options.failed_writes)
+        return clean_table(locked, options, timeline)
 
 
 def clean_after_commit(written: Committed) -> None:
     """Clean the table of a commit if enough was written since the last clean; see `clean`."""
-    with lock_table(written.state, written.options.lock_wait_ms) as found:
-        session, timeline = recover_and_load(found, written.options.failed_writes)
-        clean_table(session, written.options, timeline, only_if_due=True)
+    with lock_table(written.context, written.options.lock_wait_ms) as locked:
+        locked, timeline = recover_and_load(locked, written.options.failed_writes)
+        clean_table(locked, written.options, timeline, only_if_due=True)
 
 
-def plan_clean(state: TableContext, options: WriteOptions) -> CleanPlan | None:
+def plan_clean(context: TableContext, options: WriteOptions) -> CleanPlan | None:
     """Return the plan of a clean now, None if there is nothing to delete; the table is not changed."""
-    config = load_config(state.storage)
-    store = TimelineStore(state.storage, config, state.clock)
-    planner = _CleanPlanner(state, config, store, store.load(), options.cleaning)
+    config = load_config(context.storage)
+    store = TimelineStore(context.storage, config, context.clock)
+    planner = _CleanPlanner(context, config, store, store.load(), options.cleaning)
     facts = planner.facts()
     return None if facts is None else planner.plan(facts, planner.needed())
 
 
 def clean_table(
-    session: LockedTable, options: WriteOptions, timeline: Timeline, *, only_if_due: bool = False
+    locked: LockedTable, options: WriteOptions, timeline: Timeline, *, only_if_due: bool = False
 ) -> CleanResult | None:
     """Clean a locked table; see `clean`.
 
     Args:
-        session: the locked table.
+        locked: the locked table.
         options: of writes: what is retained, and the policy for failed writes.
         timeline: the current timeline.
         only_if_due: whether to clean only if enough commits were made since the last clean.
     """
-    undone = rollback_expired(session.rollback_context(), timeline, options.failed_writes)
-    result = finish_cleans(session, timeline)
-    timeline = session.store.load() if result or undone else timeline
-    planner = _CleanPlanner(session.state, session.config, session.store, timeline, options.cleaning)
+    undone = rollback_expired(locked.rollback_context(), timeline, options.failed_writes)
+    result = finish_cleans(locked, timeline)
+    timeline = locked.store.load() if result or undone else timeline
+    planner = _CleanPlanner(locked.context, locked.config, locked.store, timeline, options.cleaning)
     facts = planner.facts()
     if facts is None or (only_if_due and not is_due(facts, options.cleaning)):
         return result
     needed = planner.needed()
     plan = planner.plan(facts, needed)
-    done = None if plan is None else _carry_out(session, planner, plan, needed)
-    drop_expired_holds(session.state, needed)
+    done = None if plan is None else _carry_out(locked, planner, plan, needed)
+    drop_expired_holds(locked.context, needed)
     return done or result
 
 
-def finish_cleans(session: LockedTable, timeline: Timeline) -> CleanResult | None:
+def finish_cleans(locked: LockedTable, timeline: Timeline) -> CleanResult | None:
     """Run the pending cleans of any process."""
     result = None
     for pending in timeline.pending_of(Action.CLEAN):
         try:
-            plan = decode_clean_plan(session.store.read_requested(pending))
+            plan = decode_clean_plan(locked.store.read_requested(pending))
         except CorruptTableError as error:
             _log.warning("Dropping the clean %s, which has no readable plan: %s", pending.requested, error)
-            session.store.remove_pending(pending)
+            locked.store.remove_pending(pending)
             continue
-        fence = session.store.fence(pending)
+        fence = locked.store.fence(pending)
         if isinstance(fence, Fence):
-            result = _run(session, pending, plan, fence)
+            result = _run(locked, pending, plan, fence)
     return result
 
 
 def _carry_out(
-    session: LockedTable, planner: _CleanPlanner, plan: CleanPlan, needed: ReaderNeeds
+    locked: LockedTable, planner: _CleanPlanner, plan: CleanPlan, needed: ReaderNeeds
 ) -> CleanResult | None:
     """Put a plan on the timeline and run it, unless readers need more than when it was made."""
-    content = encode_clean_plan(plan, _base_uri(session.state.storage))
-    requested = session.store.request(Action.CLEAN, session.store.new_time(planner.timeline), content)
+    content = encode_clean_plan(plan, _base_uri(locked.context.storage))
+    requested = locked.store.request(Action.CLEAN, locked.store.new_time(planner.timeline), content)
     if planner.needed().reaches_before(needed):
         _log.info("Dropping the clean %s: a reader needs files that it would delete.", requested.requested)
-        session.store.remove_pending(requested)
+        locked.store.remove_pending(requested)
         return None
-    done = _run(session, requested, plan)
+    done = _run(locked, requested, plan)
     return done if plan.files else None
 
 
-def _run(session: LockedTable, instant: Instant, plan: CleanPlan, fence: Fence | None = None) -> CleanResult:
+def _run(locked: LockedTable, instant: Instant, plan: CleanPlan, fence: Fence | None = None) -> CleanResult:
     watch = Stopwatch()
-    store, state = session.store, session.state
+    store, context = locked.store, locked.context
     inflight = instant if instant.state is State.INFLIGHT else store.start(instant)
-    session.lock.check()
-    _delete(state, [path for paths in plan.files.values() for path in paths])
-    sweep_leftovers(state.storage, state.clock, (*own_folders(session.config), *plan.files))
-    dropped = {each for each in plan.partitions_to_delete if _drop_partition(state.storage, each)}
+    locked.lock.check()
+    _delete(context, [path for paths in plan.files.values() for path in paths])
+    sweep_leftovers(context.storage, context.clock, (*own_folders(locked.config), *plan.files))
+    dropped = {each for each in plan.partitions_to_delete if _drop_partition(context.storage, each)}
     # A replaced file that came back after its write was archived would count again.
-    state.storage.sync(folders_above(path for paths in plan.files.values() for path in paths))
+    context.storage.sync(folders_above(path for paths in plan.files.values() for path in paths))
     metadata = CleanMetadata(
         started=instant.requested,
         millis=round(watch.seconds() * 1000),
@@ -185,17 +185,17 @@ def _run(session: LockedTable, instant: Instant, plan: CleanPlan, fence: Fence |
         earliest_retained=metadata.earliest,
         seconds=round(watch.seconds(), 3),
     )
-    return emit_clean(state, session.config, result)
+    return emit_clean(context, locked.config, result)
 
 
-def _delete(state: TableContext, paths: list[str]) -> None:
+def _delete(context: TableContext, paths: list[str]) -> None:
     """Delete files, in tasks of the engine if there are many."""
     if len(paths) <= _FILES_PER_TASK:
-        state.storage.delete(paths)
+        context.storage.delete(paths)
     else:
         starts = range(0, len(paths), _FILES_PER_TASK)
         parts = [tuple(paths[start : start + _FILES_PER_TASK]) for start in starts]
-        state.engine.map(DeleteFiles(state.storage.spec), parts)
+        context.engine.map(DeleteFiles(context.storage.spec), parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ def _drop_partition(storage: Storage, partition: str) -> bool:
 class _CleanPlanner:
     """Plans cleans of a table as of one timeline."""
 
-    state: TableContext
+    context: TableContext
     config: TableConfig
     store: TimelineStore
     timeline: Timeline
@@ -244,7 +244,7 @@ class _CleanPlanner:
 
     def needed(self) -> ReaderNeeds:
         """Return what readers need now."""
-        return reader_needs(self.state, self.config, self.timeline, self.cleaning)
+        return reader_needs(self.context, self.config, self.timeline, self.cleaning)
 
     def plan(self, facts: CleanFacts, needed: ReaderNeeds) -> CleanPlan | None:
         """Return the plan of a clean; None if it would delete nothing and is not worth noting."""
@@ -258,7 +258,7 @@ class _CleanPlanner:
         return plan if plan.files or self._is_worth_noting(facts, earliest, partitions) else None
 
     def _earliest(self, needed: str | None = None) -> Instant | None:
-        cutoff = cutoff_of(self.cleaning, self.state.clock, self.config)
+        cutoff = cutoff_of(self.cleaning, self.context.clock, self.config)
         return earliest_retained(self.timeline, self.cleaning, cutoff, needed)
 
     def facts(self) -> CleanFacts | None:
@@ -270,7 +270,7 @@ class _CleanPlanner:
             timeline=self.timeline,
             last=last,
             saved=savepoints(self.store, self.timeline),
-            is_whole=last is not None or open_archive(self.state.storage, self.config).is_empty(),
+            is_whole=last is not None or open_archive(self.context.storage, self.config).is_empty(),
             commit_of=self.store.commit_metadata,
         )
 
@@ -281,7 +281,7 @@ class _CleanPlanner:
         partitions: set[str] | None,
         needed: str | None = None,
     ) -> CleanPlan:
-        view = table_view(self.state.storage, self.config, self.timeline, self.store)
+        view = table_view(self.context.storage, self.config, self.timeline, self.store)
         places = view.listing.partitions() if partitions is None else sorted(partitions)
         earliest_time = earliest.requested if earliest else None
         base = Keeping(earliest_time, needed, self.cleaning.versions_retained)

@@ -21,16 +21,16 @@ from drawstring.write.committed import Committed
 
 def cluster_after_commit(written: Committed) -> None:
     """Cluster the table of a commit, or plan that, once enough commits follow the last clustering."""
-    state, options = written.state, written.options
+    context, options = written.context, written.options
     clustering = options.clustering
     in_thread = clustering.background and not clustering.inline
     due_after = clustering.background_commits if in_thread else clustering.inline_commits
     if commits_since_clustering(written.store) < due_after:
         return
     if clustering.inline:
-        cluster_at_once(state, options)
-    elif schedule_clustering(state, options) is not None and in_thread:
-        run_in_background(state, options, run_pending)
+        cluster_at_once(context, options)
+    elif schedule_clustering(context, options) is not None and in_thread:
+        run_in_background(context, options, run_pending)
 
 
 def commits_since_clustering(store: TimelineStore) -> int:

@@ -61,10 +61,10 @@ def merge_small_files(appended: Committed) -> None:
     )
     merge_options = replace(options, clustering=merge_clustering)
     scheduled = schedule_clustering(
-        appended.state, merge_options, _ChosenPlanner(frozenset(map(_name, chosen)))
+        appended.context, merge_options, _ChosenPlanner(frozenset(map(_name, chosen)))
     )
     if scheduled is not None:
-        _run(appended.state, scheduled, merge_options)
+        _run(appended.context, scheduled, merge_options)
 
 
 def partitions_to_look_at(stats: Sequence[WriteStat], options: WriteOptions) -> list[str]:
@@ -133,7 +133,7 @@ def _chosen(appended: Committed, partitions: Sequence[str]) -> list[FileSlice]:
         return []
     store = appended.store
     timeline = store.load()  # read again: the append may have archived instants that it knew
-    lookup = SliceLookup(appended.state.storage.spec, appended.config, timeline)
+    lookup = SliceLookup(appended.context.storage.spec, appended.config, timeline)
     in_services = lookup.view().in_services()
     chosen: list[FileSlice] = []
     for partition in partitions:
@@ -160,20 +160,20 @@ def _run_pending_merges(appended: Committed) -> None:
         if not gives_way(decode_clustering_plan(plan)):
             continue
         try:
-            _run(appended.state, instant.requested, appended.options)
+            _run(appended.context, instant.requested, appended.options)
         except (ConflictError, NoPlanError) as error:
             _log.info("The pending merge %s is skipped: %s", instant.requested, error)
 
 
-def _run(state: TableContext, requested: str, options: WriteOptions) -> None:
+def _run(context: TableContext, requested: str, options: WriteOptions) -> None:
     """Run a merge; withdraw it if it fails, so that it does not fail every later append."""
     try:
-        run_clustering(state, requested, options)
+        run_clustering(context, requested, options)
     except (ConflictError, NoPlanError):  # another process runs it, wrote to its files, or holds the table
         raise
     except Exception:
         try:
-            roll_back(state, options, requested)
+            roll_back(context, options, requested)
         except (DrawstringError, OSError) as error:
             _log.info("The merge %s could not be withdrawn and stays for now: %s", requested, error)
         raise

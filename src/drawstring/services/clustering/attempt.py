@@ -83,24 +83,24 @@ class ClusteringAttempt:
         groups = list(enumerate(self.plan.groups))
         return [stat for each in watched(engine, self.task, groups, progress) for stat in each]
 
-    def complete(self, session: LockedTable, timeline: Timeline, stats: list[WriteStat]) -> Instant:
+    def complete(self, locked: LockedTable, timeline: Timeline, stats: list[WriteStat]) -> Instant:
         """Replace the old file groups by the new ones, unless the old ones were written to meanwhile.
 
         Raises:
             ConflictError: they were, or another process rolled the attempt back.
         """
-        storage, requested = session.state.storage, self.instant.requested
-        if written_since(session, timeline, requested, self.plan):
-            cancel_clustering(session.rollback_context(), self.instant)
+        storage, requested = locked.context.storage, self.instant.requested
+        if written_since(locked, timeline, requested, self.plan):
+            cancel_clustering(locked.rollback_context(), self.instant)
             raise ConflictError(
                 "File groups of this clustering were written to while it ran. Cluster the table again.",
                 instant=requested,
             )
         check_marked(storage, requested, stats)
         if is_resizing(self.plan):
-            save_rings(session, self.plan, timeline, requested)
+            save_rings(locked, self.plan, timeline, requested)
         metadata = _metadata(self.plan, stats, self.schema_json)
-        completed = session.finish(self.instant, metadata, self.fence)
+        completed = locked.finish(self.instant, metadata, self.fence)
         if is_resizing(self.plan):
             confirm_rings(storage, self.plan, timeline, requested)
         return completed
@@ -114,7 +114,7 @@ def claim_clustering(
     If another process that may only have stalled ran it, the plan is withdrawn and not run again: file groups
     that the stalled process still writes would count next to those of the new attempt.
     """
-    session, timeline = recover_and_load(locked, options.failed_writes)
+    locked, timeline = recover_and_load(locked, options.failed_writes)
     instant = timeline.find(requested)
     if instant is None:
         raise NoPlanError.of("clustering", requested)
@@ -122,30 +122,30 @@ def claim_clustering(
         raise InvalidError("There is no clustering with this time on the timeline.", instant=requested)
     if instant.is_completed:
         return None
-    plan = decode_clustering_plan(session.store.read_requested(instant))
+    plan = decode_clustering_plan(locked.store.read_requested(instant))
     _check_runnable(plan, instant)
-    refuse_live_writers(session.state.storage, session.state.clock, (instant,), options.failed_writes)
-    if others_may_live or written_since(session, timeline, requested, plan):
+    refuse_live_writers(locked.context.storage, locked.context.clock, (instant,), options.failed_writes)
+    if others_may_live or written_since(locked, timeline, requested, plan):
         reason = "its process stalled or died" if others_may_live else "its file groups were written to"
         _log.info("Withdrawing the clustering %s: %s.", requested, reason)
-        cancel_clustering(session.rollback_context(), instant, options.failed_writes)
+        cancel_clustering(locked.rollback_context(), instant, options.failed_writes)
         return None
-    settings, schema_json = file_settings(session, timeline, requested, options)
-    task = _task(session, timeline, plan, options, settings)
-    fence = restart(session.rollback_context(), instant)
+    settings, schema_json = file_settings(locked, timeline, requested, options)
+    task = _task(locked, timeline, plan, options, settings)
+    fence = restart(locked.rollback_context(), instant)
     if isinstance(fence, Instant):
         return None
-    inflight = session.store.start(Instant(requested, Action.CLUSTERING, State.REQUESTED))
+    inflight = locked.store.start(Instant(requested, Action.CLUSTERING, State.REQUESTED))
     return ClusteringAttempt(inflight, plan, task, schema_json, fence)
 
 
-def written_since(session: LockedTable, timeline: Timeline, time: str, plan: ClusteringPlan) -> bool:
+def written_since(locked: LockedTable, timeline: Timeline, time: str, plan: ClusteringPlan) -> bool:
     """Return whether a file group of a plan was written to or replaced after the plan was made."""
     later = (each for each in timeline.writes() if max(each.requested, each.completed or "") > time)
     if is_resizing(plan):
-        writes = (session.store.commit_metadata(each) for each in later)
-        return not are_written_twice(session.state.storage, writes, plan)
-    return any(session.store.commit_metadata(each).touched & plan.inputs for each in later)
+        writes = (locked.store.commit_metadata(each) for each in later)
+        return not are_written_twice(locked.context.storage, writes, plan)
+    return any(locked.store.commit_metadata(each).touched & plan.inputs for each in later)
 
 
 def _check_runnable(plan: ClusteringPlan, instant: Instant) -> None:
@@ -166,13 +166,13 @@ def _check_runnable(plan: ClusteringPlan, instant: Instant) -> None:
 
 
 def _task(
-    session: LockedTable,
+    locked: LockedTable,
     timeline: Timeline,
     plan: ClusteringPlan,
     options: WriteOptions,
     settings: FileSettings,
 ) -> ClusterGroup | ResizeGroup:
-    clustering, config = options.clustering, session.config
+    clustering, config = options.clustering, locked.config
     is_single_file = plan.strategy == SINGLE_FILE_SORT
     order = RowOrder.of(plan.parameters, clustering)
     order.check(settings.schema)
@@ -181,7 +181,7 @@ def _task(
         InstantRange.of(timeline),
         order,
         plan.keeps_commit_times,
-        session.state.ids,
+        locked.context.ids,
     )
     if not is_resizing(plan):
         return task

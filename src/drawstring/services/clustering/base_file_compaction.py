@@ -23,11 +23,11 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
 
 
-def schedule_base_file_compaction(state: TableContext, options: WriteOptions) -> str | None:
+def schedule_base_file_compaction(context: TableContext, options: WriteOptions) -> str | None:
     """Put a base-file compaction plan on the timeline, which any process may run.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: the size of small files and of new ones; lock wait.
 
     Returns:
@@ -37,23 +37,23 @@ def schedule_base_file_compaction(state: TableContext, options: WriteOptions) ->
         ConflictError: another writer holds the table.
         UnsupportedError: the table has a bucket index, by which the key determines the file group.
     """
-    return schedule_clustering(state, _by_size(options))
+    return schedule_clustering(context, _by_size(options))
 
 
 def compact_base_files(
-    state: TableContext, options: WriteOptions, progress: Progress | None = None
+    context: TableContext, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
     """Schedule a base-file compaction and run it; see `schedule_base_file_compaction`.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: the size of small files and of new ones; lock wait.
         progress: called after each new file.
 
     Returns:
         The result, None if there was nothing to do.
     """
-    return cluster_at_once(state, _by_size(options), progress)
+    return cluster_at_once(context, _by_size(options), progress)
 
 
 def _by_size(options: WriteOptions) -> WriteOptions:
@@ -61,12 +61,12 @@ def _by_size(options: WriteOptions) -> WriteOptions:
 
 
 def run_base_file_compaction(
-    state: TableContext, requested: str, options: WriteOptions, progress: Progress | None = None
+    context: TableContext, requested: str, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
     """Run a pending base-file compaction, and no other clustering.
 
     Args:
-        state: the open table.
+        context: the open table.
         requested: requested time of the plan.
         options: of writes: codec, sizes, lock wait.
         progress: called after each new file.
@@ -79,12 +79,12 @@ def run_base_file_compaction(
         InvalidError: there is no base-file compaction with this time.
         CorruptTableError: the plan contradicts itself.
     """
-    _check_plan(state, requested)
-    return run_clustering(state, requested, options, progress)
+    _check_plan(context, requested)
+    return run_clustering(context, requested, options, progress)
 
 
-def _check_plan(state: TableContext, requested: str) -> None:
-    store = TimelineStore(state.storage, load_config(state.storage), state.clock)
+def _check_plan(context: TableContext, requested: str) -> None:
+    store = TimelineStore(context.storage, load_config(context.storage), context.clock)
     instant = store.load().find(requested)
     if instant is None or instant.action.completed_action is not Action.REPLACE_COMMIT:
         raise _no_base_file_compaction(requested)

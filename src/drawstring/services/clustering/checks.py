@@ -13,18 +13,18 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.transaction import LockedTable
 
 
-def check_clustering(session: LockedTable, timeline: Timeline, options: WriteOptions) -> None:
+def check_clustering(locked: LockedTable, timeline: Timeline, options: WriteOptions) -> None:
     """Refuse a clustering that the table's index does not allow, or that sorts by missing columns."""
-    _check_index(session, timeline, options)
+    _check_index(locked, timeline, options)
     if timeline.latest_write() is not None:
         order = RowOrder.of(parameters(options.clustering), options.clustering)
-        order.check(file_settings(session, timeline, "", options)[0].schema)
+        order.check(file_settings(locked, timeline, "", options)[0].schema)
 
 
-def _check_index(session: LockedTable, timeline: Timeline, options: WriteOptions) -> None:
+def _check_index(locked: LockedTable, timeline: Timeline, options: WriteOptions) -> None:
     """Refuse a plan that would move keys to file groups where the index does not look for them."""
-    kind, strategy = session.config.index_type or options.index_type, bare(options.clustering.plan_strategy)
-    table, rings = session.state.storage.spec.uri, has_rings(session.state.storage)
+    kind, strategy = locked.config.index_type or options.index_type, bare(options.clustering.plan_strategy)
+    table, rings = locked.context.storage.spec.uri, has_rings(locked.context.storage)
     if rings and strategy not in ("", RESIZING):
         raise InvalidError(
             f"{strategy} does not fit a consistent hashing index. Leave the strategy out.", table=table
@@ -36,8 +36,8 @@ def _check_index(session: LockedTable, timeline: Timeline, options: WriteOptions
     if rings or timeline.latest_write() is None:
         return
     if kind is None:
-        refuse_untold_buckets(session.store, timeline, "Such a table cannot be clustered. Compact it instead")
-    elif kind == "BUCKET" and (session.config.index_type or is_bucketed(session.store, timeline)):
+        refuse_untold_buckets(locked.store, timeline, "Such a table cannot be clustered. Compact it instead")
+    elif kind == "BUCKET" and (locked.config.index_type or is_bucketed(locked.store, timeline)):
         raise UnsupportedError(
             "A table with a simple bucket index cannot be clustered, since the key determines the file group"
             " of a record. Compact it instead.",

@@ -45,7 +45,7 @@ _SAMPLE_ROWS: Final = 4_096
 
 
 def plan_rings(
-    session: LockedTable,
+    locked: LockedTable,
     lookup: SliceLookup,
     timeline: Timeline,
     partitions: Iterable[str],
@@ -55,23 +55,23 @@ def plan_rings(
 
     Partitions with a pending clustering are skipped: a ring is changed by one resizing after the other.
     """
-    storage, view = session.state.storage, lookup.view()
+    storage, view = locked.context.storage, lookup.view()
     in_clustering = {partition for partition, _ in view.pending_clusterings()}
     in_compaction = view.pending_compactions()
-    policy = _policy(storage, session, options)
+    policy = _policy(storage, locked, options)
     groups: list[ClusteringGroup] = []
     for partition in partitions:
         ring = load_ring(storage, partition, timeline.has_completed)
         if ring is not None and partition not in in_clustering:
             free = [s for s in lookup.slices(partition) if (partition, s.file_id) not in in_compaction]
-            groups += plan_resizing(ring, free, options, policy, session.state.ids)
+            groups += plan_resizing(ring, free, options, policy, locked.context.ids)
     limited = tuple(groups[: options.clustering.groups_max])
     return ClusteringPlan(limited, RESIZE) if limited else None
 
 
-def save_rings(session: LockedTable, plan: ClusteringPlan, timeline: Timeline, time: str) -> None:
+def save_rings(locked: LockedTable, plan: ClusteringPlan, timeline: Timeline, time: str) -> None:
     """Put the new rings of a resizing, which count once it is completed."""
-    storage = session.state.storage
+    storage = locked.context.storage
     for partition in sorted({group.partition for group in plan.groups}):
         ring = load_ring(storage, partition, timeline.has_completed)
         nodes = [node for group in plan.groups if group.partition == partition for node in nodes_of(group)]
@@ -148,13 +148,13 @@ class ResizeGroup:
         return [writer.close(inserts=writer.rows) for writer in writers.values()]
 
 
-def _policy(storage: Storage, session: LockedTable, options: WriteOptions) -> SplitPolicy:
+def _policy(storage: Storage, locked: LockedTable, options: WriteOptions) -> SplitPolicy:
     if options.clustering.split_policy != "EVEN":
         return middle_of_range
-    fields = options.bucket_hash_fields or session.config.bucket_hash_fields
+    fields = options.bucket_hash_fields or locked.config.bucket_hash_fields
 
     def even(ring: Ring, file_slice: FileSlice) -> int | None:
-        keys = session.config.record_key_fields
+        keys = locked.config.record_key_fields
         return _median(storage, ring, file_slice, fields or keys) or middle_of_range(ring, file_slice)
 
     return even

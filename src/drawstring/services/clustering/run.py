@@ -49,14 +49,14 @@ _log = logging.getLogger("drawstring")
 
 
 def cluster(
-    state: TableContext, options: WriteOptions, progress: Progress | None = None
+    context: TableContext, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
     """Run the pending clusterings, then schedule one and run it.
 
     Clusterings that another process or engine runs are left to it.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: which file groups, sizes, sort columns, lock wait.
         progress: called after each finished group.
 
@@ -72,13 +72,13 @@ def cluster(
     def check(locked: LockedTable) -> None:
         check_clustering(locked, locked.store.load(), options)
 
-    runner = _runner(state, options, progress)
-    result = runner.run_pending(load_config(state.storage), Action.CLUSTERING, check=check)
-    return cluster_at_once(state, options, progress) or result
+    runner = _runner(context, options, progress)
+    result = runner.run_pending(load_config(context.storage), Action.CLUSTERING, check=check)
+    return cluster_at_once(context, options, progress) or result
 
 
 def cluster_at_once(
-    state: TableContext,
+    context: TableContext,
     options: WriteOptions,
     progress: Progress | None = None,
     planner: _Planner = plan_clustering,
@@ -88,7 +88,7 @@ def cluster_at_once(
     If this process dies in between, others find an abandoned lease and withdraw the plan.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: which file groups, sizes, sort columns, lock wait.
         progress: called after each finished group.
         planner: makes the plan.
@@ -97,24 +97,24 @@ def cluster_at_once(
         leases: list[ServiceLease] = []
 
         def hold(time: str) -> None:
-            lease = exit_stack.enter_context(service_lease(state.storage, state.clock, state.ids, time))
+            lease = exit_stack.enter_context(service_lease(context.storage, context.clock, context.ids, time))
             leases.extend([lease] if lease else [])
 
-        scheduled = schedule_clustering(state, options, planner, hold)
+        scheduled = schedule_clustering(context, options, planner, hold)
         if scheduled is None or not leases:
             return None
-        return _runner(state, options, progress).run_leased(scheduled, leases[0])
+        return _runner(context, options, progress).run_leased(scheduled, leases[0])
 
 
 def run_pending(
-    state: TableContext, options: WriteOptions, progress: Progress | None = None
+    context: TableContext, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
     """Run the pending clusterings that no other process runs; see `cluster`."""
-    return _runner(state, options, progress).run_pending(load_config(state.storage), Action.CLUSTERING)
+    return _runner(context, options, progress).run_pending(load_config(context.storage), Action.CLUSTERING)
 
 
 def schedule_clustering(
-    state: TableContext,
+    context: TableContext,
     options: WriteOptions,
     planner: _Planner = plan_clustering,
     before: Callable[[str], None] | None = None,
@@ -122,7 +122,7 @@ def schedule_clustering(
     """Put a clustering plan on the timeline, which any process may run; see `cluster`.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: which file groups, sizes, sort columns, lock wait.
         planner: makes the plan.
         before: called with the requested time before the plan is on the timeline.
@@ -130,24 +130,24 @@ def schedule_clustering(
     Returns:
         The requested time, None if there is nothing to do.
     """
-    with lock_table(state, options.lock_wait_ms) as locked:
+    with lock_table(context, options.lock_wait_ms) as locked:
         timeline = locked.store.load()
         check_clustering(locked, timeline, options)
         if timeline.latest_write() is None:
             return None
-        session, timeline = recover_and_load(locked, options.failed_writes, timeline)
-        plan = _make_plan(session, timeline, options, planner)
+        locked, timeline = recover_and_load(locked, options.failed_writes, timeline)
+        plan = _make_plan(locked, timeline, options, planner)
         if plan is None:
             return None
-        content = encode_clustering_plan(plan, state.storage.full_uri(""))
-        time = session.store.new_time(timeline)
+        content = encode_clustering_plan(plan, context.storage.full_uri(""))
+        time = locked.store.new_time(timeline)
         if before is not None:
             before(time)
-        return session.store.request(Action.CLUSTERING, time, content).requested
+        return locked.store.request(Action.CLUSTERING, time, content).requested
 
 
 def run_clustering(
-    state: TableContext,
+    context: TableContext,
     requested: str,
     options: WriteOptions,
     progress: Progress | None = None,
@@ -157,7 +157,7 @@ def run_clustering(
     """Run a pending clustering plan; writers go on meanwhile.
 
     Args:
-        state: the open table.
+        context: the open table.
         requested: requested time of the clustering.
         options: of writes: codec, sizes, lock wait.
         progress: called after each finished group.
@@ -172,38 +172,38 @@ def run_clustering(
             the table.
         InvalidError: there is no such clustering.
     """
-    return _runner(state, options, progress).run(requested, is_own=is_own)
+    return _runner(context, options, progress).run(requested, is_own=is_own)
 
 
-def _runner(state: TableContext, options: WriteOptions, progress: Progress | None) -> PlanRunner:
-    return PlanRunner("clustering", claim_clustering, state, options, progress)
+def _runner(context: TableContext, options: WriteOptions, progress: Progress | None) -> PlanRunner:
+    return PlanRunner("clustering", claim_clustering, context, options, progress)
 
 
 def _make_plan(
-    session: LockedTable, timeline: Timeline, options: WriteOptions, planner: _Planner
+    locked: LockedTable, timeline: Timeline, options: WriteOptions, planner: _Planner
 ) -> ClusteringPlan | None:
     clustering = options.clustering
-    lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
-    hour = datetime.fromtimestamp(session.state.clock.now_ms() / 1000, UTC).hour
+    lookup = SliceLookup(locked.context.storage.spec, locked.config, timeline)
+    hour = datetime.fromtimestamp(locked.context.clock.now_ms() / 1000, UTC).hour
     partitions = partitions_to_cluster(clustering.partitions or lookup.partitions(), clustering, hour)
-    if has_rings(session.state.storage):
-        return plan_rings(session, lookup, timeline, partitions, options)
+    if has_rings(locked.context.storage):
+        return plan_rings(locked, lookup, timeline, partitions, options)
     busy = lookup.view().in_services()
     slices = {
         partition: [each for each in lookup.slices(partition) if (partition, each.file_id) not in busy]
         for partition in partitions
     }
     is_sorting = bare(clustering.plan_strategy) != BASE_FILES
-    settled = _settled(session, timeline, slices, parameters(clustering)) if is_sorting else frozenset()
+    settled = _settled(locked, timeline, slices, parameters(clustering)) if is_sorting else frozenset()
     return planner(slices, options, settled)
 
 
 def _settled(
-    session: LockedTable, timeline: Timeline, slices: dict[str, list[FileSlice]], order: dict[str, str]
+    locked: LockedTable, timeline: Timeline, slices: dict[str, list[FileSlice]], order: dict[str, str]
 ) -> frozenset[str]:
     """Return the clusterings with the same sort order among the writes that created file slices."""
     times = {each.base_instant for partition in slices.values() for each in partition if not each.logs}
-    plans = clusterings_among(session.store, timeline, times)
+    plans = clusterings_among(locked.store, timeline, times)
     return frozenset(time for time, plan in plans if dict(plan.parameters) == order)
 
 

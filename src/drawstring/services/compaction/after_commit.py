@@ -23,12 +23,12 @@ def compact_after_commit(written: Committed) -> None:
     Args:
         written: a write after which a compaction is due (`services.maintenance_tasks.compaction_is_due`).
     """
-    state, options = written.state, written.options
+    context, options = written.context, written.options
     compaction = options.compaction
-    now = instant_time(state.clock.now_ms(), written.config.timezone)
+    now = instant_time(context.clock.now_ms(), written.config.timezone)
     planned = is_to_be_planned(written.timeline, compaction, now)
-    scheduled = schedule_compaction(state, options, when_due=True) if planned else None
+    scheduled = schedule_compaction(context, options, when_due=True) if planned else None
     if compaction.inline:
-        run_pending(state, options)
+        run_pending(context, options)
     elif compaction.background and scheduled is not None:
-        run_in_background(state, options, run_pending)
+        run_in_background(context, options, run_pending)

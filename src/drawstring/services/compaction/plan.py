@@ -81,12 +81,12 @@ def plan_hybrid_compaction(
 
 
 def compaction_plan(
-    session: LockedTable, timeline: Timeline, time: str, settings: CompactionSettings
+    locked: LockedTable, timeline: Timeline, time: str, settings: CompactionSettings
 ) -> CompactionPlan:
     """Plan a compaction of a locked table.
 
     Args:
-        session: the locked table.
+        locked: the locked table.
         timeline: of the table.
         time: the requested time that the compaction will have.
         settings: strategies and thresholds.
@@ -95,31 +95,31 @@ def compaction_plan(
         InvalidError: a strategy does not fit the table's partitions.
         UnsupportedError: the table cannot have hybrid compactions.
     """
-    check_compaction(session.config, settings)
-    slices = _free_slices(session, timeline, settings, time)
+    check_compaction(locked.config, settings)
+    slices = _free_slices(locked, timeline, settings, time)
     if settings.hybrid:
-        return plan_hybrid_compaction(slices, settings, _shapes(session, timeline))
+        return plan_hybrid_compaction(slices, settings, _shapes(locked, timeline))
     return CompactionPlan(tuple(choose(plan_compaction(slices).operations, settings)))
 
 
 def log_compaction_plan(
-    session: LockedTable, timeline: Timeline, time: str, settings: CompactionSettings
+    locked: LockedTable, timeline: Timeline, time: str, settings: CompactionSettings
 ) -> CompactionPlan:
     """Plan a log compaction of a locked table; see `compaction_plan`.
 
     Raises:
         UnsupportedError: the table's merge mode has no log compaction.
     """
-    check_rewritable(session.config)
-    slices = _free_slices(session, timeline, settings, time)
-    return plan_log_compaction(slices, settings, _shapes(session, timeline))
+    check_rewritable(locked.config)
+    slices = _free_slices(locked, timeline, settings, time)
+    return plan_log_compaction(slices, settings, _shapes(locked, timeline))
 
 
 def _free_slices(
-    session: LockedTable, timeline: Timeline, settings: CompactionSettings, time: str
+    locked: LockedTable, timeline: Timeline, settings: CompactionSettings, time: str
 ) -> list[FileSlice]:
     """Return the latest file slices that are in no pending plan."""
-    lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
+    lookup = SliceLookup(locked.context.storage.spec, locked.config, timeline)
     taken = lookup.view().in_services()
     partitions = partitions_to_plan(lookup.partitions(), settings, day_of(time))
     return [s for each in partitions for s in lookup.slices(each) if (s.partition, s.file_id) not in taken]
@@ -148,9 +148,9 @@ def check_compaction(config: TableConfig, settings: CompactionSettings) -> None:
     check_rewritable(config)
 
 
-def _shapes(session: LockedTable, timeline: Timeline) -> Shapes:
-    engine: Engine = session.state.engine
-    task = _ReadLogShape(session.state.storage.spec, session.config, InstantRange.of(timeline))
+def _shapes(locked: LockedTable, timeline: Timeline) -> Shapes:
+    engine: Engine = locked.context.engine
+    task = _ReadLogShape(locked.context.storage.spec, locked.config, InstantRange.of(timeline))
     return lambda slices: engine.map(task, slices)
 
 

@@ -47,11 +47,13 @@ _log: Final = logging.getLogger("drawstring")
 _ACTIONS = (Action.LOG_COMPACTION, Action.COMPACTION)
 
 
-def schedule_compaction(state: TableContext, options: WriteOptions, *, when_due: bool = False) -> str | None:
+def schedule_compaction(
+    context: TableContext, options: WriteOptions, *, when_due: bool = False
+) -> str | None:
     """Put a compaction plan on the timeline, which any process may run.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: of writes: strategies, triggers, lock wait.
         when_due: whether to plan only if the triggers say so.
 
@@ -62,17 +64,17 @@ def schedule_compaction(state: TableContext, options: WriteOptions, *, when_due:
         InvalidError: the table is COPY_ON_WRITE, or the strategy does not fit its partitions.
         ConflictError: another writer holds the table.
     """
-    with lock_table(state, options.lock_wait_ms) as locked:
-        _check_type(state, locked.config)
+    with lock_table(context, options.lock_wait_ms) as locked:
+        _check_type(context, locked.config)
         timeline = locked.store.load()
         now = locked.store.new_time(timeline)
         if when_due and not is_to_be_planned(timeline, options.compaction, now):
             return None
-        session, timeline = recover_and_load(locked, options.failed_writes, timeline)
-        return _schedule(session, timeline, options, Action.COMPACTION)
+        locked, timeline = recover_and_load(locked, options.failed_writes, timeline)
+        return _schedule(locked, timeline, options, Action.COMPACTION)
 
 
-def schedule_log_compaction(state: TableContext, options: WriteOptions) -> str | None:
+def schedule_log_compaction(context: TableContext, options: WriteOptions) -> str | None:
     """Put a log compaction plan on the timeline; see `schedule_compaction`.
 
     Returns:
@@ -83,15 +85,15 @@ def schedule_log_compaction(state: TableContext, options: WriteOptions) -> str |
         UnsupportedError: the table's merge mode has no log compaction.
         ConflictError: another writer holds the table.
     """
-    with lock_table(state, options.lock_wait_ms) as locked:
-        _check_type(state, locked.config)
+    with lock_table(context, options.lock_wait_ms) as locked:
+        _check_type(context, locked.config)
         check_rewritable(locked.config)
-        session, timeline = recover_and_load(locked, options.failed_writes)
-        return _schedule(session, timeline, options, Action.LOG_COMPACTION)
+        locked, timeline = recover_and_load(locked, options.failed_writes)
+        return _schedule(locked, timeline, options, Action.LOG_COMPACTION)
 
 
 def run_compaction(
-    state: TableContext,
+    context: TableContext,
     requested: str,
     options: WriteOptions,
     progress: Progress | None = None,
@@ -101,7 +103,7 @@ def run_compaction(
     """Run a pending compaction plan; writers go on meanwhile.
 
     Args:
-        state: the open table.
+        context: the open table.
         requested: requested time of the compaction.
         options: of writes: codec, lock wait.
         progress: called after each finished file group.
@@ -115,18 +117,18 @@ def run_compaction(
             the table.
         InvalidError: there is no such compaction.
     """
-    return _runner(state, options, progress).run(requested, is_own=is_own)
+    return _runner(context, options, progress).run(requested, is_own=is_own)
 
 
 def compact(
-    state: TableContext, options: WriteOptions, progress: Progress | None = None
+    context: TableContext, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
     """Run the pending compactions, then plan and run one of the remaining log files.
 
     Compactions that another process or engine runs are left to it.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: of writes: strategies, codec, lock wait.
         progress: called after each finished file group.
 
@@ -137,13 +139,13 @@ def compact(
         InvalidError: the table is COPY_ON_WRITE.
         ConflictError: another writer holds the table.
     """
-    result = run_pending(state, options, progress)
-    scheduled = schedule_compaction(state, options)
-    return result if scheduled is None else run_compaction(state, scheduled, options, progress, is_own=True)
+    result = run_pending(context, options, progress)
+    scheduled = schedule_compaction(context, options)
+    return result if scheduled is None else run_compaction(context, scheduled, options, progress, is_own=True)
 
 
 def run_pending(
-    state: TableContext,
+    context: TableContext,
     options: WriteOptions,
     progress: Progress | None = None,
     actions: tuple[Action, ...] = _ACTIONS,
@@ -151,7 +153,7 @@ def run_pending(
     """Run the pending compactions that no other process runs; see `compact`.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: of writes.
         progress: called after each finished file group.
         actions: compactions, log compactions or both.
@@ -160,42 +162,42 @@ def run_pending(
         InvalidError: the table is COPY_ON_WRITE.
         UnsupportedError: the table does not support the options; nothing was run.
     """
-    config = load_config(state.storage)
-    _check_type(state, config)
+    config = load_config(context.storage)
+    _check_type(context, config)
     if Action.COMPACTION in actions:
         check_compaction(config, options.compaction)
-    return _runner(state, options, progress).run_pending(config, *actions)
+    return _runner(context, options, progress).run_pending(config, *actions)
 
 
 def log_compact(
-    state: TableContext, options: WriteOptions, progress: Progress | None = None
+    context: TableContext, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
     """Run the pending log compactions, then plan and run one of what has many log blocks; see `compact`."""
-    check_rewritable(load_config(state.storage))
-    result = run_pending(state, options, progress, (Action.LOG_COMPACTION,))
-    scheduled = schedule_log_compaction(state, options)
-    return result if scheduled is None else run_compaction(state, scheduled, options, progress, is_own=True)
+    check_rewritable(load_config(context.storage))
+    result = run_pending(context, options, progress, (Action.LOG_COMPACTION,))
+    scheduled = schedule_log_compaction(context, options)
+    return result if scheduled is None else run_compaction(context, scheduled, options, progress, is_own=True)
 
 
-def _runner(state: TableContext, options: WriteOptions, progress: Progress | None) -> PlanRunner:
-    return PlanRunner("compaction", _claim, state, options, progress)
+def _runner(context: TableContext, options: WriteOptions, progress: Progress | None) -> PlanRunner:
+    return PlanRunner("compaction", _claim, context, options, progress)
 
 
-def _schedule(session: LockedTable, timeline: Timeline, options: WriteOptions, action: Action) -> str | None:
-    time = session.store.new_time(timeline)
+def _schedule(locked: LockedTable, timeline: Timeline, options: WriteOptions, action: Action) -> str | None:
+    time = locked.store.new_time(timeline)
     is_log = action is Action.LOG_COMPACTION
-    plan = (log_compaction_plan if is_log else compaction_plan)(session, timeline, time, options.compaction)
+    plan = (log_compaction_plan if is_log else compaction_plan)(locked, timeline, time, options.compaction)
     if not plan.operations:
         return None
     content = encode_compaction_plan(plan, is_log_compaction=is_log)
-    return session.store.request(action, time, content).requested
+    return locked.store.request(action, time, content).requested
 
 
-def _check_type(state: TableContext, config: TableConfig) -> None:
+def _check_type(context: TableContext, config: TableConfig) -> None:
     if not config.is_merge_on_read:
         raise InvalidError(
             "A COPY_ON_WRITE table has no log files to compact. Use base-file compaction or clustering.",
-            table=state.storage.spec.uri,
+            table=context.storage.spec.uri,
         )
 
 
@@ -233,7 +235,7 @@ class _Attempt:
         """Write the file of each operation."""
         return watched(engine, self.task, self.operations, progress)
 
-    def complete(self, session: LockedTable, timeline: Timeline, stats: list[WriteStat]) -> Instant:
+    def complete(self, locked: LockedTable, timeline: Timeline, stats: list[WriteStat]) -> Instant:
         """Complete the compaction, so that new file slices begin with its files.
 
         Raises:
@@ -245,8 +247,8 @@ class _Attempt:
             extra={"schema": self.task.schema_json},
             compacted=True,
         )
-        check_marked(session.state.storage, self.instant.requested, stats)
-        return session.finish(self.instant, metadata, self.fence)
+        check_marked(locked.context.storage, self.instant.requested, stats)
+        return locked.finish(self.instant, metadata, self.fence)
 
 
 def _claim(
@@ -261,28 +263,28 @@ def _claim(
     File groups that were replaced since are left out: no reader needs them, and their files may be damaged or
     gone.
     """
-    _check_type(locked.state, locked.config)
-    session, timeline = recover_and_load(locked, options.failed_writes)
+    _check_type(locked.context, locked.config)
+    locked, timeline = recover_and_load(locked, options.failed_writes)
     instant = timeline.find(requested)
     if instant is None or not (instant.is_completed or instant.action in _ACTIONS):
         raise NoPlanError.of("compaction", requested)
-    plan = _plan_of(session.store, instant)
+    plan = _plan_of(locked.store, instant)
     if instant.is_completed:
         return None
-    refuse_live_writers(session.state.storage, session.state.clock, (instant,), options.failed_writes)
-    if others_may_live and not session.config.shares_log_files:
+    refuse_live_writers(locked.context.storage, locked.context.clock, (instant,), options.failed_writes)
+    if others_may_live and not locked.config.shares_log_files:
         _log.info("Withdrawing the compaction %s, whose process stalled or died.", requested)
-        remove_compaction(session.rollback_context(), instant)
+        remove_compaction(locked.rollback_context(), instant)
         return None
-    operations = _without_replaced(session, timeline, plan)
-    fence = restart(session.rollback_context(), instant)
+    operations = _without_replaced(locked, timeline, plan)
+    fence = restart(locked.rollback_context(), instant)
     if isinstance(fence, Instant):
         return None
     instant = Instant(requested, instant.action, State.REQUESTED)
-    task = _task(session, timeline, requested, options)
+    task = _task(locked, timeline, requested, options)
     if instant.action is Action.LOG_COMPACTION:
         operations = [(number, replace(each, logs_only=True)) for number, each in operations]
-    return _Attempt(session.store.start(instant), task, operations, fence)
+    return _Attempt(locked.store.start(instant), task, operations, fence)
 
 
 def _plan_of(store: TimelineStore, instant: Instant) -> CompactionPlan:
@@ -312,12 +314,12 @@ def _not_a_compaction(requested: str) -> InvalidError:
 
 
 def _without_replaced(
-    session: LockedTable, timeline: Timeline, plan: CompactionPlan
+    locked: LockedTable, timeline: Timeline, plan: CompactionPlan
 ) -> list[tuple[int, CompactionOperation]]:
     """Return the numbered operations of a plan, without those on file groups that were replaced since."""
-    lookup = SliceLookup(session.state.storage.spec, session.config, timeline)
+    lookup = SliceLookup(locked.context.storage.spec, locked.config, timeline)
     replaced = lookup.view().replaced_groups()
-    sources = session.store.sources
+    sources = locked.store.sources
     return [
         (number, replace(operation, source=sources.of(operation.partition, operation.base_file)))
         for number, operation in enumerate(plan.operations)
@@ -325,6 +327,6 @@ def _without_replaced(
     ]
 
 
-def _task(session: LockedTable, timeline: Timeline, requested: str, options: WriteOptions) -> CompactSlice:
-    settings, schema_json = file_settings(session, timeline, requested, options)
-    return CompactSlice(settings, schema_json, InstantRange.of(timeline), session.state.ids)
+def _task(locked: LockedTable, timeline: Timeline, requested: str, options: WriteOptions) -> CompactSlice:
+    settings, schema_json = file_settings(locked, timeline, requested, options)
+    return CompactSlice(settings, schema_json, InstantRange.of(timeline), locked.context.ids)

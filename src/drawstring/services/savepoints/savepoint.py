@@ -30,11 +30,11 @@ from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 _BY: Final = "drawstring"
 
 
-def savepoint(state: TableContext, options: WriteOptions, instant: str | None, comments: str) -> str:
+def savepoint(context: TableContext, options: WriteOptions, instant: str | None, comments: str) -> str:
     """Keep the table as it was after a write, until the savepoint is deleted.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: of writes: lock wait.
         instant: requested time of a completed write, None for the newest.
         comments: a comment for the savepoint.
@@ -46,49 +46,49 @@ def savepoint(state: TableContext, options: WriteOptions, instant: str | None, c
         InvalidError: there is no such write, or some of its files were cleaned.
         ConflictError: another writer holds the table.
     """
-    with lock_table(state, options.lock_wait_ms) as locked:
-        session, timeline = _recovered(locked, options)
+    with lock_table(context, options.lock_wait_ms) as locked:
+        locked, timeline = _recovered(locked, options)
         target = _write(timeline, instant)
         if any(each.requested == target.requested for each in timeline.completed_of(Action.SAVEPOINT)):
             return target.requested
-        check_retained(session.store, timeline, target)
-        metadata = Savepoint(_BY, state.clock.now_ms(), comments, _files(session, timeline, target))
+        check_retained(locked.store, timeline, target)
+        metadata = Savepoint(_BY, context.clock.now_ms(), comments, _files(locked, timeline, target))
         begun = Instant(target.requested, Action.SAVEPOINT, State.INFLIGHT)
-        fence = session.store.fence(begun) if begun in timeline.instants else None
+        fence = locked.store.fence(begun) if begun in timeline.instants else None
         if isinstance(fence, Instant):
             return target.requested
         if fence is None:
-            session.store.start(Instant(target.requested, Action.SAVEPOINT, State.REQUESTED))
-        session.store.complete(begun, encode_savepoint(metadata), fence)
+            locked.store.start(Instant(target.requested, Action.SAVEPOINT, State.REQUESTED))
+        locked.store.complete(begun, encode_savepoint(metadata), fence)
         return target.requested
 
 
-def delete_savepoint(state: TableContext, options: WriteOptions, instant: str) -> None:
+def delete_savepoint(context: TableContext, options: WriteOptions, instant: str) -> None:
     """Delete a savepoint, so that its write may be cleaned and archived.
 
     Raises:
         InvalidError: there is no savepoint of that write.
         ConflictError: another writer holds the table.
     """
-    with lock_table(state, options.lock_wait_ms) as locked:
+    with lock_table(context, options.lock_wait_ms) as locked:
         store, timeline = locked.store, locked.store.load()
         savepoints = [each for each in timeline.instants if each.action is Action.SAVEPOINT]
         for each in savepoints:
             if each.requested == instant:
-                state.storage.delete([store.path(each)])
+                context.storage.delete([store.path(each)])
                 begun = Instant(instant, Action.SAVEPOINT, State.INFLIGHT)
-                state.storage.delete([store.path(begun)])
+                context.storage.delete([store.path(begun)])
                 store.forget_claim(begun)
-                state.storage.sync([locked.config.timeline_folder])
+                context.storage.sync([locked.config.timeline_folder])
                 return
         raise _unknown("savepoint", instant, [each.requested for each in savepoints])
 
 
-def restore(state: TableContext, options: WriteOptions, instant: str) -> RestoreResult | None:
+def restore(context: TableContext, options: WriteOptions, instant: str) -> RestoreResult | None:
     """Restore the table to a write; all later writes are undone.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: of writes: lock wait.
         instant: requested time of a write with a savepoint, or of one whose files were not cleaned.
 
@@ -100,14 +100,14 @@ def restore(state: TableContext, options: WriteOptions, instant: str) -> Restore
         ConflictError: another writer holds the table.
     """
     watch = Stopwatch()
-    with lock_table(state, options.lock_wait_ms) as locked:
-        session, timeline = _recovered(locked, options)
-        plan = _checked_plan(session.state, session.store, timeline, instant)
+    with lock_table(context, options.lock_wait_ms) as locked:
+        locked, timeline = _recovered(locked, options)
+        plan = _checked_plan(locked.context, locked.store, timeline, instant)
         if not plan.instants:
             return None
-        time = session.store.new_time(timeline)
-        requested = session.store.request(Action.RESTORE, time, encode_restore_plan(plan))
-        completed, restored = run_restore(session.rollback_context(), requested, plan)
+        time = locked.store.new_time(timeline)
+        requested = locked.store.request(Action.RESTORE, time, encode_restore_plan(plan))
+        completed, restored = run_restore(locked.rollback_context(), requested, plan)
     stats = [stat for each in restored.rollbacks.values() for rollback in each for stat in rollback.stats]
     return RestoreResult(
         instant=completed.requested,
@@ -119,13 +119,15 @@ def restore(state: TableContext, options: WriteOptions, instant: str) -> Restore
     )
 
 
-def planned_restore(state: TableContext, instant: str) -> RestorePlan:
+def planned_restore(context: TableContext, instant: str) -> RestorePlan:
     """Return the plan of `restore`; the table is not changed. Raises the same errors."""
-    store = TimelineStore(state.storage, load_config(state.storage), state.clock)
-    return _checked_plan(state, store, store.load(), instant)
+    store = TimelineStore(context.storage, load_config(context.storage), context.clock)
+    return _checked_plan(context, store, store.load(), instant)
 
 
-def _checked_plan(state: TableContext, store: TimelineStore, timeline: Timeline, instant: str) -> RestorePlan:
+def _checked_plan(
+    context: TableContext, store: TimelineStore, timeline: Timeline, instant: str
+) -> RestorePlan:
     target = _write(timeline, instant)
     savepoints = timeline.completed_of(Action.SAVEPOINT)
     later = [each.requested for each in savepoints if each.requested > instant]
@@ -138,8 +140,8 @@ def _checked_plan(state: TableContext, store: TimelineStore, timeline: Timeline,
     if own_savepoint is None:
         check_retained(store, timeline, target)
     else:
-        _check_present(state, decode_savepoint(store.read(own_savepoint)), instant)
-    archived = open_archive(state.storage, load_config(state.storage))
+        _check_present(context, decode_savepoint(store.read(own_savepoint)), instant)
+    archived = open_archive(context.storage, load_config(context.storage))
     if any(each.is_write for each in archived.completed(time_of(target))):
         raise InvalidError(
             f"Writes after {instant} were archived (hoodie.archive.beyond.savepoint) and cannot be undone."
@@ -173,16 +175,16 @@ def check_retained(store: TimelineStore, timeline: Timeline, target: Instant) ->
 
 def _recovered(locked: LockedTable, options: WriteOptions) -> tuple[LockedTable, Timeline]:
     """Recover the table, and finish pending cleans, which may delete files that can no longer be kept."""
-    session, timeline = recover_and_load(locked, options.failed_writes)
+    locked, timeline = recover_and_load(locked, options.failed_writes)
     if not timeline.pending_of(Action.CLEAN):
-        return session, timeline
-    finish_cleans(session, timeline)
-    return session, session.store.load()
+        return locked, timeline
+    finish_cleans(locked, timeline)
+    return locked, locked.store.load()
 
 
-def _files(session: LockedTable, timeline: Timeline, target: Instant) -> dict[str, tuple[str, ...]]:
+def _files(locked: LockedTable, timeline: Timeline, target: Instant) -> dict[str, tuple[str, ...]]:
     timeline_then = timeline.completed_by(time_of(target))
-    view = table_view(session.state.storage, session.config, timeline_then, session.store)
+    view = table_view(locked.context.storage, locked.config, timeline_then, locked.store)
     slices = {partition: view.slices(partition, target.requested) for partition in view.partitions()}
     return {
         partition: tuple(name for each in file_slices for name in _names(each))
@@ -196,9 +198,9 @@ def _names(file_slice: FileSlice) -> list[str]:
     return base + [log.status.name for log in file_slice.logs]
 
 
-def _check_present(state: TableContext, saved: Savepoint, instant: str) -> None:
+def _check_present(context: TableContext, saved: Savepoint, instant: str) -> None:
     for partition, names in saved.files.items():
-        listed = {status.name for status in state.storage.list_files(partition)}
+        listed = {status.name for status in context.storage.list_files(partition)}
         for name in names:
             if name not in listed:
                 raise CorruptTableError(

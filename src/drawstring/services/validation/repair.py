@@ -31,12 +31,12 @@ EVERYTHING = frozenset(Remedy)
 
 
 def repair(
-    state: TableContext, options: WriteOptions, *, apply: bool, remedies: Collection[Remedy] = EVERYTHING
+    context: TableContext, options: WriteOptions, *, apply: bool, remedies: Collection[Remedy] = EVERYTHING
 ) -> tuple[Finding, ...]:
     """Repair a table, or return what there is to repair.
 
     Args:
-        state: the open table.
+        context: the open table.
         options: of writes: lock wait.
         apply: whether to repair.
         remedies: the remedies to apply.
@@ -49,10 +49,10 @@ def repair(
         InvalidError: there is no table.
         CorruptTableError: the properties and their backup are gone, or the timeline cannot be read.
     """
-    with lock_table(state, options.lock_wait_ms) as session:
-        findings = _repairable(session, remedies)
+    with lock_table(context, options.lock_wait_ms) as locked:
+        findings = _repairable(locked, remedies)
         if apply and findings:
-            _apply(session, findings)
+            _apply(locked, findings)
         return tuple(findings)
 
 
@@ -68,24 +68,24 @@ def remedies_of(names: Collection[str]) -> Collection[Remedy]:
         raise InvalidError(f"{error}. Choose among {', '.join(Remedy)}.") from None
 
 
-def _repairable(session: LockedTable, remedies: Collection[Remedy]) -> list[Finding]:
-    inventory = take_inventory(session.state.storage, session.config, session.store)
-    findings = properties_findings(session.state)
+def _repairable(locked: LockedTable, remedies: Collection[Remedy]) -> list[Finding]:
+    inventory = take_inventory(locked.context.storage, locked.config, locked.store)
+    findings = properties_findings(locked.context)
     for check in table_checks.ALL:
         findings += check(inventory)
-    findings += leftover_findings(session.state, inventory)
+    findings += leftover_findings(locked.context, inventory)
     return [each for each in findings if each.remedy in remedies]
 
 
-def _apply(session: LockedTable, findings: list[Finding]) -> None:
+def _apply(locked: LockedTable, findings: list[Finding]) -> None:
     """Apply the remedies of the findings; deletions last, after taking the inventory again."""
     remedies = {finding.remedy for finding in findings}
-    storage = session.state.storage
+    storage = locked.context.storage
     if Remedy.PROPERTIES in remedies:
-        renew_properties(storage, session.state.clock)
+        renew_properties(storage, locked.context.clock)
     if Remedy.ROLLBACK in remedies:
-        session = recover(session)
-    inventory = take_inventory(storage, session.config, session.store)
+        locked = recover(locked)
+    inventory = take_inventory(storage, locked.config, locked.store)
     if Remedy.PARTITION_METADATA in remedies:
         for finding in table_checks.partition_metadata(inventory):
             _mark_partition(inventory, (finding.path or "").strip("."))
@@ -100,7 +100,7 @@ def _apply(session: LockedTable, findings: list[Finding]) -> None:
         orphans = [finding.path for finding in orphan_findings if finding.path]
         if orphans:
             # A metadata table that was built from a listing has them, too.
-            switch_off_metadata_table(storage, load_config(storage), session.state.clock)
+            switch_off_metadata_table(storage, load_config(storage), locked.context.clock)
         storage.delete(orphans)
         storage.sync(folders_above(orphans))
 

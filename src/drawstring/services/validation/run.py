@@ -34,12 +34,16 @@ _KEYS_OF_SLICE = pa.schema(
 
 
 def validate(
-    state: TableContext, *, contents: bool = True, global_keys: bool = False, progress: Progress | None = None
+    context: TableContext,
+    *,
+    contents: bool = True,
+    global_keys: bool = False,
+    progress: Progress | None = None,
 ) -> Validation:
     """Check the invariants of a table; check again if there are errors and the table changed meanwhile.
 
     Args:
-        state: the open table.
+        context: the open table.
         contents: whether to read the keys of all records, in addition to file names and sizes.
         global_keys: whether a key is unique in the whole table, as with a global index in the table
             properties.
@@ -50,38 +54,38 @@ def validate(
         CorruptTableError: the properties and their backup cannot be read.
     """
     for _ in range(LOOKS_MAX):
-        digest_before = _digest(state)
-        validation = _validate(state, contents=contents, global_keys=global_keys, progress=progress)
+        digest_before = _digest(context)
+        validation = _validate(context, contents=contents, global_keys=global_keys, progress=progress)
         is_sound = all(each.severity is not Severity.ERROR for each in validation.findings)
-        if is_sound or digest_before is None or digest_before == _digest(state):
+        if is_sound or digest_before is None or digest_before == _digest(context):
             break
     return validation
 
 
-def _digest(state: TableContext) -> str | None:
+def _digest(context: TableContext) -> str | None:
     """Return a digest of the timeline, None if it cannot be read."""
     try:
-        return digest(TimelineStore(state.storage, load_config(state.storage), state.clock).load())
+        return digest(TimelineStore(context.storage, load_config(context.storage), context.clock).load())
     except DrawstringError:
         return None
 
 
 def _validate(
-    state: TableContext, *, contents: bool, global_keys: bool, progress: Progress | None
+    context: TableContext, *, contents: bool, global_keys: bool, progress: Progress | None
 ) -> Validation:
     """Check the invariants of a table once; see `validate`."""
-    config = load_config(state.storage)
-    findings = properties_findings(state)
-    store = TimelineStore(state.storage, config, state.clock)
+    config = load_config(context.storage)
+    findings = properties_findings(context)
+    store = TimelineStore(context.storage, config, context.clock)
     try:
-        inventory = take_inventory(state.storage, config, store)
+        inventory = take_inventory(context.storage, config, store)
     except DrawstringError as error:
         finding = Finding(Severity.ERROR, "timeline", error.message, error.path, error.instant)
         return Validation((*findings, finding))
     findings += inventory.unreadable
     for check in table_checks.ALL:
         findings += check(inventory)
-    findings += leftover_findings(state, inventory)
+    findings += leftover_findings(context, inventory)
     slices: Sequence[FileSlice] = ()
     records = None
     try:
@@ -89,9 +93,9 @@ def _validate(
         slices = [each for partition in view.partitions() for each in view.slices(partition)]
         if contents:
             is_global = global_keys or (config.index_type or "").startswith("GLOBAL_")
-            task = _task(state, inventory, config)
+            task = _task(context, inventory, config)
             content_findings, records = check_contents(
-                state.engine, task, slices, progress, is_global=is_global
+                context.engine, task, slices, progress, is_global=is_global
             )
             findings += content_findings
     except DrawstringError as error:
@@ -106,28 +110,28 @@ def _validate(
     )
 
 
-def _task(state: TableContext, inventory: Inventory, config: TableConfig) -> ReadContent:
+def _task(context: TableContext, inventory: Inventory, config: TableConfig) -> ReadContent:
     timeline = inventory.timeline
-    schema = with_meta(table_schema(state.storage, inventory.store, timeline, config))
+    schema = with_meta(table_schema(context.storage, inventory.store, timeline, config))
     instants = InstantRange.of(timeline)
-    keys = ReadKeys(state.storage.spec, config, schema, instants, _KEYS_OF_SLICE)
-    return ReadContent(keys, declared_index(config, state.storage, timeline))
+    keys = ReadKeys(context.storage.spec, config, schema, instants, _KEYS_OF_SLICE)
+    return ReadContent(keys, declared_index(config, context.storage, timeline))
 
 
-def properties_findings(state: TableContext) -> list[Finding]:
+def properties_findings(context: TableContext) -> list[Finding]:
     """Return a finding for a damaged properties file."""
-    problem = problem_of_properties(state.storage)
+    problem = problem_of_properties(context.storage)
     if problem is None:
         return []
     text = f"The table properties are damaged: {problem}. Their backup is used; `repair` restores it."
     return [Finding(Severity.ERROR, "properties", text, PROPERTIES_PATH, None, Remedy.PROPERTIES)]
 
 
-def leftover_findings(state: TableContext, inventory: Inventory) -> list[Finding]:
+def leftover_findings(context: TableContext, inventory: Inventory) -> list[Finding]:
     """Return a finding for each temporary file of a killed writer."""
     text = "A killed process left this temporary file. `repair` deletes it."
     folders = (*own_folders(inventory.config), *inventory.files)
     return [
         Finding(Severity.NOTE, "temporary", text, each.path, None, Remedy.TEMPORARY)
-        for each in left_behind(state.storage, state.clock, folders)
+        for each in left_behind(context.storage, context.clock, folders)
     ]

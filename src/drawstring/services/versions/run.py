@@ -62,14 +62,14 @@ _COMPACTION_ACTIONS: Final = (Action.COMPACTION, Action.LOG_COMPACTION)
 _log = logging.getLogger("drawstring")
 
 
-def planned_version(state: TableContext, version: int) -> VersionPlan:
+def planned_version(context: TableContext, version: int) -> VersionPlan:
     """Return what `change_version` would do; the table is not changed.
 
     Raises:
         UnsupportedError: the version does not exist, or does not support what the table has.
     """
-    config = load_config(state.storage)
-    _check(state.storage, config, version)
+    config = load_config(context.storage)
+    _check(context.storage, config, version)
     new_properties = properties_of_version(config.properties, version)
     keys = sorted({*config.properties, *new_properties})
     pairs = {key: (config.properties.get(key), new_properties.get(key)) for key in keys}
@@ -82,12 +82,12 @@ def planned_version(state: TableContext, version: int) -> VersionPlan:
 
 
 def change_version(
-    state: TableContext, version: int, options: WriteOptions, progress: Progress | None = None
+    context: TableContext, version: int, options: WriteOptions, progress: Progress | None = None
 ) -> VersionResult:
     """Upgrade or downgrade a table.
 
     Args:
-        state: the open table.
+        context: the open table.
         version: 6, 8 or 9; the table's own version only deletes what an interrupted change left.
         options: of writes: codec, lock wait; the compaction includes all file groups.
         progress: called after each compacted file group.
@@ -102,14 +102,14 @@ def change_version(
         InvalidError: file groups with log files are in a pending clustering.
     """
     watch = Stopwatch()
-    config = load_config(state.storage)
-    _check(state.storage, config, version)
+    config = load_config(context.storage)
+    _check(context.storage, config, version)
     compacted: str | None = None
     for _ in range(_COMPACTIONS_MAX):
         if config.is_merge_on_read and config.version != version:
-            compaction_result = compact(state, _full_compaction(options), progress)
+            compaction_result = compact(context, _full_compaction(options), progress)
             compacted = compaction_result.instant if compaction_result else compacted
-        with lock_table(state, options.lock_wait_ms) as locked:
+        with lock_table(context, options.lock_wait_ms) as locked:
             relaid = _change(locked, version, options)
             if relaid is None:
                 continue
@@ -123,12 +123,12 @@ def change_version(
             )
             if result.old == result.new:
                 return result
-            store = TimelineStore(state.storage, load_config(state.storage), state.clock)
-            return emit_version_change(state, locked.config, store.load().latest_time() or "", result)
+            store = TimelineStore(context.storage, load_config(context.storage), context.clock)
+            return emit_version_change(context, locked.config, store.load().latest_time() or "", result)
     raise ConflictError(
         "Other writers add log files faster than they are compacted. Stop them while the version changes, and"
         " try again.",
-        table=state.storage.spec.uri,
+        table=context.storage.spec.uri,
     )
 
 
@@ -162,58 +162,58 @@ def _full_compaction(options: WriteOptions) -> WriteOptions:
 
 def _change(locked: LockedTable, version: int, options: WriteOptions) -> Relaid | None:
     """Change the version of a locked table; return None if log files have to be compacted first."""
-    storage = locked.state.storage
+    storage = locked.context.storage
     if locked.config.version == version:
         return Relaid(_sweep(storage, locked.config), 0)
     _check(storage, locked.config, version)
     if VERSION_RULES[version].prefixes_single_keys and not locked.config.rules.prefixes_single_keys:
         _check_keys_have_names(locked)
-    session = recover(locked)
-    if session.config.is_merge_on_read and not _has_no_logs(session, session.store.load()):
+    locked = recover(locked)
+    if locked.config.is_merge_on_read and not _has_no_logs(locked, locked.store.load()):
         return None
-    properties_kept = without_metadata_table(session.config.properties)
+    properties_kept = without_metadata_table(locked.config.properties)
     new_config = table_config(properties_of_version(properties_kept, version))
-    if new_config.layout.has_completion_times and not session.config.layout.has_completion_times:
-        archive_stragglers(session, options)
+    if new_config.layout.has_completion_times and not locked.config.layout.has_completion_times:
+        archive_stragglers(locked, options)
     properties_version = begin_change(storage)
     try:
-        return _carry_out(session, new_config, options, properties_version)
+        return _carry_out(locked, new_config, options, properties_version)
     finally:
         end_change(storage)
 
 
 def _carry_out(
-    session: LockedTable, new_config: TableConfig, options: WriteOptions, properties_version: str | None
+    locked: LockedTable, new_config: TableConfig, options: WriteOptions, properties_version: str | None
 ) -> Relaid:
     """Copy the timeline into its other layout, if the layout changes, and replace the properties."""
-    storage, relaid = session.state.storage, Relaid(0, 0)
-    changes_layout = moves_timeline(session.config.layout, new_config.layout)
+    storage, relaid = locked.context.storage, Relaid(0, 0)
+    changes_layout = moves_timeline(locked.config.layout, new_config.layout)
     if changes_layout:
-        relaid = _copy(storage, session.config, new_config, options)
+        relaid = _copy(storage, locked.config, new_config, options)
     _rewrite_definitions(storage, new_config.rules)
-    session.lock.check()
-    save_properties(storage, new_config.properties, session.state.clock, properties_version)
-    MetadataTableGuard(storage, new_config, session.state.clock).remove_files()
+    locked.lock.check()
+    save_properties(storage, new_config.properties, locked.context.clock, properties_version)
+    MetadataTableGuard(storage, new_config, locked.context.clock).remove_files()
     if changes_layout:
-        _remove(storage, session.config)
+        _remove(storage, locked.config)
     return relaid
 
 
-def _has_no_logs(session: LockedTable, timeline: Timeline) -> bool:
+def _has_no_logs(locked: LockedTable, timeline: Timeline) -> bool:
     """Return whether all records are in base files.
 
     Raises:
         ConflictError: another process runs a compaction.
         InvalidError: file groups with log files are in a pending clustering.
     """
-    table = session.state.storage.spec.uri
+    table = locked.context.storage.spec.uri
     for pending in timeline.pending_of(*_COMPACTION_ACTIONS):
         raise ConflictError(
             "Another process runs a compaction. Wait for it, then change the version again.",
             table=table,
             instant=pending.requested,
         )
-    view = SliceLookup(session.state.storage.spec, session.config, timeline).view()
+    view = SliceLookup(locked.context.storage.spec, locked.config, timeline).view()
     slices_with_logs = [each for path in view.partitions() for each in view.slices(path) if each.logs]
     clusterings = view.pending_clusterings() if slices_with_logs else {}
     if clusterings:
@@ -226,7 +226,7 @@ def _has_no_logs(session: LockedTable, timeline: Timeline) -> bool:
     return not slices_with_logs
 
 
-def _check_keys_have_names(session: LockedTable) -> None:
+def _check_keys_have_names(locked: LockedTable) -> None:
     """Refuse single-column record keys of a COMPLEX generator that lack the column name.
 
     Later writes of version 9 add the name, and the version does not record which of the two forms a table
@@ -235,11 +235,11 @@ def _check_keys_have_names(session: LockedTable) -> None:
     Raises:
         UnsupportedError: the keys lack the name.
     """
-    config, storage = session.config, session.state.storage
+    config, storage = locked.config, locked.context.storage
     may_lack_names = config.key_generator is KeyGeneratorType.COMPLEX and len(config.record_key_fields) == 1
     if not may_lack_names or not config.populate_meta_fields:
         return
-    view = SliceLookup(storage.spec, config, session.store.load()).view()
+    view = SliceLookup(storage.spec, config, locked.store.load()).view()
     bases = (each.base for path in view.partitions() for each in view.slices(path) if each.base)
     for base in bases:
         query = ParquetQuery((RECORD_KEY,), types=pa.schema([(RECORD_KEY, pa.string())]))

@@ -92,8 +92,8 @@ class CommitStream:
 
     def facts(self) -> TableFacts:
         """Load the table."""
-        state = open_table(self.path, storage_options=self.storage_options)._context
-        return load_facts(state.storage, state.clock)
+        context = open_table(self.path, storage_options=self.storage_options)._context
+        return load_facts(context.storage, context.clock)
 
 
 def stream_reader(stream: CommitStream, schema: StructType) -> D.DataSourceStreamReader:

@@ -135,15 +135,15 @@ def _replaced_after_check(path: str, rows: SparkRows, by: Replacement) -> Commit
 
 def _check_rows(rows: SparkRows, by: Replacement) -> None:
     """Compute all rows with the record keys and columns of the new table, and discard them."""
-    state = by.create("memory://drawstring-check")._context
+    context = by.create("memory://drawstring-check")._context
     try:
-        with lock_table(state, by.asked.lock_wait_ms) as session:
-            timeline = session.store.load()
-            facts = WriteFacts(session, timeline, session.store.new_time(timeline))
+        with lock_table(context, by.asked.lock_wait_ms) as locked:
+            timeline = locked.store.load()
+            facts = WriteFacts(locked, timeline, locked.store.new_time(timeline))
             plan = plan_write(facts, rows.schema, verb_of(by.asked.operation), by.asked)
         rows.map_batches(plan.prepare, plan.prepare.output_schema).run(WalkThrough())
     finally:
-        state.storage.delete_tree("")
+        context.storage.delete_tree("")
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,11 +57,11 @@ _OPERATIONS = {
 }
 
 
-def bootstrap(state: TableContext, source: Source, options: WriteOptions) -> CommitResult:
+def bootstrap(context: TableContext, source: Source, options: WriteOptions) -> CommitResult:
     """Fill an empty table with the rows of a folder.
 
     Args:
-        state: the table.
+        context: the table.
         source: the folder.
         options: options of the write.
 
@@ -70,18 +70,18 @@ def bootstrap(state: TableContext, source: Source, options: WriteOptions) -> Com
         InvalidError: the table has rows, or the source does not fit it.
     """
     watch = Stopwatch()
-    with lock_table(state, options.lock_wait_ms) as found:
-        session, timeline = recover_and_load(found)
+    with lock_table(context, options.lock_wait_ms) as locked:
+        locked, timeline = recover_and_load(locked)
         if timeline.writes():
             raise InvalidError("The table already has rows. Bootstrap a new table.")
         for time in _INSTANTS.values():  # the only requested times that are reused
-            session.store.forget_rolled_back(time)
-        work = _Work(session, timeline, source, options)
+            locked.store.forget_rolled_back(time)
+        work = _Work(locked, timeline, source, options)
         modes = [mode for mode in _INSTANTS if source.of(mode)]
         plans = {mode: work.planned(mode) for mode in modes}
         with ExitStack() as stack:
-            action = BOOTSTRAP.action(session.config)
-            begun = {mode: stack.enter_context(begin(session, action, _INSTANTS[mode])) for mode in modes}
+            action = BOOTSTRAP.action(locked.config)
+            begun = {mode: stack.enter_context(begin(locked, action, _INSTANTS[mode])) for mode in modes}
             written = {mode: work.written(mode, plans[mode]) for mode in modes}
             for mode in modes:
                 extra = {"schema": plans[mode].schema_json}
@@ -89,14 +89,14 @@ def bootstrap(state: TableContext, source: Source, options: WriteOptions) -> Com
                 completed = begun[mode].commit(metadata)
     stats = [stat for some in written.values() for stat in some]
     result = CommitResult.of(completed, BOOTSTRAP.name, stats, watch.seconds())
-    return emit_commit(state, session.config, result, watch.laps)
+    return emit_commit(context, locked.config, result, watch.laps)
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
     """A bootstrap of a locked table."""
 
-    session: LockedTable
+    locked: LockedTable
     timeline: Timeline
     source: Source
     options: WriteOptions
@@ -118,19 +118,21 @@ class _Work:
         files = self.source.of(mode)
         if mode is BootstrapMode.METADATA_ONLY:
             return self._left(plan, files)
-        facts, state = self._facts(mode), self.session.state
-        lookup = SliceLookup(state.storage.spec, self.session.config, facts.timeline)
+        facts, context = self._facts(mode), self.locked.context
+        lookup = SliceLookup(context.storage.spec, self.locked.config, facts.timeline)
         sizer = Sizer(facts, lookup, self.options.sizing)
-        rows = state.engine.read(files, ReadFile(self.source.storage, self.source.schema), self.source.schema)
+        rows = context.engine.read(
+            files, ReadFile(self.source.storage, self.source.schema), self.source.schema
+        )
         return placed(InputRows(rows), plan, BOOTSTRAP, sizer)
 
     def _left(self, plan: WritePlan, files: list[tuple[SourceFolder, FileStatus]]) -> list[WriteStat]:
-        state = self.session.state
-        nothing = arrow_to_avro(pa.schema([]), *record_name(self.session.config.name))
+        context = self.locked.context
+        nothing = arrow_to_avro(pa.schema([]), *record_name(self.locked.config.name))
         settings = replace(plan.settings, schema=pa.schema([]), avro_schema=with_meta_fields(nothing))
         prepare = plan.prepare
-        task = WriteKeys(settings, prepare.config, prepare.key_schema, self.source.storage, state.ids)
-        stats = state.engine.map(task, list(enumerate(files)))
+        task = WriteKeys(settings, prepare.config, prepare.key_schema, self.source.storage, context.ids)
+        stats = context.engine.map(task, list(enumerate(files)))
         entries = [
             SourceFile(
                 stat.partition,
@@ -142,15 +144,15 @@ class _Work:
             )
             for stat, (folder, file) in zip(stats, files, strict=True)
         ]
-        by_partition, by_file_id = encode_bootstrap_index(entries, self.source.uri, state.clock.now_ms())
-        state.storage.put(BY_PARTITION, by_partition)
-        state.storage.put(BY_FILE_ID, by_file_id)
-        state.storage.sync(folders_above([BY_PARTITION, BY_FILE_ID]))
+        by_partition, by_file_id = encode_bootstrap_index(entries, self.source.uri, context.clock.now_ms())
+        context.storage.put(BY_PARTITION, by_partition)
+        context.storage.put(BY_FILE_ID, by_file_id)
+        context.storage.sync(folders_above([BY_PARTITION, BY_FILE_ID]))
         return stats
 
     def _check_left(self, plan: WritePlan) -> None:
         """Check that the table supports METADATA_ONLY."""
-        config = self.session.config
+        config = self.locked.config
         for refused, what in (
             (plan.index.is_hashed, "with a bucket index, the key determines the file of a row"),
             (
@@ -175,7 +177,7 @@ class _Work:
                 _check_paths(pa.array(paths, pa.string()), folder.partition)
 
     def _facts(self, mode: BootstrapMode) -> WriteFacts:
-        return WriteFacts(self.session, self.timeline, _INSTANTS[mode])
+        return WriteFacts(self.locked, self.timeline, _INSTANTS[mode])
 
 
 @dataclass(frozen=True, slots=True)

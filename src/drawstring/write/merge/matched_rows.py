@@ -51,27 +51,27 @@ class MatchedRows:
     where: Where
     changes: Mapping[str, Any] | None = None
 
-    def bind(self, session: LockedTable) -> BoundFound:
+    def bind(self, locked: LockedTable) -> BoundFound:
         """Check condition and changes against the table.
 
         Raises:
             InvalidError: a column does not exist or cannot be set, or a type does not fit.
         """
-        facts = facts_for_change(session)
+        facts = facts_for_change(locked)
         changes = None if self.changes is None else checked_changes(self.changes, facts.schema, facts.config)
         names = (*key_columns(facts.config), *(() if changes is None else facts.schema.names))
         query = query_for_change(facts, names, self.where)
-        return BoundFound(session.state, query, changes)
+        return BoundFound(locked.context, query, changes)
 
 
-def facts_for_change(session: LockedTable) -> TableFacts:
+def facts_for_change(locked: LockedTable) -> TableFacts:
     """Load a table whose rows are to be changed.
 
     Raises:
         InvalidError: it has no columns yet.
         UnsupportedError: its files lack columns.
     """
-    facts = load_facts(session.state.storage, session.state.clock)
+    facts = load_facts(locked.context.storage, locked.context.clock)
     if not len(facts.schema):
         raise InvalidError("The table has no data yet, so there is nothing to change. Write rows first.")
     check_whole_rows(facts.config)
@@ -119,12 +119,12 @@ class BoundFound:
     """`MatchedRows` bound to a table.
 
     Attributes:
-        state: the table.
+        context: the table.
         query: query for the rows.
         changes: new value by column; None to delete the rows.
     """
 
-    state: TableContext
+    context: TableContext
     query: Query
     changes: Mapping[str, pc.Expression] | None
 
@@ -146,7 +146,7 @@ class BoundFound:
         """Return the rows to write, each with its file group."""
         columns = plan.prepare.schema
         read = ReadForChange(columns, self.query.facts.config, plan.index)
-        rows = self.state.engine.read(slices_for_change(self.query), read, read.schema)
+        rows = self.context.engine.read(slices_for_change(self.query), read, read.schema)
         if not self.changes:
             return rows
         return rows.map_batches(Assign(self.changes, columns, self.query.facts.config), read.schema)

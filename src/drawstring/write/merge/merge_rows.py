@@ -65,13 +65,13 @@ class MergeRows:
     clauses: tuple[AskedClause, ...]
     is_upsert: bool = False
 
-    def bind(self, session: LockedTable) -> BoundMerge:
+    def bind(self, locked: LockedTable) -> BoundMerge:
         """Check the merge against the table.
 
         Raises:
             InvalidError: a column does not exist or cannot be set, or a type does not fit.
         """
-        facts = facts_for_change(session)
+        facts = facts_for_change(locked)
         config = facts.config
         source = without_meta(normalise(self.rows.schema))
         on = matched_columns(self.on, self.aliases, source, facts.schema, config.record_key_fields)
@@ -80,7 +80,7 @@ class MergeRows:
         read = target_columns(clauses, sides)
         names = tuple(dict.fromkeys((*key_columns(config), *on, *read)))
         query = query_for_change(facts, names, None)
-        return BoundMerge(session.state, self.rows, sides, clauses, query, self.is_upsert)
+        return BoundMerge(locked.context, self.rows, sides, clauses, query, self.is_upsert)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class BoundMerge:
     """`MergeRows` bound to a table.
 
     Attributes:
-        state: the table.
+        context: the table.
         rows: rows of the source.
         sides: columns of source and target.
         clauses: checked clauses.
@@ -97,7 +97,7 @@ class BoundMerge:
         kept: persisted rows to release.
     """
 
-    state: TableContext
+    context: TableContext
     rows: Rows
     sides: Sides
     clauses: tuple[Clause, ...]

@@ -38,19 +38,19 @@ class PartialRows:
 
     rows: Rows
 
-    def bind(self, session: LockedTable) -> BoundSource:
+    def bind(self, locked: LockedTable) -> BoundSource:
         """Choose how the rows are written.
 
         Raises:
             InvalidError: the rows have a column that the table lacks, or set no column.
             UnsupportedError: the files of the table lack columns.
         """
-        config, incoming = session.config, without_meta(self.rows.schema)
+        config, incoming = locked.config, without_meta(self.rows.schema)
         if not config.record_key_fields:
             raise InvalidError("The table has no key columns. Update its rows by a condition.")
         check_whole_rows(config)
         set_columns = _set_columns(incoming, config)
-        current = table_schema(session.state.storage, session.store, session.store.load(), config)
+        current = table_schema(locked.context.storage, locked.store, locked.store.load(), config)
         if len(current):
             check_columns(incoming.names, current)
         if not len(current) or partial_columns(incoming, current, config):
@@ -60,7 +60,7 @@ class PartialRows:
             AskedClause(When.MATCHED, RowAction.UPDATE, None, _from_source(set_columns)),
             AskedClause(When.NOT_MATCHED, RowAction.INSERT, None, _from_source(incoming.names)),
         )
-        return MergeRows(self.rows, tuple(fixed), _ALIASES, clauses, is_upsert=True).bind(session)
+        return MergeRows(self.rows, tuple(fixed), _ALIASES, clauses, is_upsert=True).bind(locked)
 
 
 def _set_columns(incoming: pa.Schema, config: TableConfig) -> list[str]:

@@ -107,7 +107,7 @@ class Sizer:
             and (partition, each.file_id) not in view.pending_clusterings()
         ]
         small.sort(key=lambda each: (each.size_bytes, each.file_id))
-        is_merge_on_read = self.facts.session.config.is_merge_on_read
+        is_merge_on_read = self.facts.locked.config.is_merge_on_read
         return small[: self.sizing.candidates_max] if is_merge_on_read and not self.fills_logs else small
 
     def _unclear(self, tally: Tally, small: Mapping[str, Sequence[FileSlice]]) -> bool:
@@ -144,12 +144,12 @@ class Sizer:
         )
 
     def _located(self, rows: Rows, shares: Shares) -> Rows:
-        locate = LocateNew(shares, marks=self.facts.session.config.is_merge_on_read)
+        locate = LocateNew(shares, marks=self.facts.locked.config.is_merge_on_read)
         return rows.map_batches(locate, locate.output_schema(rows.schema))
 
     def _record_bytes(self, tally: Tally) -> float:
         writes = [each for each in self.facts.timeline.writes() if each.action is not Action.REPLACE_COMMIT]
-        store = self.facts.session.store
+        store = self.facts.locked.store
         stats = [
             stat
             for instant in writes[-_COMMITS_LOOKED_AT:]
