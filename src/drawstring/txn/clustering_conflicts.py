@@ -23,7 +23,7 @@ from drawstring.txn.transaction import LockedTable
 
 
 def write_lookup(
-    locked: LockedTable, timeline: Timeline, options: WriteOptions, *, writes_twice: bool = False
+    locked: LockedTable, timeline: Timeline, options: WriteOptions, *, has_dual_write: bool = False
 ) -> SliceLookup:
     """Return the file slices that a write may build on; by default those in a pending clustering are refused.
 
@@ -31,14 +31,14 @@ def write_lookup(
         locked: the locked table.
         timeline: of the table.
         options: of the write.
-        writes_twice: whether the write also puts its records into the file groups that a pending resizing
+        has_dual_write: whether the write also puts its records into the file groups that a pending resizing
             creates (dual write), so that the slices may be used.
     """
     storage = locked.context.storage.spec
     pending = timeline.pending_of(Action.CLUSTERING)
     if not pending:
         return SliceLookup(storage, locked.config, timeline)
-    lets_through = writes_twice or options.clustering.allows_updates
+    lets_through = has_dual_write or options.clustering.allows_updates
     cancellable = frozenset(
         instant.requested
         for instant in pending

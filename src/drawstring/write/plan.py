@@ -41,7 +41,7 @@ class WritePlan:
         duplicates: policy for rows whose key the table has: `none`, `drop` or `fail`.
         ids: generates file ids.
         arrangement: sort and shuffle of a bulk insert.
-        twice: dual write of buckets that are being resized; None without any.
+        dual_write: dual write of buckets that are being resized; None without any.
     """
 
     schema_json: str
@@ -52,7 +52,7 @@ class WritePlan:
     duplicates: str
     ids: Ids
     arrangement: Arrangement
-    twice: DualWrite | None = None
+    dual_write: DualWrite | None = None
 
 
 def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: WriteOptions) -> WritePlan:

@@ -102,7 +102,8 @@ def write_feed(
         watch.lap("plan")
         action = verb.action(recovered.config)
         with begin(recovered, action, facts.time, plan_content, options.failed_writes) as transaction:
-            lookup = write_lookup(recovered, facts.timeline, options, writes_twice=plan.twice is not None)
+            has_dual_write = plan.dual_write is not None
+            lookup = write_lookup(recovered, facts.timeline, options, has_dual_write=has_dual_write)
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             stats = placed(bound, plan, verb, sizer)
             watch.lap("write")
@@ -125,7 +126,7 @@ def write_feed(
 
 
 def _once(plan: WritePlan, stats: list[WriteStat]) -> list[WriteStat]:
-    return plan.twice.once(stats) if plan.twice else stats
+    return plan.dual_write.once(stats) if plan.dual_write else stats
 
 
 def placed(feed: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
@@ -158,7 +159,7 @@ def _planned(
     if verb.replaces:
         return facts, plan
     dual_write = plan.index.dual_write(locked.store, timeline, options.clustering)
-    return facts, replace(plan, twice=dual_write)
+    return facts, replace(plan, dual_write=dual_write)
 
 
 def _place(feed: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
@@ -184,7 +185,7 @@ def _tag_context(plan: WritePlan, verb: Verb, sizer: Sizer) -> TagContext:
 def _place_prepared(prepared: Rows, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
     lookup = None if verb.replaces else sizer.lookup
     task = PlaceGroups(plan.settings, plan.index, lookup, plan.ids, verb.is_delete, plan.combine)
-    task = replace(task, sort_by=plan.arrangement.sort_by, twice=plan.twice)
+    task = replace(task, sort_by=plan.arrangement.sort_by, dual_write=plan.dual_write)
     if LOCATION in prepared.schema.names:
         return _run(prepared, task)
     if not verb.looks_up:
@@ -228,8 +229,8 @@ def _place_new(
 
 def _run(rows: Rows, task: PlaceGroups) -> list[WriteStat]:
     rows = rows.consume()
-    if task.twice is not None:
-        rows = rows.map_batches(task.twice, rows.schema)
+    if task.dual_write is not None:
+        rows = rows.map_batches(task.dual_write, rows.schema)
     return rows.exchange(task.grouping).run(task)
 
 

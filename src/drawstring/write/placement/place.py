@@ -156,7 +156,7 @@ class PlaceGroups:
         merges: whether a record replaces one with the same key; otherwise it is added.
         sort_by: sort columns of the rows of a new file group.
         grouping: the grouping columns, the partition path first.
-        twice: dual write of buckets that are being resized.
+        dual_write: dual write of buckets that are being resized.
     """
 
     settings: FileSettings
@@ -169,7 +169,7 @@ class PlaceGroups:
     merges: bool = True
     sort_by: tuple[str, ...] = ()
     grouping: tuple[str, ...] = (PARTITION_PATH, LOCATION)
-    twice: DualWrite | None = None
+    dual_write: DualWrite | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
         """Write the file groups of one task."""
@@ -197,9 +197,11 @@ class _GroupWork:
         self, partition: str, location: Location, rows: Iterator[pa.RecordBatch]
     ) -> Iterator[WriteStat]:
         task = self._task
-        if task.twice and task.lookup and (to_come := task.twice.target(partition, location, task.lookup)):
-            yield from self._log(to_come, in_pieces(rows), named_by=to_come.base_instant)
-            return
+        if task.dual_write and task.lookup:
+            new_bucket = task.dual_write.target(partition, location, task.lookup)
+            if new_bucket is not None:
+                yield from self._log(new_bucket, in_pieces(rows), named_by=new_bucket.base_instant)
+                return
         target = self._target(partition, location)
         if target is None:
             yield from self._create(partition, location, rows)
