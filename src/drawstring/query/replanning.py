@@ -157,7 +157,7 @@ def slices_of(tasks: Sequence[Task]) -> Iterator[FileSlice]:
     for task in tasks:
         if isinstance(task, ReadTask):
             yield task.file_slice
-            if task.beneath is not None:
-                yield task.beneath.file_slice
+            if task.whole_slice is not None:
+                yield task.whole_slice.file_slice
         else:
             yield from (read.file_slice for read in (task.before, task.after) if read is not None)

@@ -186,13 +186,13 @@ def _read(task: ReadTask) -> Iterator[pa.RecordBatch]:
 def _read_merged(task: ReadTask) -> Iterator[pa.RecordBatch]:
     """Read a slice with log files; read the records that partial blocks touch from the whole slice."""
     merge = SliceMerge(task)
-    touched = None if task.beneath is None else merge.partial_keys
+    touched = None if task.whole_slice is None else merge.partial_keys
     for batch in merge.batches():
         if touched is not None:
             batch = batch.filter(pc.invert(pc.is_in(batch.column(RECORD_KEY), value_set=touched)))
         yield from _finish(batch, task)
-    if task.beneath is not None and touched is not None:
-        yield from _rows_of_keys(task.beneath, touched)
+    if task.whole_slice is not None and touched is not None:
+        yield from _rows_of_keys(task.whole_slice, touched)
 
 
 def _rows_of_keys(task: ReadTask, keys: pa.Array) -> Iterator[pa.RecordBatch]:

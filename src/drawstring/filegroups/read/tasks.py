@@ -81,9 +81,9 @@ class ReadTask:
         history: versions of the schema, for a table that evolved it on read.
         keys: the only record keys that rows of `where` can have: other keys are not merged, and base files
             whose footer excludes them are skipped; None for any key.
-        beneath: if the slice has only the files that a range of commits wrote, the task that reads the whole
-            slice as of the end of the range; it supplies the records that partial log blocks touch. None
-            for a whole slice.
+        whole_slice: if the slice has only the files that a range of commits wrote, the task that reads the
+            whole slice as of the end of the range; it supplies the records that partial log blocks touch.
+            None if `file_slice` is whole.
         look: digest of the timeline when the task was planned (`timeline.change_detection`); None without
             change detection.
     """
@@ -99,7 +99,7 @@ class ReadTask:
     partition_values: Mapping[str, Any] = field(default_factory=dict)
     history: SchemaHistory | None = None
     keys: tuple[str, ...] | None = None
-    beneath: ReadTask | None = None
+    whole_slice: ReadTask | None = None
     look: str | None = None
 
     @property

@@ -4,7 +4,7 @@
         ──> slices of these files only, merged ──> records with the commit time of one of these writes
 
 Partial log blocks contain some of the columns only. The records that they change are read from the whole
-slice as of the end of the range (`query.incremental.base_slices`).
+slice as of the end of the range (`query.incremental.whole_slices`).
 
 When commits of the range were archived, or files that they wrote were cleaned away, the records are read from
 the whole table by their commit times. Later changes then hide earlier ones.
@@ -29,7 +29,6 @@ from drawstring.model.files import BaseFile, FileStatus, LogFile
 from drawstring.model.instant import time_of
 from drawstring.query.cleaned_files import Deleted, is_needed
 from drawstring.query.facts import TableFacts
-from drawstring.query.incremental.base_slices import Beneath
 from drawstring.query.incremental.commit_ranges import (
     CommitRange,
     RangeSpec,
@@ -38,6 +37,7 @@ from drawstring.query.incremental.commit_ranges import (
     same_range,
 )
 from drawstring.query.incremental.listed_files import ListedFiles
+from drawstring.query.incremental.whole_slices import WholeSlices
 from drawstring.query.pruning import partitions_to_read
 from drawstring.query.replanning import Draft, Task, settled, slices_of
 from drawstring.query.scan import Scan, scan_of_plan
@@ -153,9 +153,9 @@ def _tasks_of_files(query: Query, commit_range: CommitRange, files: Sequence[Fil
     view = FileGroupView(timeline, facts.config, FixedListing(files), facts.store)
     as_of = query.instants.as_of if not facts.config.layout.has_completion_times else None
     partitions = partitions_to_read(view.partitions(), facts.config, query.schema, query.where)
-    base_slices = Beneath(query, commit_range)
+    whole_slices = WholeSlices(query, commit_range)
     return [
-        base_slices.under(task_of(query, partition, file_slice))
+        whole_slices.attach(task_of(query, partition, file_slice))
         for partition in partitions
         for file_slice in view.slices(partition.path, as_of)
     ]

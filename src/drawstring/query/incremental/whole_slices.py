@@ -19,7 +19,7 @@ from drawstring.query.incremental.listed_files import ListedFiles
 from drawstring.query.snapshot import Query
 
 
-class Beneath:
+class WholeSlices:
     """Finds the whole slices of the log files that a range wrote.
 
     Args:
@@ -38,7 +38,7 @@ class Beneath:
         self._files = ListedFiles(facts.view.listing)
         self._groups: dict[str, Mapping[str, GroupFiles]] = {}
 
-    def under(self, task: ReadTask) -> ReadTask:
+    def attach(self, task: ReadTask) -> ReadTask:
         """Attach the task that reads the whole slice, if log blocks may be partial.
 
         Args:
@@ -49,7 +49,7 @@ class Beneath:
         whole = self._whole(task.file_slice)
         if whole is None:
             return task
-        return replace(task, beneath=replace(task, file_slice=whole, instants=self._instants))
+        return replace(task, whole_slice=replace(task, file_slice=whole, instants=self._instants))
 
     def _whole(self, written: FileSlice) -> FileSlice | None:
         """Return the slice that the log files belong to now, without log files written after the range.
