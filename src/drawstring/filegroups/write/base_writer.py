@@ -118,7 +118,7 @@ class NewGroups:
         storage: storage of the table.
         partition: partition path.
         context: the task attempt.
-        stamp: writes the meta columns.
+        meta_columns: writes the meta columns.
         ids: generates file ids.
     """
 
@@ -128,14 +128,14 @@ class NewGroups:
         storage: Storage,
         partition: str,
         context: TaskContext,
-        stamp: MetaColumnWriter,
+        meta_columns: MetaColumnWriter,
         ids: Ids,
     ) -> None:
         self._settings = settings
         self._storage = storage
         self._partition = partition
         self._context = context
-        self._stamp = stamp
+        self._meta_columns = meta_columns
         self._ids = ids
         self._open: BaseFileWriter | None = None
         self._done: list[WriteStat] = []
@@ -151,7 +151,7 @@ class NewGroups:
                 file_id or file_id_of(self._ids.uuid()),
                 self._context.write_token,
             )
-        writer.write(self._stamp.apply(batch, writer.name))
+        writer.write(self._meta_columns.apply(batch, writer.name))
         if file_id is None and writer.bytes_written >= self._settings.base_file_bytes_max:
             self._finish()
 

@@ -37,7 +37,7 @@ def append_log(
     storage: Storage,
     target: FileSlice,
     changes: Iterable[Changes],
-    stamp: MetaColumnWriter,
+    meta_columns: MetaColumnWriter,
     context: TaskContext,
 ) -> WriteStat:
     """Write the changes of one file group as a new log file.
@@ -47,7 +47,7 @@ def append_log(
         storage: storage of the table.
         target: the slice that the changes belong to.
         changes: one record or delete per key, in one or several pieces.
-        stamp: writes the meta columns.
+        meta_columns: writes the meta columns.
         context: the task attempt.
 
     Returns:
@@ -62,7 +62,7 @@ def append_log(
     pieces = _with_index(settings, storage, target, changes, name)
     parts = (
         (
-            b"".join(_blocks(settings, target, each, stamp, index)),
+            b"".join(_blocks(settings, target, each, meta_columns, index)),
             each.records.num_rows,
             len(each.delete_keys),
         )
@@ -162,7 +162,7 @@ def _blocks(
     settings: FileSettings,
     target: FileSlice,
     changes: Changes,
-    stamp: MetaColumnWriter,
+    meta_columns: MetaColumnWriter,
     entries: Mapping[str, str] | None,
 ) -> list[bytes]:
     """Return the encoded blocks of a piece.
@@ -175,7 +175,10 @@ def _blocks(
     data = [
         (
             part,
-            [stamp.apply(each, target.file_id).select(part.log_schema.names) for each in rows.to_batches()],
+            [
+                meta_columns.apply(each, target.file_id).select(part.log_schema.names)
+                for each in rows.to_batches()
+            ],
         )
         for part, rows in _parts(settings, records)
         if rows.num_rows

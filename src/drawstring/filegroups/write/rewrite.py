@@ -60,7 +60,7 @@ def rewrite_slice(
     storage: Storage,
     target: FileSlice,
     changes: Changes,
-    stamp: MetaColumnWriter,
+    meta_columns: MetaColumnWriter,
     context: TaskContext,
 ) -> WriteStat | None:
     """Write the next base file of a file group; None, and no file, if no change takes effect.
@@ -70,7 +70,7 @@ def rewrite_slice(
         storage: storage of the table.
         target: the slice to rewrite; it has a base file and no log files.
         changes: one record or delete per key.
-        stamp: writes the meta columns.
+        meta_columns: writes the meta columns.
         context: the task attempt.
 
     Raises:
@@ -93,7 +93,7 @@ def rewrite_slice(
     try:
         for batch in chain(held, kept):
             writer.write(as_stored(batch, writer.name, settings.config), is_known=True)
-        written = _write_survivors(writer, overlay, stamp)
+        written = _write_survivors(writer, overlay, meta_columns)
     except BaseException:
         writer.abort()
         raise
@@ -103,7 +103,7 @@ def rewrite_slice(
 
 
 def _write_survivors(
-    writer: BaseFileWriter, overlay: Overlay | PatchingOverlay, stamp: MetaColumnWriter
+    writer: BaseFileWriter, overlay: Overlay | PatchingOverlay, meta_columns: MetaColumnWriter
 ) -> int:
     """Write the changes that won over the base rows, and return their number."""
     log = overlay.change_log if isinstance(overlay, Overlay) else None
@@ -111,7 +111,7 @@ def _write_survivors(
     for records, is_known in overlay.surviving_records():
         written += records.num_rows
         for batch in records.to_batches():
-            writer.write(stamp.apply(batch, writer.name), is_known=is_known)
+            writer.write(meta_columns.apply(batch, writer.name), is_known=is_known)
             if log and not is_known:
                 log.inserted(batch)
     return written
@@ -122,7 +122,7 @@ def extend_slice(
     storage: Storage,
     target: FileSlice,
     added: Iterator[pa.RecordBatch],
-    stamp: MetaColumnWriter,
+    meta_columns: MetaColumnWriter,
     context: TaskContext,
 ) -> WriteStat:
     """Write the next base file of a file group: its records and additional ones.
@@ -132,7 +132,7 @@ def extend_slice(
         storage: storage of the table.
         target: the slice to rewrite; it has a base file and no log files.
         added: prepared rows; their keys are not compared with those of the file.
-        stamp: writes the meta columns.
+        meta_columns: writes the meta columns.
         context: the task attempt.
 
     Raises:
@@ -146,7 +146,7 @@ def extend_slice(
             writer.write(as_stored(batch, writer.name, settings.config), is_known=True)
         kept = writer.rows
         for batch in added:
-            writer.write(stamp.apply(batch, writer.name))
+            writer.write(meta_columns.apply(batch, writer.name))
             if log:
                 log.inserted(batch)
     except BaseException:

@@ -69,6 +69,6 @@ class FileSettings:
         record = json.loads(self.avro_schema)
         return json.dumps({**record, "fields": [each for each in record["fields"] if each["name"] in names]})
 
-    def stamp(self, task: int) -> MetaColumnWriter:
+    def meta_column_writer(self, task: int) -> MetaColumnWriter:
         """Return the writer of the meta columns for a task."""
         return MetaColumnWriter(self.instant, task, self.full_schema, self.config.populate_meta_fields)

@@ -85,7 +85,7 @@ class ClusterGroup:
         self, storage: Storage, partition: str, rows: Iterable[pa.RecordBatch], context: TaskContext
     ) -> list[WriteStat]:
         settings = self.settings
-        stamp = None if self.keeps_commit_times else settings.stamp(context.task)
+        meta_columns = None if self.keeps_commit_times else settings.meta_column_writer(context.task)
         stats: list[WriteStat] = []
         writer: BaseFileWriter | None = None
         try:
@@ -93,10 +93,10 @@ class ClusterGroup:
                 if writer is None:
                     file_id = file_id_of(self.ids.uuid())
                     writer = BaseFileWriter(settings, storage, partition, file_id, context.write_token)
-                if stamp is None:
+                if meta_columns is None:
                     writer.write(as_stored(batch, writer.name, settings.config))
                 else:
-                    writer.write(stamp.apply(batch, writer.name))
+                    writer.write(meta_columns.apply(batch, writer.name))
                 if writer.bytes_written >= settings.base_file_bytes_max:
                     stats.append(writer.close(inserts=writer.rows))
                     writer = None

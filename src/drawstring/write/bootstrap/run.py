@@ -226,13 +226,14 @@ class WriteKeys:
         token = TaskContext(number, 0, int(self.ids.uuid()[:6], 16)).write_token
         storage, partition = open_spec(self.settings.storage), folder.partition
         writer = BaseFileWriter(self.settings, storage, partition, file_id_of(self.ids.uuid()), token)
-        stamp, generator = self.settings.stamp(number), KeyGenerator(self.config, is_writing=True)
+        meta_columns = self.settings.meta_column_writer(number)
+        generator = KeyGenerator(self.config, is_writing=True)
         try:
             for batch in _rows(self.source, folder, file, self.key_schema):
                 keys, paths = generator.keys_and_paths(batch)
                 _check_paths(paths, partition)
                 rows = pa.RecordBatch.from_arrays([keys, paths], names=[RECORD_KEY, PARTITION_PATH])
-                writer.write(stamp.apply(rows, writer.name))
+                writer.write(meta_columns.apply(rows, writer.name))
         except DrawstringError as error:
             writer.abort()
             raise error.at(path=file.path) from error.__cause__

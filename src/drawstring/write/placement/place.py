@@ -174,8 +174,8 @@ class PlaceGroups:
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
         """Write the file groups of one task."""
         storage = open_spec(self.settings.storage)
-        stamp = self.settings.stamp(context.task)
-        work = _GroupWork(self, storage, stamp, context)
+        meta_columns = self.settings.meta_column_writer(context.task)
+        work = _GroupWork(self, storage, meta_columns, context)
         keyed = _keyed(coalesced(batches), self.settings, context.task)
         for (partition, *texts), rows in contiguous_groups(keyed, self.grouping):
             location = Location.decode(texts[0], is_hashed=self.index.is_hashed) if texts else UNKNOWN
@@ -186,11 +186,11 @@ class _GroupWork:
     """Writes the file groups of one task, one after the other."""
 
     def __init__(
-        self, task: PlaceGroups, storage: Storage, stamp: MetaColumnWriter, context: TaskContext
+        self, task: PlaceGroups, storage: Storage, meta_columns: MetaColumnWriter, context: TaskContext
     ) -> None:
         self._task = task
         self._storage = storage
-        self._stamp = stamp
+        self._meta_columns = meta_columns
         self._context = context
 
     def place(
@@ -233,13 +233,13 @@ class _GroupWork:
         first = next(changes, None)
         if first is not None:
             every = CountedActions(chain((first,), changes))
-            stat = append_log(settings, self._storage, target, every, self._stamp, self._context)
+            stat = append_log(settings, self._storage, target, every, self._meta_columns, self._context)
             yield every.told(stat)
 
     def _rewrite(self, target: FileSlice, changes: Changes) -> Iterator[WriteStat]:
         if not changes.is_nothing:
             settings = self._task.settings
-            stat = rewrite_slice(settings, self._storage, target, changes, self._stamp, self._context)
+            stat = rewrite_slice(settings, self._storage, target, changes, self._meta_columns, self._context)
             if stat is not None:
                 yield stat
 
@@ -254,7 +254,9 @@ class _GroupWork:
 
     def _extend(self, target: FileSlice, rows: Iterator[pa.RecordBatch]) -> WriteStat:
         added = self._resolved(rows)
-        return extend_slice(self._task.settings, self._storage, target, added, self._stamp, self._context)
+        return extend_slice(
+            self._task.settings, self._storage, target, added, self._meta_columns, self._context
+        )
 
     def _changes(self, rows: pa.Table) -> Changes:
         if self._task.is_delete:
@@ -268,7 +270,9 @@ class _GroupWork:
             return
         task = self._task
         file_id = task.index.new_file_id(location, task.ids) if task.index.is_hashed else None
-        groups = NewGroups(task.settings, self._storage, partition, self._context, self._stamp, task.ids)
+        groups = NewGroups(
+            task.settings, self._storage, partition, self._context, self._meta_columns, task.ids
+        )
         try:
             for batch in self._resolved(rows):
                 groups.write(batch, file_id)
@@ -310,7 +314,7 @@ class PlaceNew:
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
         """Write the rows of one task; keeps one open file per partition, or only one for sorted rows."""
         storage = open_spec(self.settings.storage)
-        stamp = self.settings.stamp(context.task)
+        meta_columns = self.settings.meta_column_writer(context.task)
         open_groups: dict[str, NewGroups] = {}
         try:
             for batch in _keyed(batches, self.settings, context.task):
@@ -321,7 +325,7 @@ class PlaceNew:
                                 yield from groups.close()
                             open_groups.clear()
                         open_groups[partition] = NewGroups(
-                            self.settings, storage, partition, context, stamp, self.ids
+                            self.settings, storage, partition, context, meta_columns, self.ids
                         )
                     open_groups[partition].write(_live(rows, self.settings))
             for groups in open_groups.values():
