@@ -26,7 +26,7 @@ class BootstrapSources:
         self._entries: Mapping[str, bytes] | None = None
         self._known: dict[str, Mapping[str, str]] = {}
 
-    def told(self, base: BaseFile | None) -> BaseFile | None:
+    def with_source(self, base: BaseFile | None) -> BaseFile | None:
         """Return a base file together with its source file, if it was bootstrapped with metadata only.
 
         Raises:
@@ -45,8 +45,8 @@ class BootstrapSources:
             base_file: name of the base file; None for none.
         """
         base = BaseFile.parse(FileStatus(join_path(partition, base_file), 0)) if base_file else None
-        with_source = self.told(base)
-        return with_source.source if with_source else None
+        bootstrapped = self.with_source(base)
+        return bootstrapped.source if bootstrapped else None
 
     def on(self, slices: Iterable[FileSlice]) -> list[FileSlice]:
         """Return file slices whose base files have their source files.
@@ -56,7 +56,7 @@ class BootstrapSources:
         """
         if not self._is_bootstrapped:
             return list(slices)
-        return [replace(each, base=self.told(each.base)) for each in slices]
+        return [replace(each, base=self.with_source(each.base)) for each in slices]
 
     def _sources(self, partition: str) -> Mapping[str, str]:
         if partition not in self._known:

@@ -69,13 +69,13 @@ def write(
     """
     if operation.lower() == DELETE_PARTITION:
         return delete_partitions(context, rows, options, extra)
-    feed: WriteSource = PartialRows(rows) if options.partial_update else InputRows(rows)
-    return write_feed(context, feed, verb_of(operation), options, extra)
+    source: WriteSource = PartialRows(rows) if options.partial_update else InputRows(rows)
+    return write_source(context, source, verb_of(operation), options, extra)
 
 
-def write_feed(
+def write_source(
     context: TableContext,
-    feed: WriteSource,
+    source: WriteSource,
     requested: Verb,
     options: WriteOptions,
     extra: Mapping[str, str] | None = None,
@@ -84,19 +84,19 @@ def write_feed(
 
     Args:
         context: the table.
-        feed: source of the rows.
+        source: source of the rows.
         requested: rules of the requested operation.
         options: options of the write.
         extra: extra metadata of the commit.
     """
     watch = Stopwatch()
     with lock_table(context, options.lock_wait_ms) as locked:
-        bound = feed.bind(locked)
+        bound = source.bind(locked)
         verb = bound.acts_as(requested, locked.config)
         facts, plan = _planned(locked, bound, verb, options)
         recovered = recover(locked, options.failed_writes, facts.timeline)
         if recovered is not locked:
-            bound = feed.bind(recovered)
+            bound = source.bind(recovered)
             facts, plan = _planned(recovered, bound, verb, options)
         plan_content = encode_requested_replace(verb.operation) if verb.replaces else b""
         watch.lap("plan")
@@ -129,30 +129,30 @@ def _once(plan: WritePlan, stats: list[WriteStat]) -> list[WriteStat]:
     return plan.dual_write.once(stats) if plan.dual_write else stats
 
 
-def placed(feed: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
+def placed(source: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
     """Write the data files of a source and the index files, and release the source.
 
     Args:
-        feed: source of the rows.
+        source: source of the rows.
         plan: plan of the write.
         verb: rules of the operation.
         sizer: divides new records among files.
     """
     try:
-        stats = _place(feed, plan, verb, sizer)
+        stats = _place(source, plan, verb, sizer)
     finally:
-        feed.release()
+        source.release()
     plan.index.files_written(sizer.facts.locked.context.storage, (stat.partition for stat in stats))
     return stats
 
 
 def _planned(
-    locked: LockedTable, feed: BoundSource, verb: Verb, options: WriteOptions
+    locked: LockedTable, source: BoundSource, verb: Verb, options: WriteOptions
 ) -> tuple[WriteFacts, WritePlan]:
     """Check the call against the table and plan the write."""
     timeline = locked.store.load()
     facts = WriteFacts(locked, timeline, locked.store.new_time(timeline))
-    plan = setting_only(plan_write(facts, feed.schema, verb, options), feed.sets, options)
+    plan = setting_only(plan_write(facts, source.schema, verb, options), source.sets, options)
     if timeline.latest_write() is not None:
         names_index = bool(options.index_type or locked.config.index_type)
         plan.index.check_table(facts.written_table(names_index=names_index))
@@ -162,9 +162,9 @@ def _planned(
     return facts, replace(plan, dual_write=dual_write)
 
 
-def _place(feed: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
+def _place(source: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
     """Shuffle the rows by file group and write the files."""
-    prepared = feed.prepared(plan)
+    prepared = source.prepared(plan)
     if plan.duplicates == "none":
         return _place_prepared(prepared, plan, verb, sizer)
     persisted = prepared.persist()

@@ -17,7 +17,7 @@ from drawstring.write.delete_partition import delete_partitions as drop
 from drawstring.write.merge.clauses import AskedClause
 from drawstring.write.merge.matched_rows import MatchedRows
 from drawstring.write.merge.merge_rows import MergeRows
-from drawstring.write.run import write_feed
+from drawstring.write.run import write_source
 from drawstring.write.verbs import MERGE, UPDATE, VERBS, Verb
 from drawstring.write.write_source import WriteSource
 
@@ -104,7 +104,7 @@ def drop_partitions(
     return drop(context, None, named)
 
 
-def _change(context: TableContext, feed: WriteSource, verb: Verb, options: Mapping[str, Any]) -> Committed:
+def _change(context: TableContext, source: WriteSource, verb: Verb, options: Mapping[str, Any]) -> Committed:
     operation = verb.operation.lower()
     check_call(options, operation)
-    return write_feed(context, feed, verb, options_of(operation, options))
+    return write_source(context, source, verb, options_of(operation, options))

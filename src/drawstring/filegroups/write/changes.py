@@ -191,7 +191,7 @@ class CountedActions:
                 self._inserts = (self._inserts or 0) + int(np.count_nonzero(actions == RowAction.INSERT))
             yield each
 
-    def told(self, stat: WriteStat) -> WriteStat:
+    def with_inserts(self, stat: WriteStat) -> WriteStat:
         """Return the statistics of the log file with the number of inserts; call it after the iteration."""
         if self._inserts is None:
             return stat

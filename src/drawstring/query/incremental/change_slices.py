@@ -94,7 +94,7 @@ class ChangeSlices:
         if not stat.path or (stat.num_writes == 0 and stat.path not in self._files.of(partition)):
             return Around(before, None)
         sources = self._facts.store.sources
-        base = sources.told(BaseFile.parse(self.listed(instant, partition, stat.path)))
+        base = sources.with_source(BaseFile.parse(self.listed(instant, partition, stat.path)))
         return Around(before, FileSlice(partition, file_id, instant.requested, base))
 
     def earlier(self, instant: Instant) -> frozenset[str]:

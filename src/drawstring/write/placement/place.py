@@ -234,7 +234,7 @@ class _GroupWork:
         if first is not None:
             every = CountedActions(chain((first,), changes))
             stat = append_log(settings, self._storage, target, every, self._meta_columns, self._context)
-            yield every.told(stat)
+            yield every.with_inserts(stat)
 
     def _rewrite(self, target: FileSlice, changes: Changes) -> Iterator[WriteStat]:
         if not changes.is_nothing:
