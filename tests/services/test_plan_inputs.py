@@ -123,8 +123,8 @@ def test_inputs_that_were_rewritten_since_may_be_gone(version: int) -> None:
     half = f"rome/f9-0_0-1-0_{instant}.parquet"
     table._context.storage.put(half, b"half")
     newer = [("a0", "rome", 2, 2.0), ("a1", "rome", 2, 2.0)]
-    lets_through = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
-    table.upsert(rides(*newer), options={**WITHOUT_SERVICES, **lets_through})
+    allows_updates = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
+    table.upsert(rides(*newer), options={**WITHOUT_SERVICES, **allows_updates})
     table._context.storage.delete([path for path in old if path.startswith("rome/")])
     assert run_clustering(table._context, instant, table._options("cluster", None)) is None
     assert (held(table), table.timeline.pending(), orphans(table)) == (newer, (), [])

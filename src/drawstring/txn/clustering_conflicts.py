@@ -12,7 +12,7 @@ from __future__ import annotations
 from drawstring.base.errors import ConflictError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.formats.metadata.base_file_compaction import gives_way
+from drawstring.formats.metadata.base_file_compaction import is_cancelled_by_writes
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.hashing import is_resizing
@@ -38,19 +38,21 @@ def write_lookup(
     pending = timeline.pending_of(Action.CLUSTERING)
     if not pending:
         return SliceLookup(storage, locked.config, timeline)
-    lets_through = has_dual_write or options.clustering.allows_updates
+    allows_updates = has_dual_write or options.clustering.allows_updates
     cancellable = frozenset(
         instant.requested
         for instant in pending
-        if gives_way(decode_clustering_plan(locked.store.read_requested(instant)))
+        if is_cancelled_by_writes(decode_clustering_plan(locked.store.read_requested(instant)))
     )
-    return SliceLookup(storage, locked.config, timeline, lets_through=lets_through, yielding=cancellable)
+    return SliceLookup(
+        storage, locked.config, timeline, allows_updates=allows_updates, cancellable=cancellable
+    )
 
 
 def cancel_conflicting_clusterings(
     locked: LockedTable, timeline: Timeline, options: WriteOptions, metadata: CommitMetadata
 ) -> None:
-    """Cancel the pending clusterings that conflict with a write and have to give way to it.
+    """Cancel the pending clusterings that conflict with a write and that it is allowed to cancel.
 
     Other clusterings stay pending, and fail when they are run here. A resizing of buckets that the write was
     allowed to ignore is cancelled: the records of this write are in the old buckets only, and another engine
@@ -70,7 +72,7 @@ def cancel_conflicting_clusterings(
     for instant in timeline.pending_of(Action.CLUSTERING):
         plan = decode_clustering_plan(locked.store.read_requested(instant))
         is_cancelled = clustering.allows_updates and (clustering.rolls_back_on_conflict or is_resizing(plan))
-        if not (changed & plan.inputs and (is_cancelled or gives_way(plan))):
+        if not (changed & plan.inputs and (is_cancelled or is_cancelled_by_writes(plan))):
             continue
         if not cancel_clustering(locked.rollback_context(), instant, options.failed_writes):
             raise ConflictError(

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from drawstring.base.errors import ConflictError, DrawstringError
-from drawstring.formats.metadata.base_file_compaction import gives_way
+from drawstring.formats.metadata.base_file_compaction import is_cancelled_by_writes
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.model.instant import WRITE_ACTIONS, Action, State
 from drawstring.model.table_version import LAYOUT_2
@@ -58,7 +58,7 @@ def _keeps_writers_away(table: Table) -> bool:
     store = store_of(table)
     return any(
         each.action is Action.REPLACE_COMMIT
-        or not gives_way(decode_clustering_plan(store.read_requested(each)))
+        or not is_cancelled_by_writes(decode_clustering_plan(store.read_requested(each)))
         for each in pending
     )
 

@@ -28,8 +28,8 @@ class SliceLookup:
         storage: opens the table.
         config: the table.
         timeline: the committed instants.
-        lets_through: whether a write may update file groups in a pending clustering.
-        yielding: requested times of clusterings whose file groups a write may always update.
+        allows_updates: whether a write may update file groups in a pending clustering.
+        cancellable: requested times of clusterings whose file groups a write may always update.
 
     Attributes:
         timeline: the committed instants.
@@ -41,23 +41,23 @@ class SliceLookup:
         config: TableConfig,
         timeline: Timeline,
         *,
-        lets_through: bool = False,
-        yielding: frozenset[str] = frozenset(),
+        allows_updates: bool = False,
+        cancellable: frozenset[str] = frozenset(),
     ) -> None:
         self._storage = storage
-        self._yielding = yielding
-        self._lets_through = lets_through
+        self._cancellable = cancellable
+        self._allows_updates = allows_updates
         self._config = config
         self.timeline = timeline
         self._view: FileGroupView | None = None
         self._known: dict[str, Sequence[FileSlice]] = {}
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self._storage, self._config, self.timeline, self._lets_through, self._yielding
+        return self._storage, self._config, self.timeline, self._allows_updates, self._cancellable
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        *plain, lets_through, yielding = state
-        self.__init__(*plain, lets_through=lets_through, yielding=yielding)  # type: ignore[misc]
+        *plain, allows_updates, cancellable = state
+        self.__init__(*plain, allows_updates=allows_updates, cancellable=cancellable)  # type: ignore[misc]
 
     def partitions(self) -> list[str]:
         """Return all partition paths, sorted."""
@@ -95,10 +95,10 @@ class SliceLookup:
         Raises:
             ConflictError: a pending clustering will replace the file group.
         """
-        if self._lets_through:
+        if self._allows_updates:
             return
         clustering = self.view().pending_clusterings().get((partition, file_id))
-        if clustering is not None and clustering not in self._yielding:
+        if clustering is not None and clustering not in self._cancellable:
             raise ConflictError(
                 f"File group {file_id} is part of a pending clustering. Run that clustering"
                 f" (cluster), roll it back (rollback of {clustering}), or allow such writes with"

@@ -18,7 +18,7 @@ from drawstring.model.clustering import ClusteringGroup, ClusteringPlan
 from drawstring.model.files import join_path
 
 PLAN_KEY: Final = "drawstring.base_file_compaction_plan"
-GIVES_WAY: Final = {"drawstring.gives_way": "true"}
+CANCELLED_BY_WRITES: Final = {"drawstring.gives_way": "true"}
 """Extra metadata of automatic plans: a write to one of their file groups rolls them back."""
 
 _VERSION: Final = 1
@@ -62,9 +62,9 @@ def base_files_of(plan: ClusteringPlan) -> list[tuple[str, tuple[str, ...]]] | N
     return read_as(_operations_of, {PLAN_KEY: plan.extra[PLAN_KEY]}, "a base-file compaction plan")
 
 
-def gives_way(plan: ClusteringPlan) -> bool:
+def is_cancelled_by_writes(plan: ClusteringPlan) -> bool:
     """Return whether writes to the file groups of a pending clustering are allowed and roll it back."""
-    return GIVES_WAY.items() <= plan.extra.items()
+    return CANCELLED_BY_WRITES.items() <= plan.extra.items()
 
 
 def _operations_of(extra: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...]]]:

@@ -25,7 +25,7 @@ from drawstring.base.errors import ConflictError, DrawstringError, MissingFileEr
 from drawstring.config.keys.clustering import BASE_FILES, PartitionFilter
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.formats.metadata.base_file_compaction import GIVES_WAY, gives_way
+from drawstring.formats.metadata.base_file_compaction import CANCELLED_BY_WRITES, is_cancelled_by_writes
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.model.clustering import ClusteringPlan
 from drawstring.model.commit import WriteStat
@@ -125,7 +125,7 @@ class _ChosenPlanner:
             for partition, candidates in slices.items()
         }
         plan = plan_base_files(mergeable, options)
-        return None if plan is None else replace(plan, extra={**plan.extra, **GIVES_WAY})
+        return None if plan is None else replace(plan, extra={**plan.extra, **CANCELLED_BY_WRITES})
 
 
 def _chosen(appended: Committed, partitions: Sequence[str]) -> list[FileSlice]:
@@ -157,7 +157,7 @@ def _run_pending_merges(appended: Committed) -> None:
             plan = store.read_requested(instant)
         except MissingFileError:
             continue  # another process completed or withdrew it
-        if not gives_way(decode_clustering_plan(plan)):
+        if not is_cancelled_by_writes(decode_clustering_plan(plan)):
             continue
         try:
             _run(appended.context, instant.requested, appended.options)
