@@ -23,7 +23,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config
 from drawstring.txn.table_context import TableContext
 from drawstring.write.bootstrap.run import bootstrap as fill
-from drawstring.write.bootstrap.source import Source, look_at_source
+from drawstring.write.bootstrap.source import Source, inspect_source
 
 _HIVE_STYLE: Final = "hoodie.datasource.write.hive_style_partitioning"
 _SELECTOR: Final = "hoodie.bootstrap.mode.selector"
@@ -135,7 +135,7 @@ def bootstrapped(
         storage = open_storage(place.uri, place.storage_options)
         source_storage = open_storage(parsed.bootstrap.source, place.storage_options)
         _check_apart(storage.full_uri(""), source_storage.full_uri(""))
-        source = look_at_source(source_storage, shape.partition_by, parsed, place.engine)
+        source = inspect_source(source_storage, shape.partition_by, parsed, place.engine)
         properties = _properties(name or root.rpartition("/")[2], shape, source, options)
         is_new = _make(storage, properties)
         try:

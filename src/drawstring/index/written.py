@@ -23,7 +23,7 @@ from drawstring.timeline.timeline import Timeline
 FOLDERS: Final = (".hoodie/.bucket_index/consistent_hashing_metadata", ".hoodie/.hashing_meta")
 """Where the rings of a consistent hashing index are: as Hudi writes them, and as RFC-42 proposed."""
 
-_WRITES_LOOKED_AT = 10
+_WRITES_CHECKED = 10
 _FILES_LOOKED_AT = 4
 _KEYS = ("hoodie_min_record_key", "hoodie_max_record_key")
 _BUCKETS_MAX = 100_000
@@ -62,7 +62,7 @@ class WrittenTable:
 
     def known_keys(self) -> Iterator[tuple[str, WriteStat]]:
         """Yield the smallest and the largest key of each base file of the newest write that wrote any."""
-        for instant in self.timeline.writes()[: -_WRITES_LOOKED_AT - 1 : -1]:
+        for instant in self.timeline.writes()[: -_WRITES_CHECKED - 1 : -1]:
             stats = [each for each in self.store.commit_metadata(instant).stats if self._is_there(each)]
             for stat in stats[:_FILES_LOOKED_AT]:
                 footer = parquet_footer(self.storage, stat.path)
@@ -87,7 +87,7 @@ def bucket_of(file_id: str) -> int | None:
 
 def is_bucketed(store: TimelineStore, timeline: Timeline) -> bool:
     """Return whether all file ids of the newest write that wrote files are those of buckets."""
-    for instant in timeline.writes()[: -_WRITES_LOOKED_AT - 1 : -1]:
+    for instant in timeline.writes()[: -_WRITES_CHECKED - 1 : -1]:
         if stats := store.commit_metadata(instant).stats:
             buckets = [bucket_of(stat.file_id) for stat in stats]
             return all(bucket is not None and bucket < _BUCKETS_MAX for bucket in buckets)

@@ -21,7 +21,7 @@ from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.schema.history import SchemaColumn, SchemaHistory, decode_history
 from drawstring.schema.meta import with_meta
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.change_detection import LOOKS_MAX
+from drawstring.timeline.change_detection import ATTEMPTS_MAX
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema
@@ -80,7 +80,7 @@ def load_facts(storage: Storage, clock: Clock) -> TableFacts:
 def _load(storage: Storage, clock: Clock) -> TableFacts:
     """Load a table; load it again if a timeline file was archived meanwhile."""
     missing: str | None = None
-    for _ in range(LOOKS_MAX):
+    for _ in range(ATTEMPTS_MAX):
         try:
             config, store, timeline = _load_timeline(storage, clock)
             schema = table_schema(storage, store, timeline, config)

@@ -22,8 +22,9 @@ class Following:
     Attributes:
         spec: what batches hold.
         start: a stored position, a time, `latest`, or `earliest`, which None stands for.
-        poll_seconds: time between looks when nothing is new; None to end then.
-        clock: sleeps between looks; None for the table's.
+        poll_seconds: seconds between two loads of the timeline when there are no new commits; None to end
+            then.
+        clock: sleeps between two loads; None for the table's clock.
         hold: name of the hold that moves on with the reader; None for none.
         hold_hours: hours after which it ends by itself.
     """

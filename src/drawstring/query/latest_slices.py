@@ -15,15 +15,15 @@ def latest_slices(facts: TableFacts) -> list[FileSlice]:
     """Return the latest file slice of every file group.
 
     Args:
-        facts: a look at the table; it is looked at again where a clean was faster.
+        facts: the loaded table; it is loaded again if a clean deleted files meanwhile.
 
     Raises:
-        CorruptTableError: a file is gone that has to be there.
+        CorruptTableError: a required file is missing.
     """
     return list(planned(facts, _slices)[1].tasks)
 
 
 def _slices(facts: TableFacts) -> Draft[FileSlice]:
     lookup = SliceLookup(facts.storage.spec, facts.config, facts.timeline)
-    found = [file_slice for path in lookup.partitions() for file_slice in lookup.slices(path)]
-    return Draft(found, partial(is_needed, facts))
+    slices = [file_slice for path in lookup.partitions() for file_slice in lookup.slices(path)]
+    return Draft(slices, partial(is_needed, facts))

@@ -23,7 +23,7 @@ from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.query.cleaned_files import Deleted, deleted_since
 from drawstring.query.facts import TableFacts, load_facts
-from drawstring.timeline.change_detection import LOOKS_MAX, digest, outrun
+from drawstring.timeline.change_detection import ATTEMPTS_MAX, digest, outrun
 from drawstring.timeline.timeline import Timeline
 
 Task: TypeAlias = ReadTask | ChangeTask
@@ -68,11 +68,11 @@ class Replanning:
         """
         self._facts, draft, now = planned(self._facts, self._plan)
         timeline_digest = digest(now)
-        return [replace(task, look=timeline_digest) for task in draft.tasks]
+        return [replace(task, timeline_digest=timeline_digest) for task in draft.tasks]
 
     def again(self) -> list[Task]:
         """Load the table again and return the tasks; see `tasks`."""
-        self._facts = look_again(self._facts)
+        self._facts = reload_facts(self._facts)
         return self.tasks()
 
 
@@ -104,11 +104,11 @@ def planned(
         deleted = deleted_since(current, now)
         return draft, None if deleted is None or (deleted.groups and draft.lacks(deleted)) else now
 
-    for _ in range(LOOKS_MAX):
-        facts, (draft, now) = settled(facts, drafted)
+    for _ in range(ATTEMPTS_MAX):
+        facts, (draft, now) = retry_on_change(facts, drafted)
         if now is not None:
             return facts, draft, now
-        facts = look_again(facts)
+        facts = reload_facts(facts)
     raise OutrunError(
         "Files were deleted during every attempt to plan this query. Try again, or retain more commits with"
         " hoodie.clean.commits.retained.",
@@ -116,7 +116,7 @@ def planned(
     )
 
 
-def settled(facts: TableFacts, use: Callable[[TableFacts], T]) -> tuple[TableFacts, T]:
+def retry_on_change(facts: TableFacts, use: Callable[[TableFacts], T]) -> tuple[TableFacts, T]:
     """Call a function with the table; load the table again if a file is missing that may have been deleted.
 
     Args:
@@ -131,11 +131,11 @@ def settled(facts: TableFacts, use: Callable[[TableFacts], T]) -> tuple[TableFac
         OutrunError: the table changed during every attempt.
     """
     missing: MissingFileError | None = None
-    for _ in range(LOOKS_MAX):
+    for _ in range(ATTEMPTS_MAX):
         try:
             return facts, use(facts)
         except MissingFileError as error:
-            reloaded = look_again(facts)
+            reloaded = reload_facts(facts)
             is_unchanged = reloaded.timeline == facts.timeline
             is_same = missing is not None and missing.path == error.path and is_unchanged
             if is_same and not reloaded.timeline.pending_of(Action.RESTORE):
@@ -145,7 +145,7 @@ def settled(facts: TableFacts, use: Callable[[TableFacts], T]) -> tuple[TableFac
     raise outrun(missing).at(table=facts.storage.spec.uri) from missing
 
 
-def look_again(facts: TableFacts) -> TableFacts:
+def reload_facts(facts: TableFacts) -> TableFacts:
     """Load a table again."""
     reloaded = load_facts(facts.storage, SystemClock())
     reloaded.store.recall(facts.store)

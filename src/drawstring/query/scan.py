@@ -20,7 +20,7 @@ from drawstring.filegroups.read.cdc import read_task, task_bytes
 from drawstring.query.facts import TableFacts
 from drawstring.query.replanning import Draft, Replanning, Task
 from drawstring.storage import is_object_store
-from drawstring.timeline.change_detection import LOOKS_MAX, since
+from drawstring.timeline.change_detection import ATTEMPTS_MAX, since
 
 if TYPE_CHECKING:
     import pandas
@@ -75,7 +75,7 @@ class Scan:
                 query is planned again instead.
         """
         has_yielded = False
-        for is_last in (*repeat(False, LOOKS_MAX), True):
+        for is_last in (*repeat(False, ATTEMPTS_MAX), True):
             tasks = self.tasks()
             try:
                 for batch in stream(tasks, read_task, self._threads or _threads_for(tasks)):
@@ -99,13 +99,13 @@ class Scan:
         Raises:
             CorruptTableError: a file is lost.
         """
-        for _ in range(LOOKS_MAX):
+        for _ in range(ATTEMPTS_MAX):
             tasks = self.tasks()
             first = tasks[0] if tasks else None
             try:
                 if first is None:
                     return take(tasks)
-                with since(first.storage, first.look):
+                with since(first.storage, first.timeline_digest):
                     return take(tasks)
             except OutrunError:
                 if self._again is None:

@@ -20,7 +20,7 @@ from drawstring.model.instant import Action
 from drawstring.query.cleaned_files import Deleted, cleans_of, is_needed
 from drawstring.query.facts import TableFacts, check_readable, schema_history, visible_schema
 from drawstring.query.pruning import BucketFacts, Partition, bucket_pruning, partitions_to_read, stored_keys
-from drawstring.query.replanning import Draft, Task, settled
+from drawstring.query.replanning import Draft, Task, retry_on_change
 from drawstring.query.savepoint_view import facts_of_savepoint
 from drawstring.query.scan import Scan, scan_of_plan
 from drawstring.schema.history import SchemaHistory
@@ -58,7 +58,7 @@ def snapshot_scan(
     """
     time = None if as_of is None else as_instant_time(as_of, facts.config.timezone)
     request = _Request(columns, where, time, read_optimized)
-    facts, query = settled(facts, request.query)
+    facts, query = retry_on_change(facts, request.query)
     return scan_of_plan(query.output, facts, partial(request.draft, facts, query), threads)
 
 

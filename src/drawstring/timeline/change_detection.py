@@ -24,7 +24,7 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 
-LOOKS_MAX: Final = 6
+ATTEMPTS_MAX: Final = 6
 """How often a reader plans again because the table changed while it planned or began to read."""
 
 DELETING: Final = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)
@@ -34,7 +34,7 @@ _DIGEST_BYTES: Final = 16
 T = TypeVar("T")
 
 
-def read_settled(store: TimelineStore, use: Callable[[Timeline], T]) -> T:
+def retry_on_archiving(store: TimelineStore, use: Callable[[Timeline], T]) -> T:
     """Call a function of the timeline that reads instants; repeat it if they were archived meanwhile.
 
     Args:
@@ -43,10 +43,10 @@ def read_settled(store: TimelineStore, use: Callable[[Timeline], T]) -> T:
 
     Raises:
         MissingFileError: a file is missing, and the timeline did not change.
-        UnavailableError: the timeline changed during each of `LOOKS_MAX` attempts.
+        UnavailableError: the timeline changed during each of `ATTEMPTS_MAX` attempts.
     """
     previous: tuple[str | None, Timeline] | None = None
-    for _ in range(LOOKS_MAX):
+    for _ in range(ATTEMPTS_MAX):
         timeline = store.load()
         try:
             return use(timeline)
@@ -63,27 +63,27 @@ def digest(timeline: Timeline) -> str:
     return blake2b("\n".join(texts).encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def has_changed(storage: Storage, look: str) -> bool:
+def has_changed(storage: Storage, timeline_digest: str) -> bool:
     """Return whether files may have been deleted since a timeline was loaded.
 
     Args:
         storage: the table's files.
-        look: the digest of that timeline.
+        timeline_digest: the digest of that timeline.
     """
     try:
         timeline = TimelineStore(storage, load_config(storage), SystemClock()).load()
     except (ConflictError, MissingFileError):
         return True  # it is changing right now
-    return digest(timeline) != look or bool(timeline.pending_of(*DELETING))
+    return digest(timeline) != timeline_digest or bool(timeline.pending_of(*DELETING))
 
 
 @contextmanager
-def since(spec: StorageSpec, look: str | None) -> Iterator[None]:
+def since(spec: StorageSpec, timeline_digest: str | None) -> Iterator[None]:
     """Tell files that were deleted since a timeline was loaded from files that are lost.
 
     Args:
         spec: opens the table.
-        look: the digest of that timeline; None without one.
+        timeline_digest: the digest of that timeline; None without one.
 
     Raises:
         OutrunError: a file is missing, and the table changed since.
@@ -92,7 +92,7 @@ def since(spec: StorageSpec, look: str | None) -> Iterator[None]:
     try:
         yield
     except MissingFileError as error:
-        if look is None or not has_changed(open_spec(spec), look):
+        if timeline_digest is None or not has_changed(open_spec(spec), timeline_digest):
             raise
         raise outrun(error).at(table=spec.uri) from error
 

@@ -22,7 +22,7 @@ from typing import Final
 from drawstring.base.errors import ConflictError, DrawstringError, UnsupportedError
 from drawstring.config.keys.failed_writes import EAGERLY, FailedWrites, FailedWritesPolicy
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.view.presence import WRITES_LOOKED_AT, refuse_external_files
+from drawstring.filegroups.view.presence import WRITES_CHECKED, refuse_external_files
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.metadata.commit import encode_commit
 from drawstring.merge.choose import check_mergeable, merger_of
@@ -236,7 +236,7 @@ def _check_findable(locked: LockedTable, timeline: Timeline | None) -> None:
     """
     if locked.config.metadata_partitions:
         writes = (timeline or locked.store.load()).writes()
-        for write in writes[-WRITES_LOOKED_AT:]:
+        for write in writes[-WRITES_CHECKED:]:
             refuse_external_files(locked.store.commit_metadata(write).stats, write.requested)
 
 

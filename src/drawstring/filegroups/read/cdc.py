@@ -63,7 +63,7 @@ class ChangeTask:
         slice_of_logs: partition, file id and base instant of the slice, if the write wrote only log files.
         history: the records before and after it, in that case.
         operations: the operations to yield; None for all.
-        look: digest of the timeline when the task was planned, as of `ReadTask`.
+        timeline_digest: digest of the timeline when the task was planned, as of `ReadTask`.
     """
 
     storage: StorageSpec
@@ -74,7 +74,7 @@ class ChangeTask:
     slice_of_logs: tuple[str, str, str] | None = None
     history: LogHistory | None = None
     operations: tuple[str, ...] | None = None
-    look: str | None = None
+    timeline_digest: str | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -90,7 +90,7 @@ def read_task(task: ReadTask | ChangeTask) -> Iterator[pa.RecordBatch]:
         CorruptTableError: a file is lost or damaged.
         OutrunError: a file was deleted since the task was planned.
     """
-    with since(task.storage, task.look):
+    with since(task.storage, task.timeline_digest):
         yield from read_changes(task) if isinstance(task, ChangeTask) else read_slice(task)
 
 

@@ -84,8 +84,8 @@ class ReadTask:
         whole_slice: if the slice has only the files that a range of commits wrote, the task that reads the
             whole slice as of the end of the range; it supplies the records that partial log blocks touch.
             None if `file_slice` is whole.
-        look: digest of the timeline when the task was planned (`timeline.change_detection`); None without
-            change detection.
+        timeline_digest: digest of the timeline when the task was planned (`timeline.change_detection`); None
+            without change detection.
     """
 
     storage: StorageSpec
@@ -100,7 +100,7 @@ class ReadTask:
     history: SchemaHistory | None = None
     keys: tuple[str, ...] | None = None
     whole_slice: ReadTask | None = None
-    look: str | None = None
+    timeline_digest: str | None = None
 
     @property
     def base_renames(self) -> Renames | None:

@@ -122,7 +122,7 @@ def _is_without_files(stat: WriteStat, paths: Collection[str]) -> bool:
     return stat.path not in paths and not any(stat.file_id in path for path in paths)
 
 
-WRITES_LOOKED_AT: Final = 20
+WRITES_CHECKED: Final = 20
 """Number of newest completed writes whose files are checked."""
 
 
@@ -146,7 +146,7 @@ class Presence:
         self._timeline = timeline
         self._reader = reader
         by_time = sorted(timeline.writes(), key=time_of, reverse=True)
-        self._newest = by_time[:WRITES_LOOKED_AT]
+        self._newest = by_time[:WRITES_CHECKED]
         self._stats: dict[str, Mapping[str, list[WriteStat]]] = {}
         self._lock = Lock()  # several threads check partitions, and one of them reads a commit
 

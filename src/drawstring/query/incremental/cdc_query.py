@@ -26,7 +26,7 @@ from drawstring.query.incremental.change_slices import ChangeSlices
 from drawstring.query.incremental.commit_ranges import CommitRange, RangeSpec, find_range, same_range
 from drawstring.query.incremental.incremental_query import check_commit_times
 from drawstring.query.pruning import partitions_to_read
-from drawstring.query.replanning import Draft, Task, settled, slices_of
+from drawstring.query.replanning import Draft, Task, retry_on_change, slices_of
 from drawstring.query.scan import Scan, scan_of_plan
 from drawstring.query.snapshot import query_of, task_of
 
@@ -54,7 +54,7 @@ def changes_scan(facts: TableFacts, spec: RangeSpec, *, threads: int | None = No
     """
     check_commit_times(facts)
     spec = replace(spec, names_commits=True)
-    facts, commit_range = settled(facts, lambda current: find_range(current, spec))
+    facts, commit_range = retry_on_change(facts, lambda current: find_range(current, spec))
     return changes_of(facts, commit_range, threads=threads)
 
 

@@ -34,7 +34,7 @@ from drawstring.query.incremental.cdc_query import changes_draft
 from drawstring.query.incremental.commit_ranges import CommitRange, archived_writes
 from drawstring.query.incremental.incremental_query import range_draft, range_query
 from drawstring.query.incremental.positions import Position, commits_between, position_of
-from drawstring.query.replanning import Draft, Task, settled
+from drawstring.query.replanning import Draft, Task, retry_on_change
 from drawstring.query.scan import Scan, scan_of_plan
 from drawstring.query.snapshot import Query, query_of, same_columns, snapshot_tasks
 from drawstring.schema.meta import COMMIT_TIME
@@ -200,7 +200,7 @@ def next_batch(facts: TableFacts, position: Position, spec: FollowSpec) -> tuple
         end = next_position(current, position, spec)
         return end, None if end == position else batch_scan(current, position, end, spec)
 
-    return settled(facts, batch)[1]
+    return retry_on_change(facts, batch)[1]
 
 
 def batch_scan(facts: TableFacts, start: Position, end: Position, spec: FollowSpec) -> Scan:
@@ -209,7 +209,7 @@ def batch_scan(facts: TableFacts, start: Position, end: Position, spec: FollowSp
     Raises:
         InvalidError: commits of the range were archived or cleaned away, and `spec.on_cleaned` is FAIL.
     """
-    facts, first = settled(facts, lambda current: _batch(current, start, end, spec))
+    facts, first = retry_on_change(facts, lambda current: _batch(current, start, end, spec))
 
     def draft(current: TableFacts) -> Draft[Task]:
         batch = first if current is facts else _batch(current, start, end, spec)

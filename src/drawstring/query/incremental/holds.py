@@ -17,7 +17,7 @@ from drawstring.model.instant import time_of
 from drawstring.query.cleaned_files import cleans_of
 from drawstring.query.incremental.positions import Position, stored_position
 from drawstring.timeline.archive.reader import open_archive
-from drawstring.timeline.change_detection import read_settled
+from drawstring.timeline.change_detection import retry_on_archiving
 from drawstring.timeline.instants import EARLIEST, as_instant_time
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
@@ -50,10 +50,10 @@ def hold(context: TableContext, name: str, position: Any, hours: float) -> Hold:
     holds = Holds(context.storage, context.clock, context.ids)
     if any(active.position <= time for active in holds.active(_SPARE_MS)):
         return holds.put(name, time, hours)
-    read_settled(store, lambda timeline: _check_complete(context, config, store, timeline, time))
+    retry_on_archiving(store, lambda timeline: _check_complete(context, config, store, timeline, time))
     placed = holds.put(name, time, hours)
     try:
-        read_settled(store, lambda timeline: _check_complete(context, config, store, timeline, time))
+        retry_on_archiving(store, lambda timeline: _check_complete(context, config, store, timeline, time))
     except InvalidError:
         holds.release(name)
         raise

@@ -39,7 +39,7 @@ from drawstring.query.incremental.commit_ranges import (
 from drawstring.query.incremental.listed_files import ListedFiles
 from drawstring.query.incremental.whole_slices import WholeSlices
 from drawstring.query.pruning import partitions_to_read
-from drawstring.query.replanning import Draft, Task, settled, slices_of
+from drawstring.query.replanning import Draft, Task, retry_on_change, slices_of
 from drawstring.query.scan import Scan, scan_of_plan
 from drawstring.query.snapshot import Query, query_of, same_columns, snapshot_tasks, task_of
 from drawstring.schema.meta import COMMIT_TIME
@@ -73,7 +73,7 @@ def incremental_scan(
         UnsupportedError: the table keeps no commit times.
     """
     check_commit_times(facts)
-    facts, commit_range = settled(facts, lambda current: find_range(current, spec))
+    facts, commit_range = retry_on_change(facts, lambda current: find_range(current, spec))
     return range_scan(facts, commit_range, columns=columns, where=where, threads=threads)
 
 
@@ -86,7 +86,7 @@ def range_scan(
     threads: int | None = None,
 ) -> Scan:
     """Query what changed in a known range; see `incremental_scan`."""
-    facts, query = settled(facts, lambda current: range_query(current, commit_range, columns, where))
+    facts, query = retry_on_change(facts, lambda current: range_query(current, commit_range, columns, where))
 
     def draft(current: TableFacts) -> Draft[Task]:
         if current is facts:

@@ -13,7 +13,7 @@ from drawstring.model.commit import WriteOperation
 from drawstring.model.instant import Action
 from drawstring.services.background import run_in_background
 from drawstring.services.clustering.run import cluster_at_once, run_pending, schedule_clustering
-from drawstring.timeline.change_detection import read_settled
+from drawstring.timeline.change_detection import retry_on_archiving
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.write.committed import Committed
@@ -35,7 +35,7 @@ def cluster_after_commit(written: Committed) -> None:
 
 def commits_since_clustering(store: TimelineStore) -> int:
     """Return the number of completed writes after the last clustering, pending or completed."""
-    return read_settled(store, lambda timeline: _commits_since_clustering(store, timeline))
+    return retry_on_archiving(store, lambda timeline: _commits_since_clustering(store, timeline))
 
 
 def _commits_since_clustering(store: TimelineStore, timeline: Timeline) -> int:

@@ -21,7 +21,7 @@ from drawstring.services.progress import Progress
 from drawstring.services.validation import table_checks
 from drawstring.services.validation.content_checks import ReadContent, check_contents
 from drawstring.services.validation.inventory import Inventory, take_inventory
-from drawstring.timeline.change_detection import LOOKS_MAX, digest
+from drawstring.timeline.change_detection import ATTEMPTS_MAX, digest
 from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config, problem_of_properties
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema
@@ -53,7 +53,7 @@ def validate(
         InvalidError: there is no table.
         CorruptTableError: the properties and their backup cannot be read.
     """
-    for _ in range(LOOKS_MAX):
+    for _ in range(ATTEMPTS_MAX):
         digest_before = _digest(context)
         validation = _validate(context, contents=contents, global_keys=global_keys, progress=progress)
         is_sound = all(each.severity is not Severity.ERROR for each in validation.findings)

@@ -89,11 +89,11 @@ class Watched:
 
     Attributes:
         storage: opens the table.
-        look: digest of the timeline when the query was planned.
+        timeline_digest: digest of the timeline when the query was planned.
     """
 
     storage: StorageSpec
-    look: str
+    timeline_digest: str
 
 
 def watch(root: str, watched: Watched) -> None:
@@ -117,7 +117,7 @@ def _missed(text: str) -> errors.DrawstringError | None:
     table = _watched[root]
     path = re.search(re.escape(root) + _FILE, normalized)
     try:
-        with since(table.storage, table.look):
+        with since(table.storage, table.timeline_digest):
             raise errors.MissingFileError(
                 f"A data file of the table is missing: {errors.REPAIR}.",
                 table=table.storage.uri,

@@ -88,8 +88,8 @@ def _read_natively(
         )
         for native, path in zip(tasks, paths, strict=True)
     ]
-    if task.look is not None:
-        watch(open_spec(task.storage).full_uri(""), Watched(task.storage, task.look))
+    if task.timeline_digest is not None:
+        watch(open_spec(task.storage).full_uri(""), Watched(task.storage, task.timeline_digest))
     df = parquet_files(spark, files, spark_schema(task.schema))
     needed = [name for name in _needed(task, reading) if name not in in_all_paths]
     df = with_folder_values(df, tasks, needed)

@@ -77,7 +77,7 @@ class Source:
         return [(folder, file) for folder in self.folders if folder.mode is mode for file in folder.files]
 
 
-def look_at_source(
+def inspect_source(
     storage: Storage, partition_by: Sequence[str], options: WriteOptions, engine: Engine
 ) -> Source:
     """Return the source of a bootstrap; reads the footers of its files.

@@ -39,7 +39,7 @@ _NO_SOURCE, _NO_TARGET = "no source", "no target"
 
 def target_columns(clauses: Sequence[Clause], sides: Sides) -> list[str]:
     """Return the columns of the target that the join needs: used by expressions, or kept by an update."""
-    names = {name for clause in clauses for name in clause.looked_at(sides.all)}
+    names = {name for clause in clauses for name in clause.columns_used(sides.all)}
     for clause in clauses:
         if clause.action is RowAction.UPDATE:
             names |= {sides.of_target(name) for name in sides.target.names if name not in clause.values}
@@ -72,8 +72,8 @@ class ArriveToMerge:
     @property
     def columns(self) -> list[str]:
         """The columns of the source that are needed."""
-        looked_at = {name for clause in self.clauses for name in clause.looked_at(self.sides.all)}
-        return [name for name in self.sides.source.names if self.sides.of_source(name) in looked_at]
+        columns_used = {name for clause in self.clauses for name in clause.columns_used(self.sides.all)}
+        return [name for name in self.sides.source.names if self.sides.of_source(name) in columns_used]
 
     @property
     def schema(self) -> pa.Schema:

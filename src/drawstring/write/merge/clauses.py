@@ -68,7 +68,7 @@ class Clause:
     values: Mapping[str, pc.Expression] = field(default_factory=dict)
     differs: Mapping[str, pc.Expression] = field(default_factory=dict)
 
-    def looked_at(self, sides: pa.Schema) -> set[str]:
+    def columns_used(self, sides: pa.Schema) -> set[str]:
         """Return the columns, named `table.column`, that its expressions use."""
         expressions = [*self.values.values(), *self.differs.values()]
         if self.predicate is not None:
