@@ -15,7 +15,7 @@ from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions,
 from drawstring.config.table.config import TableType
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
-from drawstring.entry import TableShape, described, make_table
+from drawstring.entry import TableDefinition, described, make_table
 from drawstring.model.result import CommitResult
 from drawstring.model.table_version import NEWEST_VERSION
 from drawstring.storage import open_storage
@@ -88,7 +88,9 @@ def bootstrap(
         ... ).records_written
         2
     """
-    shape = TableShape(table_type, version, _names(record_key), _names(partition_by), _names(ordering))
+    definition = TableDefinition(
+        table_type, version, _names(record_key), _names(partition_by), _names(ordering)
+    )
     given = {
         **_mode_options(mode, matching),
         **with_keywords("bootstrap", options),
@@ -96,7 +98,7 @@ def bootstrap(
     }
     place = Place(os.fspath(uri), storage_options or {}, engine or LocalEngine())
     check_call(given, "bootstrap")
-    return bootstrapped(place, name, shape, given)
+    return bootstrapped(place, name, definition, given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +117,14 @@ class Place:
 
 
 def bootstrapped(
-    place: Place, name: str | None, shape: TableShape, options: Mapping[str, Any]
+    place: Place, name: str | None, definition: TableDefinition, options: Mapping[str, Any]
 ) -> CommitResult:
     """Create a table from options by Hudi's keys; see `bootstrap`.
 
     Args:
         place: location of the table.
         name: name of the table; the last part of the address by default.
-        shape: type, columns and version of the table.
+        definition: type, columns and version of the table.
         options: write options by Hudi's keys, including the source.
     """
     root = place.uri.rstrip("/")
@@ -135,8 +137,8 @@ def bootstrapped(
         storage = open_storage(place.uri, place.storage_options)
         source_storage = open_storage(parsed.bootstrap.source, place.storage_options)
         _check_apart(storage.full_uri(""), source_storage.full_uri(""))
-        source = inspect_source(source_storage, shape.partition_by, parsed, place.engine)
-        properties = _properties(name or root.rpartition("/")[2], shape, source, options)
+        source = inspect_source(source_storage, definition.partition_by, parsed, place.engine)
+        properties = _properties(name or root.rpartition("/")[2], definition, source, options)
         is_new = _make(storage, properties)
         try:
             return fill(TableContext(storage, place.engine), source, parsed)
@@ -148,12 +150,16 @@ def bootstrapped(
         raise error.at(table=root) from error.__cause__
 
 
-def _properties(name: str, shape: TableShape, source: Source, options: Mapping[str, Any]) -> dict[str, str]:
+def _properties(
+    name: str, definition: TableDefinition, source: Source, options: Mapping[str, Any]
+) -> dict[str, str]:
     """Return the properties of the table."""
     stored = table_scope(options)
     if source.hive_style:
         stored.setdefault(_HIVE_STYLE, "true")
-    return described(name, source.schema, shape, stored) | bootstrap_properties(source.uri, shape.version)
+    return described(name, source.schema, definition, stored) | bootstrap_properties(
+        source.uri, definition.version
+    )
 
 
 def _make(storage: Storage, properties: Mapping[str, str]) -> bool:

@@ -39,7 +39,7 @@ from drawstring.txn.table_context import TableContext
 
 
 @dataclass(frozen=True, slots=True)
-class TableShape:
+class TableDefinition:
     """Type, columns and version of a new table."""
 
     table_type: str
@@ -155,7 +155,7 @@ def create(
         stored = described(
             name or root.rpartition("/")[2],
             _columns_of(schema),
-            TableShape(table_type, version, _names(record_key), _names(partition_by), _names(ordering)),
+            TableDefinition(table_type, version, _names(record_key), _names(partition_by), _names(ordering)),
             table_scope(given, strict=True),
         )
         make_table(storage, stored)
@@ -201,13 +201,15 @@ def _columns_of(schema: Any) -> pa.Schema:
     return evolve(pa.schema([]), without_meta(normalise(given)))
 
 
-def described(name: str, columns: pa.Schema, shape: TableShape, extra: Mapping[str, str]) -> dict[str, str]:
+def described(
+    name: str, columns: pa.Schema, definition: TableDefinition, extra: Mapping[str, str]
+) -> dict[str, str]:
     """Return the properties of a new table.
 
     Args:
         name: its name.
         columns: its columns.
-        shape: type, columns and version of the table.
+        definition: type, columns and version of the table.
         extra: further table properties.
 
     Raises:
@@ -215,31 +217,31 @@ def described(name: str, columns: pa.Schema, shape: TableShape, extra: Mapping[s
         UnsupportedError: this release cannot write such tables.
     """
     try:
-        table_type = TableType(shape.table_type.upper())
+        table_type = TableType(definition.table_type.upper())
     except ValueError:
         raise InvalidError(
-            f"There is no table type {shape.table_type!r}. Use COPY_ON_WRITE or MERGE_ON_READ."
+            f"There is no table type {definition.table_type!r}. Use COPY_ON_WRITE or MERGE_ON_READ."
         ) from None
     for what, names in (
-        ("record_key", shape.record_key),
-        ("partition_by", typed_columns(shape.partition_by)[0]),
-        ("ordering", shape.ordering),
+        ("record_key", definition.record_key),
+        ("partition_by", typed_columns(definition.partition_by)[0]),
+        ("ordering", definition.ordering),
     ):
         _check_columns(what, names, columns)
     is_dropped = extra.get(DROPPED, "").lower() == "true"
-    left_out = typed_columns(shape.partition_by)[0] if is_dropped else ()
+    left_out = typed_columns(definition.partition_by)[0] if is_dropped else ()
     stored = pa.schema([field for field in columns if field.name not in left_out])
     properties = new_table_properties(
         name=name,
         table_type=table_type,
-        version=shape.version,
-        record_key=shape.record_key,
-        partition_by=shape.partition_by,
-        ordering=shape.ordering,
+        version=definition.version,
+        record_key=definition.record_key,
+        partition_by=definition.partition_by,
+        ordering=definition.ordering,
         schema_json=arrow_to_avro(stored, *record_name(name)),
         extra=extra,
     )
-    _check_key_types(properties, shape, columns)
+    _check_key_types(properties, definition, columns)
     _check_buckets(properties)
     return properties
 
@@ -258,13 +260,13 @@ def _check_buckets(properties: Mapping[str, str]) -> None:
     BucketCounts(config.bucket_count or DEFAULT_BUCKET_COUNT, rules).check()
 
 
-def _check_key_types(properties: Mapping[str, str], shape: TableShape, columns: pa.Schema) -> None:
+def _check_key_types(properties: Mapping[str, str], definition: TableDefinition, columns: pa.Schema) -> None:
     """Check that the key generator supports the types of the partition columns."""
     config = table_config(properties)
     config = replace(
         config,
         key_function=registered_key_generator(config.key_generator_class),
-        partition_types=typed_columns(shape.partition_by)[1],
+        partition_types=typed_columns(definition.partition_by)[1],
     )
     KeyGenerator(config).check_columns(columns)
     for name in config.partition_fields if config.drop_partition_columns else ():

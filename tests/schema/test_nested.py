@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from drawstring.schema.normal import settle
+from drawstring.schema.normal import replace_hidden_nulls
 
 STRUCT = pa.struct(
     [
@@ -60,16 +60,18 @@ def test_what_is_settled_is_the_same_and_goes_into_parquet(
     values = around(by_take())[start:]
     with pytest.raises(pa.ArrowInvalid, match="non-nullable"):
         from_parquet(values)
-    settled = settle(values)
-    settled.validate(full=True)
-    assert settled.to_pylist() == values.to_pylist()
-    assert from_parquet(settled).to_pylist() == values.to_pylist()
+    replaced = replace_hidden_nulls(values)
+    replaced.validate(full=True)
+    assert replaced.to_pylist() == values.to_pylist()
+    assert from_parquet(replaced).to_pylist() == values.to_pylist()
 
 
 def test_null_rows_below_two_structs_are_settled() -> None:
     outer = pa.struct([pa.field("s", STRUCT, nullable=False)])
     hidden = pa.StructArray.from_arrays([by_take()], fields=outer.fields, mask=by_take().is_null())
-    assert from_parquet(settle(hidden)).to_pylist() == [value and {"s": value} for value in VALUES]
+    assert from_parquet(replace_hidden_nulls(hidden)).to_pylist() == [
+        value and {"s": value} for value in VALUES
+    ]
 
 
 @pytest.mark.parametrize("required", [True, False])
@@ -77,7 +79,7 @@ def test_a_null_of_a_struct_that_is_there_stays_an_error(required: bool) -> None
     inner = pa.struct([pa.field("n", pa.int32(), nullable=False)])
     values = pa.array([{"s": {"n": None}}, None], pa.struct([pa.field("s", inner, nullable=not required)]))
     with pytest.raises(pa.ArrowInvalid, match="non-nullable"):
-        from_parquet(settle(values))
+        from_parquet(replace_hidden_nulls(values))
 
 
 def test_a_struct_that_must_be_there_is_not_made_up() -> None:
@@ -85,9 +87,9 @@ def test_a_struct_that_must_be_there_is_not_made_up() -> None:
     missing = pa.array([None, {"n": 1}], inner).take(pa.array([None, 1], pa.int32()))
     values = pa.StructArray.from_arrays([missing], fields=[pa.field("s", inner, nullable=False)])
     with pytest.raises(pa.ArrowInvalid, match="non-nullable"):
-        from_parquet(settle(values))
+        from_parquet(replace_hidden_nulls(values))
 
 
 def test_types_without_such_fields_are_left_alone() -> None:
     values = pa.array([None, {"a": [1]}], pa.struct([("a", pa.list_(pa.int32()))]))
-    assert settle(values) is values
+    assert replace_hidden_nulls(values) is values

@@ -44,7 +44,7 @@ class Clean:
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted:
+class DeletedFiles:
     """Deleted data files.
 
     Attributes:
@@ -54,7 +54,7 @@ class Deleted:
     groups: Mapping[Group, tuple[str, ...]]
 
     @staticmethod
-    def by(cleans: Iterable[Clean]) -> Deleted:
+    def by(cleans: Iterable[Clean]) -> DeletedFiles:
         """Return the files that cleans deleted, without CDC log files, which belong to no slice."""
         groups: dict[Group, list[str]] = defaultdict(list)
         for clean in cleans:
@@ -63,7 +63,7 @@ class Deleted:
                     file = parse_data_file(FileStatus(join_path(partition, name), 0))
                     if file is not None and not (isinstance(file, LogFile) and file.is_cdc):
                         groups[partition, file.file_id].append(file.instant)
-        return Deleted({group: tuple(instants) for group, instants in groups.items()})
+        return DeletedFiles({group: tuple(instants) for group, instants in groups.items()})
 
     def reaches(self, file_slice: FileSlice) -> bool:
         """Return whether files of a slice, or of a later slice of its file group, were deleted."""
@@ -116,7 +116,7 @@ def _pending(store: TimelineStore, instant: Instant) -> Clean | None:
     return Clean(instant, plan.policy, earliest, plan.last_completed, names)
 
 
-def deleted_since(facts: TableFacts, now: Timeline) -> Deleted | None:
+def deleted_since(facts: TableFacts, now: Timeline) -> DeletedFiles | None:
     """Return the files that cleans may have deleted since a table was loaded.
 
     Args:
@@ -135,10 +135,10 @@ def deleted_since(facts: TableFacts, now: Timeline) -> Deleted | None:
     if any((instant.requested, instant.action) not in present for instant in then.pending_of(*DELETING)):
         return None
     earlier_cleans = set(then.completed_of(Action.CLEAN))
-    return Deleted.by(cleans_of(facts.store, now, besides=earlier_cleans))
+    return DeletedFiles.by(cleans_of(facts.store, now, besides=earlier_cleans))
 
 
-def is_needed(facts: TableFacts, deleted: Deleted, as_of: str | None = None) -> bool:
+def is_needed(facts: TableFacts, deleted: DeletedFiles, as_of: str | None = None) -> bool:
     """Return whether file slices that a snapshot query reads have lost files to a clean.
 
     Args:
@@ -163,7 +163,7 @@ def is_needed(facts: TableFacts, deleted: Deleted, as_of: str | None = None) -> 
     return False
 
 
-def _reaches(facts: TableFacts, deleted: Deleted, read: FileSlice, as_of: str | None) -> bool:
+def _reaches(facts: TableFacts, deleted: DeletedFiles, read: FileSlice, as_of: str | None) -> bool:
     """Return whether visible files of a slice, or of a later slice of its file group, were deleted."""
     return any(
         time >= read.base_instant and facts.timeline.has_completed(time) and (as_of is None or time <= as_of)

@@ -21,7 +21,7 @@ from drawstring.filegroups.read.cdc import ChangeTask
 from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
-from drawstring.query.cleaned_files import Deleted, deleted_since
+from drawstring.query.cleaned_files import DeletedFiles, deleted_since
 from drawstring.query.facts import TableFacts, load_facts
 from drawstring.timeline.change_detection import ATTEMPTS_MAX, digest, outrun
 from drawstring.timeline.timeline import Timeline
@@ -43,7 +43,7 @@ class Draft(Generic[T]):
     """
 
     tasks: Sequence[T]
-    lacks: Callable[[Deleted], bool]
+    lacks: Callable[[DeletedFiles], bool]
 
 
 class Replanning:

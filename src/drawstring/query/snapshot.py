@@ -17,7 +17,7 @@ from drawstring.filegroups.read.tasks import InstantRange, ReadTask, nullable
 from drawstring.merge.choose import check_mergeable
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
-from drawstring.query.cleaned_files import Deleted, cleans_of, is_needed
+from drawstring.query.cleaned_files import DeletedFiles, cleans_of, is_needed
 from drawstring.query.facts import TableFacts, check_readable, schema_history, visible_schema
 from drawstring.query.pruning import BucketFacts, Partition, bucket_pruning, partitions_to_read, stored_keys
 from drawstring.query.replanning import Draft, Task, retry_on_change
@@ -248,7 +248,7 @@ def check_versions_kept(facts: TableFacts, time: str) -> None:
         InvalidError: a completed or pending clean deletes files that the table had then.
     """
     cleans = [clean for clean in cleans_of(facts.store, facts.timeline, after=time) if not clean.earliest]
-    if is_needed(facts, Deleted.by(cleans), time):
+    if is_needed(facts, DeletedFiles.by(cleans), time):
         raise _cleaned(facts, time, cleans[0].last_completed)
 
 

@@ -21,7 +21,13 @@ from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
 from drawstring.schema.meta import IS_DELETED_COLUMN
-from drawstring.schema.normal import normalise, null_mask, own_items, settle, settle_batch
+from drawstring.schema.normal import (
+    normalise,
+    null_mask,
+    own_items,
+    replace_hidden_nulls,
+    replace_hidden_nulls_in_batch,
+)
 
 _WIDER: dict[pa.DataType, tuple[pa.DataType, ...]] = {
     pa.int32(): (pa.int64(), pa.float32(), pa.float64(), pa.string()),
@@ -219,7 +225,8 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return a batch with exactly the columns of a schema, in its order and types.
 
     Columns that the batch lacks are null; columns that the schema lacks are dropped; types are widened at
-    every depth, and nulls in required fields below null structs are replaced (see `nested.settle`).
+    every depth, and nulls in required fields below null structs are replaced (see
+    `normal.replace_hidden_nulls`).
 
     Args:
         batch: records.
@@ -229,7 +236,7 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         InvalidError: a required column is missing or null, or values do not fit the column's type.
     """
     if batch.schema.equals(schema):
-        return settle_batch(batch)
+        return replace_hidden_nulls_in_batch(batch)
     places = {name: at for at, name in enumerate(batch.schema.names)}
     columns = [
         _conform_column(batch.column(places[field.name]) if field.name in places else None, field, len(batch))
@@ -241,7 +248,7 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 def _conform_column(array: pa.Array | None, field: pa.Field, rows: int) -> pa.Array:
     if array is None:
         array = pa.nulls(rows, field.type)
-    fitted = settle(_fit(array, field.type, field.name))
+    fitted = replace_hidden_nulls(_fit(array, field.type, field.name))
     if fitted.null_count and not field.nullable:
         raise InvalidError(
             f"Column {field.name!r} must not be null, but is null in {fitted.null_count} of {rows} records."

@@ -16,10 +16,10 @@
 Nested arrays: their parts, and required fields below null structs.
 
 A required field also needs a value in rows whose struct is null. Arrow usually stores a null there, which
-is valid in memory but which it refuses to write to Parquet. `settle` replaces such nulls:
+is valid in memory but which it refuses to write to Parquet. `replace_hidden_nulls` replaces such nulls:
 
     struct    {a: 1}   null                 {a: 1}   null
-    .a        1        null   -- settle --> 1        (any value, never read)
+    .a        1        null   ------------> 1        (any value, never read)
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ _RULES: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType, str], 
 )
 
 
-def settle(array: pa.Array) -> pa.Array:
+def replace_hidden_nulls(array: pa.Array) -> pa.Array:
     """Return an array without nulls in required fields below null structs.
 
     A null in a required field of a struct that is not null remains: it is an error, which the writer reports.
@@ -166,18 +166,20 @@ def settle(array: pa.Array) -> pa.Array:
     Args:
         array: an array of any type; without required fields it is returned unchanged.
     """
-    return _settle(array, null_mask(array)) if _has_required(array.type) else array
+    return _replace_hidden_nulls(array, null_mask(array)) if _has_required(array.type) else array
 
 
-def settle_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch with all columns settled; see `settle`.
+def replace_hidden_nulls_in_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch without nulls in required fields below null structs; see `replace_hidden_nulls`.
 
     Args:
         batch: any batch; without required fields it is returned unchanged.
     """
     if not any(_has_required(kind) for kind in batch.schema.types):
         return batch
-    return pa.RecordBatch.from_arrays([settle(column) for column in batch.columns], schema=batch.schema)
+    return pa.RecordBatch.from_arrays(
+        [replace_hidden_nulls(column) for column in batch.columns], schema=batch.schema
+    )
 
 
 def own_items(offsets: pa.Array, items: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -200,8 +202,8 @@ def _has_required(kind: pa.DataType) -> bool:
     return bool(pt.is_list(kind)) and _has_required(kind.value_type)
 
 
-def _settle(array: pa.Array, absent: pa.BooleanArray | None) -> pa.Array:
-    """Settle the nested fields of an array.
+def _replace_hidden_nulls(array: pa.Array, absent: pa.BooleanArray | None) -> pa.Array:
+    """Replace the hidden nulls of an array, given the rows without a value.
 
     Args:
         array: an array of any type.
@@ -211,23 +213,23 @@ def _settle(array: pa.Array, absent: pa.BooleanArray | None) -> pa.Array:
     if not _has_required(kind):
         return array
     if pt.is_struct(kind):
-        parts = [_settle_field(array.field(at), field, absent) for at, field in enumerate(kind.fields)]
+        parts = [_replace_in_field(array.field(at), field, absent) for at, field in enumerate(kind.fields)]
         return pa.StructArray.from_arrays(parts, fields=kind.fields, mask=null_mask(array))
     if pt.is_map(kind):
         offsets, keys = own_items(array.offsets, array.keys)
-        items = settle(own_items(array.offsets, array.items)[1])
+        items = replace_hidden_nulls(own_items(array.offsets, array.items)[1])
         return pa.MapArray.from_arrays(offsets, keys, items, type=kind, mask=null_mask(array))
     offsets, items = own_items(array.offsets, array.values)
-    return pa.ListArray.from_arrays(offsets, settle(items), type=kind, mask=null_mask(array))
+    return pa.ListArray.from_arrays(offsets, replace_hidden_nulls(items), type=kind, mask=null_mask(array))
 
 
-def _settle_field(part: pa.Array, field: pa.Field, absent: pa.BooleanArray | None) -> pa.Array:
+def _replace_in_field(part: pa.Array, field: pa.Field, absent: pa.BooleanArray | None) -> pa.Array:
     if field.nullable:
-        return _settle(part, _either(absent, null_mask(part)))
-    settled = _settle(part, absent)
+        return _replace_hidden_nulls(part, _either(absent, null_mask(part)))
+    replaced = _replace_hidden_nulls(part, absent)
     if absent is None or not part.null_count or pc.any(pc.greater(part.is_null(), absent)).as_py():
-        return settled
-    return _without_nulls(settled)
+        return replaced
+    return _without_nulls(replaced)
 
 
 def _either(first: pa.BooleanArray | None, second: pa.BooleanArray | None) -> pa.BooleanArray | None:

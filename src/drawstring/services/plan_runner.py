@@ -30,7 +30,7 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_commit
 from drawstring.txn.heartbeats import alive_elsewhere
 from drawstring.txn.locks.service_lease import ServiceLease, service_lease
-from drawstring.txn.missing_plans import NoPlanError, settle
+from drawstring.txn.missing_plans import NoPlanError, check_archived
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 
@@ -106,7 +106,7 @@ class PlanRunner:
             try:
                 result = self.run_leased(requested, lease)
             except NoPlanError as error:
-                settle(context, self.service, requested, is_own=is_own, error=error)
+                check_archived(context, self.service, requested, is_own=is_own, error=error)
                 return None
             if result is None and lease.others_may_live:
                 self._refuse_withdrawn(requested)

@@ -17,7 +17,7 @@ from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, DrawstringError
-from drawstring.config.keys.failed_writes import EAGERLY, FailedWrites
+from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites
 from drawstring.model.instant import Instant
 from drawstring.storage.protocol import Storage
 
@@ -27,7 +27,7 @@ _log = logging.getLogger("drawstring")
 
 
 def refuse_live_writers(
-    storage: Storage, clock: Clock, pending: Collection[Instant], failed: FailedWrites = EAGERLY
+    storage: Storage, clock: Clock, pending: Collection[Instant], failed: FailedWrites = DEFAULT_FAILED_WRITES
 ) -> None:
     """Refuse to go on while writers of other engines are alive.
 

@@ -23,7 +23,7 @@ _OPERATIONS: Final = {
 
 
 class NoPlanError(InvalidError):
-    """No plan with that requested time is on the timeline; see `settle`."""
+    """No plan with that requested time is on the timeline; see `check_archived`."""
 
     @staticmethod
     def of(service: str, requested: str) -> NoPlanError:
@@ -35,7 +35,9 @@ class NoPlanError(InvalidError):
         )
 
 
-def settle(context: TableContext, service: str, requested: str, *, is_own: bool, error: NoPlanError) -> None:
+def check_archived(
+    context: TableContext, service: str, requested: str, *, is_own: bool, error: NoPlanError
+) -> None:
     """Find out what became of a plan that is not on the timeline; return if it was completed and archived.
 
     Args:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.errors import ConflictError, DrawstringError, UnsupportedError
-from drawstring.config.keys.failed_writes import EAGERLY, FailedWrites, FailedWritesPolicy
+from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.presence import WRITES_CHECKED, refuse_external_files
 from drawstring.filegroups.write.markers import Markers
@@ -39,7 +39,7 @@ from drawstring.txn.locks.table_lock import Lock, table_lock
 from drawstring.txn.metadata_table import MetadataTableGuard
 from drawstring.txn.rollback.dead_writes import rollback_pending
 from drawstring.txn.rollback.restore import finish_restores
-from drawstring.txn.rollback.rollback import RollbackContext, take_back
+from drawstring.txn.rollback.rollback import RollbackContext, rollback_failed_write
 from drawstring.txn.table_context import TableContext
 
 SCHEMA_HISTORY: Final = ".hoodie/.schema"
@@ -201,7 +201,7 @@ def lock_table(context: TableContext, wait_ms: int) -> Iterator[LockedTable]:
 
 
 def recover(
-    locked: LockedTable, failed: FailedWrites = EAGERLY, timeline: Timeline | None = None
+    locked: LockedTable, failed: FailedWrites = DEFAULT_FAILED_WRITES, timeline: Timeline | None = None
 ) -> LockedTable:
     """Finish interrupted restores and, by default, roll back failed writes.
 
@@ -241,7 +241,7 @@ def _check_findable(locked: LockedTable, timeline: Timeline | None) -> None:
 
 
 def recover_and_load(
-    locked: LockedTable, failed: FailedWrites = EAGERLY, timeline: Timeline | None = None
+    locked: LockedTable, failed: FailedWrites = DEFAULT_FAILED_WRITES, timeline: Timeline | None = None
 ) -> tuple[LockedTable, Timeline]:
     """Recover the table as `recover` does, and return its timeline afterwards as well.
 
@@ -258,7 +258,11 @@ def recover_and_load(
 
 @contextmanager
 def begin(
-    locked: LockedTable, action: Action, time: str, content: bytes = b"", failed: FailedWrites = EAGERLY
+    locked: LockedTable,
+    action: Action,
+    time: str,
+    content: bytes = b"",
+    failed: FailedWrites = DEFAULT_FAILED_WRITES,
 ) -> Iterator[Transaction]:
     """Put a write on the timeline for a block of code, and abort it if the block raises an exception.
 
@@ -327,7 +331,7 @@ def _undo(locked: LockedTable, instant: Instant) -> None:
             return
         current = locked.store.load().find(instant.requested)
         if current is not None and not current.is_completed:
-            take_back(locked.rollback_context(), current)
+            rollback_failed_write(locked.rollback_context(), current)
     except (DrawstringError, OSError) as error:
         _log.warning(
             "The failed write %s could not be rolled back; the next writer will do it: %s",

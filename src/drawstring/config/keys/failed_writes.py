@@ -65,5 +65,5 @@ FAILED_WRITES_OPTIONS: Final[tuple[Option, ...]] = (
     ),
 )
 
-EAGERLY: Final = FailedWrites(FailedWritesPolicy.EAGER, 60_000, 2)
+DEFAULT_FAILED_WRITES: Final = FailedWrites(FailedWritesPolicy.EAGER, 60_000, 2)
 """Hudi's default."""

@@ -109,7 +109,7 @@ def streams(reading: LogReading, file_slice: FileSlice) -> bool:
     size_bytes = sum(log.status.size_bytes for log in file_slice.logs)
     if size_bytes <= HELD_BYTES_MAX or not merger_of(reading.config).chooses_whole_records:
         return False
-    if len(_settling(reading)) == len(reading.schema):
+    if len(_deciding_columns(reading)) == len(reading.schema):
         return False
     with open_logs(reading, file_slice) as logs:
         return not any(placed.block.is_partial for placed in logs.placed)
@@ -126,7 +126,7 @@ def stream_log_records(reading: LogReading, file_slice: FileSlice) -> StreamedRe
         CorruptTableError: a log file is missing, or a complete block in it is damaged.
         UnsupportedError: this release cannot read a block.
     """
-    narrow = replace(reading, schema=_settling(reading))
+    narrow = replace(reading, schema=_deciding_columns(reading))
     with open_logs(narrow, file_slice) as logs:
         pieces = list(_numbered(logs.read(each) for each in logs.blocks_to_merge(reading.instants)))
     numbered = narrow.schema.append(pa.field(_NUMBER, pa.int64()))
@@ -144,7 +144,7 @@ def _numbered(pieces: Iterator[LogPiece]) -> Iterator[LogPiece]:
         yield replace(piece, rows=piece.rows.append_column(_NUMBER, numbers))
 
 
-def _settling(reading: LogReading) -> pa.Schema:
+def _deciding_columns(reading: LogReading) -> pa.Schema:
     """Return the columns that determine which version of a record wins."""
     config, schema = reading.config, reading.schema
     keys = [RECORD_KEY] if config.populate_meta_fields else config.record_key_fields

@@ -247,8 +247,8 @@ class Presence:
         named = {partition for instant in self._newest for partition in self._stats_by_partition(instant)}
         for partition in sorted(named.difference(listed)):
             paths = {status.path for status in files(partition)}
-            settled = [file_id for place, file_id in replaced if place == partition]
-            yield partition, paths, list(self._needed(partition, paths, settled))
+            superseded = [file_id for place, file_id in replaced if place == partition]
+            yield partition, paths, list(self._needed(partition, paths, superseded))
 
     def _needed(
         self, partition: str, paths: set[str], replaced: Iterable[str]
@@ -260,13 +260,13 @@ class Presence:
             paths: its files.
             replaced: ids of its file groups that were replaced.
         """
-        settled = set(replaced)
+        superseded = set(replaced)
         for instant in self._newest:
             stats = self._stats_of(instant, partition)
             for stat in needed(self._timeline, instant, stats, paths):
-                if stat.file_id not in settled:
+                if stat.file_id not in superseded:
                     yield instant, stat
-            settled.update(stat.file_id for stat in stats if stat.path.endswith(BASE_EXTENSIONS))
+            superseded.update(stat.file_id for stat in stats if stat.path.endswith(BASE_EXTENSIONS))
 
     def _stats_of(self, instant: Instant, partition: str) -> list[WriteStat]:
         return self._stats_by_partition(instant).get(partition, [])

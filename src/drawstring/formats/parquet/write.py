@@ -30,7 +30,7 @@ from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.formats.bloom.key_summary import KeySummary
 from drawstring.formats.parquet.encoding import encodings_of, physical, statistics_leaves
 from drawstring.schema.meta import RECORD_KEY, with_meta_fields
-from drawstring.schema.normal import settle
+from drawstring.schema.normal import replace_hidden_nulls
 from drawstring.storage.protocol import Storage
 
 ROW_GROUP_BYTES_MAX: Final = 128 << 20
@@ -246,7 +246,7 @@ def _named(batch: pa.RecordBatch, name: str) -> pa.Array:
 
 def _as_field(values: pa.Array, field: pa.Field) -> pa.Array:
     if values.type == field.type:
-        return settle(values)
+        return replace_hidden_nulls(values)
     if pa.types.is_dictionary(field.type) and not pa.types.is_dictionary(values.type):
         values = pc.dictionary_encode(values)
-    return settle(values.cast(field.type))
+    return replace_hidden_nulls(values.cast(field.type))

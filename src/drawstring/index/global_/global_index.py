@@ -83,8 +83,8 @@ class GlobalIndex(Joining):
         reader = self.pruned(context.key_reader(places, more), keys, context)
         narrow = moves is None or moves.is_narrow
         joined = rows.join_keys((RECORD_KEY,), sources, reader, places, narrow=narrow)
-        settle = Settle(rows.schema, moves)
-        return joined.map_batches(settle, settle.output_schema)
+        tagger = PairTagger(rows.schema, moves)
+        return joined.map_batches(tagger, tagger.output_schema)
 
 
 def _shares(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -110,7 +110,7 @@ class OneOfEach:
 
 
 @dataclass(frozen=True, slots=True)
-class Settle:
+class PairTagger:
     """Batch function that converts pairs of row and location into tagged rows.
 
     Attributes:

@@ -11,7 +11,7 @@ from drawstring.model.instant import Instant, time_of
 from drawstring.query.facts import TableFacts
 from drawstring.query.incremental.cdc_query import ChangePlanner
 from drawstring.query.incremental.commit_ranges import CommitRange, archived_writes
-from drawstring.query.incremental.incremental_query import settled_groups
+from drawstring.query.incremental.incremental_query import superseded_groups
 from drawstring.query.incremental.listed_files import ListedFiles
 
 
@@ -69,7 +69,7 @@ def _is_over(limits: Limits, commits: int, size: int) -> bool:
     return over_commits or (limits.bytes is not None and size > limits.bytes)
 
 
-class Gone:
+class LostFileGroups:
     """Tracks, for a growing range of commits, the file groups whose changes are lost.
 
     The changes of a file group are lost when a file that a commit wrote is deleted and no later commit of the
@@ -88,7 +88,7 @@ class Gone:
         """Add writes to the range and return whether any changes are lost."""
         for write in writes:
             commit = self._facts.store.commit_metadata(write)
-            self._groups -= settled_groups(commit)
+            self._groups -= superseded_groups(commit)
             self._groups.update(
                 (stat.partition, stat.file_id)
                 for stat in commit.stats
@@ -143,14 +143,14 @@ def _without_changes(facts: TableFacts, writes: Sequence[Instant]) -> int:
 def _without_files(facts: TableFacts, writes: Sequence[Instant]) -> int:
     """Return the number of writes up to the last one with deleted files that no later write superseded."""
     listed = ListedFiles(facts.view.listing)
-    settled: set[tuple[str, str]] = set()
+    superseded: set[tuple[str, str]] = set()
     for position in reversed(range(len(writes))):
         commit = facts.store.commit_metadata(writes[position])
         for stat in commit.stats:
             is_listed = listed.find(stat.partition, stat.path) is not None
-            if not is_listed and (stat.partition, stat.file_id) not in settled:
+            if not is_listed and (stat.partition, stat.file_id) not in superseded:
                 return position + 1
-        settled |= settled_groups(commit)
+        superseded |= superseded_groups(commit)
     return 0
 
 

@@ -29,7 +29,7 @@ from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.model.instant import Action, time_of
 from drawstring.query.cleaned_files import is_needed
 from drawstring.query.facts import TableFacts
-from drawstring.query.incremental.batch_ends import Gone, Limits, ends, loss_of, only
+from drawstring.query.incremental.batch_ends import Limits, LostFileGroups, ends, loss_of, only
 from drawstring.query.incremental.cdc_query import changes_draft
 from drawstring.query.incremental.commit_ranges import CommitRange, archived_writes
 from drawstring.query.incremental.incremental_query import range_draft, range_query
@@ -170,14 +170,14 @@ def _next_time(
         # The whole table in one batch: otherwise the second batch of a new follower would be a lost commit.
         return _last_change(facts, commit_range)
     first = None
-    losses = Gone(facts)
+    lost = LostFileGroups(facts)
     for end, writes in ends(facts, commit_range, spec.limits):
         first = first or end
         if spec.changes:
             if loss_of(facts, _until(commit_range, end), changes=spec.changes) is None:
                 return end
             break
-        if not losses.after(writes):
+        if not lost.after(writes):
             return end
     return (_last_change(facts, commit_range) or first) if is_snapshot else first
 

@@ -27,7 +27,7 @@ from drawstring.filegroups.view.presence import may_be_gone
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import BaseFile, FileStatus, LogFile
 from drawstring.model.instant import time_of
-from drawstring.query.cleaned_files import Deleted, is_needed
+from drawstring.query.cleaned_files import DeletedFiles, is_needed
 from drawstring.query.facts import TableFacts
 from drawstring.query.incremental.commit_ranges import (
     CommitRange,
@@ -111,7 +111,7 @@ def range_draft(query: Query, commit_range: CommitRange) -> Draft[Task]:
     """Return the plan that reads a range of a loaded table; see `incremental_scan`."""
     tasks, is_whole = _tasks(query, commit_range)
 
-    def lacks(deleted: Deleted) -> bool:
+    def lacks(deleted: DeletedFiles) -> bool:
         if is_whole:
             return is_needed(query.facts, deleted)
         return any(deleted.reaches(file_slice) for file_slice in slices_of(tasks))
@@ -189,11 +189,11 @@ def files_written(facts: TableFacts, commit_range: CommitRange) -> list[FileStat
                 continue
             elif not commit_range.skips_superseded or (stat.partition, stat.file_id) not in superseded:
                 return None
-        superseded |= settled_groups(commit)
+        superseded |= superseded_groups(commit)
     return list(files.values())
 
 
-def settled_groups(commit: CommitMetadata) -> set[tuple[str, str]]:
+def superseded_groups(commit: CommitMetadata) -> set[tuple[str, str]]:
     """Return the file groups (partition, file id) whose earlier files are superseded by a commit."""
     rewritten = {(s.partition, s.file_id) for s in commit.stats if BaseFile.parse(FileStatus(s.path, 0))}
     return rewritten | {(partition, file_id) for partition, ids in commit.replaced.items() for file_id in ids}

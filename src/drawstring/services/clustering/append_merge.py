@@ -118,7 +118,7 @@ class _ChosenPlanner:
     chosen: frozenset[tuple[str, str, str]]
 
     def __call__(
-        self, slices: Mapping[str, Sequence[FileSlice]], options: WriteOptions, settled: frozenset[str]
+        self, slices: Mapping[str, Sequence[FileSlice]], options: WriteOptions, clustered: frozenset[str]
     ) -> ClusteringPlan | None:
         mergeable = {
             partition: worth_merging([each for each in candidates if _name(each) in self.chosen], options)

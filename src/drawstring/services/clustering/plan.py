@@ -78,14 +78,14 @@ def partitions_to_cluster(partitions: Iterable[str], clustering: Clustering, hou
 
 
 def plan_clustering(
-    slices: Mapping[str, Sequence[FileSlice]], options: WriteOptions, settled: frozenset[str] = frozenset()
+    slices: Mapping[str, Sequence[FileSlice]], options: WriteOptions, clustered: frozenset[str] = frozenset()
 ) -> ClusteringPlan | None:
     """Return the plan of a clustering, None if there is nothing to do.
 
     Args:
         slices: the free file slices, by partition.
         options: sizes, sort columns.
-        settled: requested times of clusterings with the same sort order: a single file group that one of
+        clustered: requested times of clusterings with the same sort order: a single file group that one of
             them made is skipped.
     """
     clustering = options.clustering
@@ -95,7 +95,7 @@ def plan_clustering(
         group
         for partition in slices.values()
         for group in _groups(partition, options)
-        if not _is_settled(group, settled)
+        if not _is_clustered(group, clustered)
     )
     groups = tuple(_group(each, clustering) for each in islice(candidates, clustering.groups_max))
     if not groups:
@@ -194,8 +194,8 @@ def _groups(slices: Sequence[FileSlice], options: WriteOptions) -> Iterable[list
         yield group
 
 
-def _is_settled(group: list[FileSlice], settled: frozenset[str]) -> bool:
-    return len(group) == 1 and not group[0].logs and group[0].base_instant in settled
+def _is_clustered(group: list[FileSlice], clustered: frozenset[str]) -> bool:
+    return len(group) == 1 and not group[0].logs and group[0].base_instant in clustered
 
 
 def _base_bytes(file_slice: FileSlice, without: int) -> int:

@@ -194,11 +194,11 @@ def _make_plan(
         for partition in partitions
     }
     is_sorting = bare(clustering.plan_strategy) != BASE_FILES
-    settled = _settled(locked, timeline, slices, parameters(clustering)) if is_sorting else frozenset()
-    return planner(slices, options, settled)
+    clustered = _clustered(locked, timeline, slices, parameters(clustering)) if is_sorting else frozenset()
+    return planner(slices, options, clustered)
 
 
-def _settled(
+def _clustered(
     locked: LockedTable, timeline: Timeline, slices: dict[str, list[FileSlice]], order: dict[str, str]
 ) -> frozenset[str]:
     """Return the clusterings with the same sort order among the writes that created file slices."""

@@ -22,7 +22,7 @@ _SMALL_BYTES: Final = 32 << 20
 """Maximum size of slices per core, in bytes, for a single task: below it a second task does not pay off."""
 
 _TASKS_PER_CORE: Final = 2
-_settled = False
+_is_frozen = False
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def work() -> Iterator[None]:
         with carried():
             yield
     finally:
-        settle()
+        freeze_loaded_objects()
 
 
 @cache
@@ -42,15 +42,15 @@ def _choose_allocator() -> None:
     use_allocator()
 
 
-def settle() -> None:
+def freeze_loaded_objects() -> None:
     """Freeze the loaded objects for the garbage collector; once per process.
 
     A worker collects garbage after every task. With pyarrow and pandas loaded this takes 40 ms, twenty times
     as long as a small task. The collector skips frozen objects.
     """
-    global _settled
-    if not _settled:
-        _settled = True
+    global _is_frozen
+    if not _is_frozen:
+        _is_frozen = True
         gc.collect()
         gc.freeze()
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from drawstring.base.errors import InvalidError
 from drawstring.bootstrapping import Place, bootstrapped
 from drawstring.config.options.write_options import WriteOptions, table_scope
-from drawstring.entry import TableShape, create
+from drawstring.entry import TableDefinition, create
 from drawstring.entry import open as open_table
 from drawstring.model.files import HOODIE_FOLDER
 from drawstring.model.result import CommitResult
@@ -65,9 +65,11 @@ class Target:
             InvalidError: the table already exists, or the options or the folder do not describe a table.
         """
         table_type, version = asked.table_type or "COPY_ON_WRITE", asked.table_version or NEWEST_VERSION
-        shape = TableShape(table_type, version, asked.record_key, asked.partition_path, asked.ordering)
+        definition = TableDefinition(
+            table_type, version, asked.record_key, asked.partition_path, asked.ordering
+        )
         place = Place(self.path, self.storage_options, self.engine)
-        return bootstrapped(place, asked.table_name, shape, options)
+        return bootstrapped(place, asked.table_name, definition, options)
 
     def replace(
         self, df: DataFrame, rows: SparkRows, asked: WriteOptions, options: Mapping[str, Any]

@@ -17,7 +17,7 @@ import logging
 from collections.abc import Sequence
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.config.keys.failed_writes import EAGERLY, FailedWrites, FailedWritesPolicy
+from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
 from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
 from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant
 from drawstring.model.table_version import VersionRules
@@ -43,7 +43,7 @@ _log = logging.getLogger("drawstring")
 
 
 def rollback_pending(
-    context: RollbackContext, timeline: Timeline | None = None, failed: FailedWrites = EAGERLY
+    context: RollbackContext, timeline: Timeline | None = None, failed: FailedWrites = DEFAULT_FAILED_WRITES
 ) -> list[str]:
     """Finish interrupted rollbacks and, by default, roll back all failed writes.
 

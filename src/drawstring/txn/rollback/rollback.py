@@ -138,7 +138,7 @@ def withdraw(context: RollbackContext, instant: Instant) -> bool:
     return True
 
 
-def take_back(context: RollbackContext, instant: Instant) -> None:
+def rollback_failed_write(context: RollbackContext, instant: Instant) -> None:
     """Undo a write that failed in this process; without a trace if it had begun no data file.
 
     A call whose rows turn out to be invalid before the first file is begun (a null record key, for example)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drawstring.config.keys.failed_writes import EAGERLY, FailedWrites
+from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites
 from drawstring.filegroups.write.markers import Markers
 from drawstring.index.stored import STORED_INDEX
 from drawstring.model.instant import COMPACTION_ACTIONS, Action, Instant, State
@@ -58,7 +58,9 @@ def restart(context: RollbackContext, instant: Instant) -> Fence | Instant:
     return outcome
 
 
-def cancel_clustering(context: RollbackContext, instant: Instant, failed: FailedWrites = EAGERLY) -> bool:
+def cancel_clustering(
+    context: RollbackContext, instant: Instant, failed: FailedWrites = DEFAULT_FAILED_WRITES
+) -> bool:
     """Take a pending clustering off the timeline, and delete all files named after it.
 
     Records written to its new buckets are deleted too: the old buckets have them as well.

@@ -51,7 +51,7 @@ class MatchedRows:
     where: Where
     changes: Mapping[str, Any] | None = None
 
-    def bind(self, locked: LockedTable) -> BoundFound:
+    def bind(self, locked: LockedTable) -> BoundMatchedRows:
         """Check condition and changes against the table.
 
         Raises:
@@ -61,7 +61,7 @@ class MatchedRows:
         changes = None if self.changes is None else checked_changes(self.changes, facts.schema, facts.config)
         names = (*key_columns(facts.config), *(() if changes is None else facts.schema.names))
         query = query_for_change(facts, names, self.where)
-        return BoundFound(locked.context, query, changes)
+        return BoundMatchedRows(locked.context, query, changes)
 
 
 def facts_for_change(locked: LockedTable) -> TableFacts:
@@ -115,7 +115,7 @@ def key_columns(config: TableConfig) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class BoundFound:
+class BoundMatchedRows:
     """`MatchedRows` bound to a table.
 
     Attributes:
