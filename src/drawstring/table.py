@@ -76,7 +76,7 @@ from drawstring.txn.holds import Holds
 from drawstring.txn.table_context import TableContext
 from drawstring.write import table_writes
 from drawstring.write.merge.builder import MergeBuilder
-from drawstring.write.merge.clauses import AskedClause
+from drawstring.write.merge.clauses import RequestedClause
 from drawstring.write.run import write
 from drawstring.write.table_writes import MergeSource
 from drawstring.write.write_source import local_rows
@@ -1689,7 +1689,7 @@ class Table:
         context: TableContext,
         source: MergeSource,
         options: Mapping[str, Any],
-        clauses: tuple[AskedClause, ...],
+        clauses: tuple[RequestedClause, ...],
     ) -> CommitResult:
         """Run a merge on the table with the engine that holds the rows of its source."""
         with self._errors():

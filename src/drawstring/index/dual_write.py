@@ -110,7 +110,7 @@ def dual_write(
     hash_fields: tuple[str, ...],
     store: TimelineStore,
     timeline: Timeline,
-    asked: Clustering,
+    clustering: Clustering,
 ) -> ResizingDualWrite | None:
     """Return the dual write of a table; None if no bucket is being split or merged.
 
@@ -119,17 +119,17 @@ def dual_write(
         hash_fields: the fields of a compound key that are hashed.
         store: reads the plans.
         timeline: timeline at the start of the write.
-        asked: policy for writes to file groups in a pending clustering.
+        clustering: policy for writes to file groups in a pending clustering.
 
     Raises:
         ConflictError: the policy rejects such writes, or another kind of clustering is pending.
     """
-    if asked.allows_updates:
+    if clustering.allows_updates:
         return None
     resized: dict[str, Resized] = {}
     for instant in timeline.pending_of(Action.CLUSTERING):
         plan = decode_clustering_plan(store.read_requested(instant))
-        if asked.rejects_updates or not is_resizing(plan):
+        if clustering.rejects_updates or not is_resizing(plan):
             raise _refusal(instant)
         for partition in sorted({group.partition for group in plan.groups}):
             groups = [group for group in plan.groups if group.partition == partition]

@@ -107,7 +107,9 @@ class NoIndexFiles:
         """Return the index unchanged."""
         return self
 
-    def dual_write(self, store: TimelineStore, timeline: Timeline, asked: Clustering) -> DualWrite | None:
+    def dual_write(
+        self, store: TimelineStore, timeline: Timeline, clustering: Clustering
+    ) -> DualWrite | None:
         """Return None."""
         return None
 

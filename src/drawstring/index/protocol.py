@@ -133,13 +133,15 @@ class Index(IndexLifecycle, Protocol):
         """
         ...
 
-    def dual_write(self, store: TimelineStore, timeline: Timeline, asked: Clustering) -> DualWrite | None:
+    def dual_write(
+        self, store: TimelineStore, timeline: Timeline, clustering: Clustering
+    ) -> DualWrite | None:
         """Return the dual write during a bucket resizing; None if no record is written twice.
 
         Args:
             store: reads the plans of pending clusterings.
             timeline: timeline at the start of the write.
-            asked: policy for writes to file groups in a pending clustering.
+            clustering: policy for writes to file groups in a pending clustering.
 
         Raises:
             ConflictError: the write must wait for a pending clustering.

@@ -37,30 +37,30 @@ class Following:
     hold_hours: float
 
 
-def follow_table(context: TableContext, asked: Following) -> Iterator[Batch]:
+def follow_table(context: TableContext, following: Following) -> Iterator[Batch]:
     """Return batches of what commits write, for as long as they are taken.
 
     Args:
         context: the table.
-        asked: how it is followed.
+        following: how it is followed.
 
     Raises:
         InvalidError: something that was asked for is not there or makes no sense.
     """
-    spec = asked.spec
+    spec = following.spec
     if spec.changes and (spec.columns is not None or spec.where is not None):
         raise InvalidError("changes have columns of their own: leave out columns and where")
-    clock = asked.clock or context.clock
-    if asked.hold is None:
-        return follow(lambda: _facts(context), clock, spec, asked.start, asked.poll_seconds)
-    keeper = Keeper(context, asked.hold, asked.hold_hours)
-    keeper.at(position_of(_facts(context), asked.start))
+    clock = following.clock or context.clock
+    if following.hold is None:
+        return follow(lambda: _facts(context), clock, spec, following.start, following.poll_seconds)
+    keeper = Keeper(context, following.hold, following.hold_hours)
+    keeper.at(position_of(_facts(context), following.start))
 
     def load() -> TableFacts:
         keeper.renew()
         return _facts(context)
 
-    return _held(follow(load, clock, spec, keeper.position, asked.poll_seconds), keeper)
+    return _held(follow(load, clock, spec, keeper.position, following.poll_seconds), keeper)
 
 
 def _held(batches: Iterator[Batch], keeper: Keeper) -> Iterator[Batch]:

@@ -101,8 +101,8 @@ def with_known_folders(facts: WriteFacts, config: TableConfig, schema: pa.Schema
     if set(forms) <= {Form.NUMBER}:
         return config
     if set(forms) != {Form.DATE_AND_TIME}:
-        found = " and ".join(f"{form} in {paths[0]!r}" for form, paths in forms.items())
-        raise _refusal(f"the folders of timestamps have {found}", spec)
+        differing = " and ".join(f"{form} in {paths[0]!r}" for form, paths in forms.items())
+        raise _refusal(f"the folders of timestamps have {differing}", spec)
     known = replace(config, timestamps_as_text=True)
     names = pa.schema([field for field in schema if field.name in config.partition_fields])
     check = _HasRowsOfPath(spec, known, names, InstantRange.of(facts.timeline))

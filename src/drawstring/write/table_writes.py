@@ -14,7 +14,7 @@ from drawstring.txn.table_context import TableContext
 from drawstring.write.committed import Committed
 from drawstring.write.delete_partition import DELETE_PARTITION
 from drawstring.write.delete_partition import delete_partitions as drop
-from drawstring.write.merge.clauses import AskedClause
+from drawstring.write.merge.clauses import RequestedClause
 from drawstring.write.merge.matched_rows import MatchedRows
 from drawstring.write.merge.merge_rows import MergeRows
 from drawstring.write.run import write_source
@@ -74,7 +74,10 @@ def update_where(
 
 
 def merge_rows(
-    context: TableContext, source: MergeSource, clauses: tuple[AskedClause, ...], options: Mapping[str, Any]
+    context: TableContext,
+    source: MergeSource,
+    clauses: tuple[RequestedClause, ...],
+    options: Mapping[str, Any],
 ) -> Committed:
     """Run a merge; see `drawstring.Table.merge`.
 

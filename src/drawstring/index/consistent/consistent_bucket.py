@@ -131,9 +131,11 @@ class ConsistentIndex(RingLifecycle, Hashing):
                     path=partition,
                 )
 
-    def dual_write(self, store: TimelineStore, timeline: Timeline, asked: Clustering) -> DualWrite | None:
+    def dual_write(
+        self, store: TimelineStore, timeline: Timeline, clustering: Clustering
+    ) -> DualWrite | None:
         """Return the dual write for buckets that are being resized."""
-        return dual_write(self.ring, self.hash_fields, store, timeline, asked)
+        return dual_write(self.ring, self.hash_fields, store, timeline, clustering)
 
     def ring(self, partition: str) -> Ring:
         """Return the stored ring of a partition, or its first ring; for an overwrite, the new ring."""

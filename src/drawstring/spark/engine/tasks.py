@@ -273,12 +273,12 @@ class JoinPlaces:
 
     Attributes:
         join: the join, with the columns of both sides.
-        found: rows of the build side.
+        matches: rows of the build side.
     """
 
     join: JoinBuckets
-    found: pa.RecordBatch
+    matches: pa.RecordBatch
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plain = (with_types(batch, self.join.left) for batch in batches)
-        return self.join.matched(coalesced(plain), self.found)
+        return self.join.matched(coalesced(plain), self.matches)

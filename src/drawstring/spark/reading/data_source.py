@@ -45,8 +45,8 @@ class HudiSource(D.DataSource):
 
     def schema(self) -> StructType:
         """Return the columns of the query."""
-        path, stored, asked = self._parsed_options()
-        return spark_schema(schema_of(open_table(path, storage_options=stored), asked))
+        path, stored, read_options = self._parsed_options()
+        return spark_schema(schema_of(open_table(path, storage_options=stored), read_options))
 
     def reader(self, schema: StructType) -> D.DataSourceReader:
         """Return the reader of the query."""
@@ -54,8 +54,8 @@ class HudiSource(D.DataSource):
 
     def streamReader(self, schema: StructType) -> D.DataSourceStreamReader:
         """Return the reader of the table as a stream."""
-        path, stored, asked = self._parsed_options()
-        return stream_reader(CommitStream(path, stored, asked), schema)
+        path, stored, read_options = self._parsed_options()
+        return stream_reader(CommitStream(path, stored, read_options), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> D.DataSourceWriter:
         """Raise UnsupportedError: this writer could not shuffle the rows of a file group together."""
@@ -72,8 +72,8 @@ class HudiSource(D.DataSource):
         )
 
     def _scan(self) -> Scan:
-        path, stored, asked = self._parsed_options()
-        return scan_of(open_table(path, storage_options=stored), asked)
+        path, stored, read_options = self._parsed_options()
+        return scan_of(open_table(path, storage_options=stored), read_options)
 
     def _parsed_options(self) -> tuple[str, dict[str, str], ReadOptions]:
         """Return the table's root, its storage options and the read options."""

@@ -14,59 +14,64 @@ from drawstring.query.scan import Scan
 from drawstring.table import Table
 
 
-def scan_of(table: Table, asked: ReadOptions) -> Scan:
+def scan_of(table: Table, read_options: ReadOptions) -> Scan:
     """Return the scan for read options.
 
     Args:
         table: the table.
-        asked: the options.
+        read_options: the options.
 
     Raises:
         InvalidError: an incremental query without a begin and an end.
     """
-    if asked.query_type != "incremental":
+    if read_options.query_type != "incremental":
         return table.scan(
-            asked.columns,
-            where=asked.where,
-            as_of=asked.as_of,
-            read_optimized=asked.query_type == "read_optimized",
+            read_options.columns,
+            where=read_options.where,
+            as_of=read_options.as_of,
+            read_optimized=read_options.query_type == "read_optimized",
         )
-    if asked.begin is None and asked.end is None:
+    if read_options.begin is None and read_options.end is None:
         raise InvalidError(
             "An incremental query needs a begin. Set hoodie.datasource.read.begin.instanttime to an instant"
             " or to earliest."
         )
-    if asked.is_cdc:
-        return table.changes(asked.begin, asked.end, include_start=asked.include_start, holes=asked.holes)
+    if read_options.is_cdc:
+        return table.changes(
+            read_options.begin,
+            read_options.end,
+            include_start=read_options.include_start,
+            holes=read_options.holes,
+        )
     return table.incremental(
-        asked.begin,
-        asked.end,
-        columns=asked.columns,
-        where=asked.where,
-        include_start=asked.include_start,
-        holes=asked.holes,
-        full_scan=asked.full_scan,
+        read_options.begin,
+        read_options.end,
+        columns=read_options.columns,
+        where=read_options.where,
+        include_start=read_options.include_start,
+        holes=read_options.holes,
+        full_scan=read_options.full_scan,
     )
 
 
-def scan_at(path: str, storage_options: Mapping[str, str], asked: ReadOptions) -> Scan:
+def scan_at(path: str, storage_options: Mapping[str, str], read_options: ReadOptions) -> Scan:
     """Open a table and return the scan for read options; see `scan_of`.
 
     Args:
         path: the table's root.
         storage_options: options of the object store.
-        asked: the options.
+        read_options: the options.
     """
-    return scan_of(open_table(path, storage_options=storage_options), asked)
+    return scan_of(open_table(path, storage_options=storage_options), read_options)
 
 
-def schema_of(table: Table, asked: ReadOptions) -> pa.Schema:
+def schema_of(table: Table, read_options: ReadOptions) -> pa.Schema:
     """Return the columns of a query or a stream with read options.
 
     Args:
         table: the table.
-        asked: the options.
+        read_options: the options.
     """
-    if asked.query_type == "incremental" and asked.is_cdc:
+    if read_options.query_type == "incremental" and read_options.is_cdc:
         return CHANGE_SCHEMA
-    return table.scan(asked.columns, where=asked.where, as_of=asked.as_of).schema
+    return table.scan(read_options.columns, where=read_options.where, as_of=read_options.as_of).schema

@@ -62,32 +62,34 @@ class CommitStream:
     Attributes:
         path: the table's root.
         storage_options: options of the object store.
-        asked: options of the read.
+        read_options: options of the read.
     """
 
     path: str
     storage_options: Mapping[str, str]
-    asked: ReadOptions
+    read_options: ReadOptions
 
     @property
     def spec(self) -> FollowSpec:
         """Contents of the micro-batches."""
-        asked = self.asked
+        read_options = self.read_options
         return FollowSpec(
-            asked.columns,
-            asked.where,
-            asked.query_type == "incremental" and asked.is_cdc,
-            Limits(asked.max_commits, asked.max_bytes),
-            OnCleaned(asked.on_cleaned),
+            read_options.columns,
+            read_options.where,
+            read_options.query_type == "incremental" and read_options.is_cdc,
+            Limits(read_options.max_commits, read_options.max_bytes),
+            OnCleaned(read_options.on_cleaned),
         )
 
     def keeper(self) -> Keeper | None:
         """Return the keeper of the stream's hold, None if the options request no hold."""
-        name = self.asked.hold
+        name = self.read_options.hold
         if name is None:
             return None
         return Keeper(
-            open_table(self.path, storage_options=self.storage_options)._context, name, self.asked.hold_hours
+            open_table(self.path, storage_options=self.storage_options)._context,
+            name,
+            self.read_options.hold_hours,
         )
 
     def facts(self) -> TableFacts:
@@ -102,12 +104,12 @@ def stream_reader(stream: CommitStream, schema: StructType) -> D.DataSourceStrea
     Raises:
         InvalidError: an option that does not apply to streams.
     """
-    asked = stream.asked
-    if asked.begin or asked.end or asked.as_of:
+    read_options = stream.read_options
+    if read_options.begin or read_options.end or read_options.as_of:
         raise InvalidError(
             "A stream has no begin, end or as.of.instant. Set hoodie.datasource.streaming.startOffset."
         )
-    if asked.query_type == "read_optimized":
+    if read_options.query_type == "read_optimized":
         raise InvalidError(
             "A stream reads log files too, so it cannot be read optimized. Leave out the query type."
         )
@@ -136,7 +138,7 @@ class CommitReader(D.DataSourceStreamReader):
 
     def initialOffset(self) -> dict[str, Any]:
         """Return the offset at which a new query starts."""
-        first = position_of(self._stream.facts(), self._stream.asked.start_offset)
+        first = position_of(self._stream.facts(), self._stream.read_options.start_offset)
         if self._keeper is not None:
             self._keeper.at(first)
         return first.fields()

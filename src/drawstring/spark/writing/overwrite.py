@@ -41,13 +41,13 @@ class Replacement:
         storage: storage of the old table.
         create: creates the new table, empty, at a path.
         write: writes the rows to the new table.
-        asked: the options of the write.
+        write_options: the options of the write.
     """
 
     storage: Storage
     create: Callable[[str], Table]
     write: Callable[[Table, SparkRows], CommitResult]
-    asked: WriteOptions
+    write_options: WriteOptions
 
 
 def replace_table(path: str, rows: SparkRows, by: Replacement) -> CommitResult:
@@ -74,7 +74,7 @@ def replace_table(path: str, rows: SparkRows, by: Replacement) -> CommitResult:
 
 def _replaced_by_swap(root: Path, staged: Path, rows: SparkRows, by: Replacement) -> CommitResult:
     try:
-        with table_lock(by.storage, SystemClock(), SystemIds(), by.asked.lock_wait_ms):
+        with table_lock(by.storage, SystemClock(), SystemIds(), by.write_options.lock_wait_ms):
             result = by.write(by.create(str(staged)), rows)
             _swap(root, staged, open_storage(root.parent, by.storage.spec.options))
         return result
@@ -137,10 +137,10 @@ def _check_rows(rows: SparkRows, by: Replacement) -> None:
     """Compute all rows with the record keys and columns of the new table, and discard them."""
     context = by.create("memory://drawstring-check")._context
     try:
-        with lock_table(context, by.asked.lock_wait_ms) as locked:
+        with lock_table(context, by.write_options.lock_wait_ms) as locked:
             timeline = locked.store.load()
             facts = WriteFacts(locked, timeline, locked.store.new_time(timeline))
-            plan = plan_write(facts, rows.schema, verb_of(by.asked.operation), by.asked)
+            plan = plan_write(facts, rows.schema, verb_of(by.write_options.operation), by.write_options)
         rows.map_batches(plan.prepare, plan.prepare.output_schema).run(WalkThrough())
     finally:
         context.storage.delete_tree("")

@@ -49,30 +49,33 @@ class Target:
         """Open the existing table."""
         return open_table(self.path, storage_options=self.storage_options, engine=self.engine)
 
-    def create(self, schema: pa.Schema, asked: WriteOptions, options: Mapping[str, Any]) -> Table:
+    def create(self, schema: pa.Schema, write_options: WriteOptions, options: Mapping[str, Any]) -> Table:
         """Create a table with a schema.
 
         Raises:
             InvalidError: the options do not describe a table.
         """
-        self._check_description(asked)
-        return self._create(self.path, schema, asked, options)
+        self._check_description(write_options)
+        return self._create(self.path, schema, write_options, options)
 
-    def bootstrap(self, asked: WriteOptions, options: Mapping[str, Any]) -> CommitResult:
+    def bootstrap(self, write_options: WriteOptions, options: Mapping[str, Any]) -> CommitResult:
         """Bootstrap a table from the folder that the options name.
 
         Raises:
             InvalidError: the table already exists, or the options or the folder do not describe a table.
         """
-        table_type, version = asked.table_type or "COPY_ON_WRITE", asked.table_version or NEWEST_VERSION
         definition = TableDefinition(
-            table_type, version, asked.record_key, asked.partition_path, asked.ordering
+            write_options.table_type or "COPY_ON_WRITE",
+            write_options.table_version or NEWEST_VERSION,
+            write_options.record_key,
+            write_options.partition_path,
+            write_options.ordering,
         )
         place = Place(self.path, self.storage_options, self.engine)
-        return bootstrapped(place, asked.table_name, definition, options)
+        return bootstrapped(place, write_options.table_name, definition, options)
 
     def replace(
-        self, df: DataFrame, rows: SparkRows, asked: WriteOptions, options: Mapping[str, Any]
+        self, df: DataFrame, rows: SparkRows, write_options: WriteOptions, options: Mapping[str, Any]
     ) -> CommitResult:
         """Replace the existing table by a new one.
 
@@ -80,35 +83,37 @@ class Target:
             InvalidError: the options do not describe a table, or the rows come from the table that would be
                 dropped; the table is unchanged.
         """
-        self._check_description(asked)
+        self._check_description(write_options)
         self._check_not_read(df)
 
         def create_at(path: str) -> Table:
-            return self._create(path, rows.schema, asked, options)
+            return self._create(path, rows.schema, write_options, options)
 
         def write(table: Table, rows: SparkRows) -> CommitResult:
-            return table._write_rows(asked.operation, rows, options)
+            return table._write_rows(write_options.operation, rows, options)
 
         create_at("memory://drawstring-check")._context.storage.delete_tree("")
-        return replace_table(self.path, rows, Replacement(self.storage, create_at, write, asked))
+        return replace_table(self.path, rows, Replacement(self.storage, create_at, write, write_options))
 
-    def _check_description(self, asked: WriteOptions) -> None:
-        if asked.operation in ("delete", "delete_partition"):
+    def _check_description(self, write_options: WriteOptions) -> None:
+        if write_options.operation in ("delete", "delete_partition"):
             raise InvalidError(
                 "There is no table to delete from. Write rows to it first, then delete with mode append.",
                 table=self.path,
             )
 
-    def _create(self, path: str, schema: pa.Schema, asked: WriteOptions, options: Mapping[str, Any]) -> Table:
+    def _create(
+        self, path: str, schema: pa.Schema, write_options: WriteOptions, options: Mapping[str, Any]
+    ) -> Table:
         return create(
             path,
             schema,
-            record_key=asked.record_key,
-            name=asked.table_name or self.path.rstrip("/").rpartition("/")[2],
-            table_type=asked.table_type or "COPY_ON_WRITE",
-            partition_by=asked.partition_path,
-            ordering=asked.ordering,
-            version=asked.table_version or NEWEST_VERSION,
+            record_key=write_options.record_key,
+            name=write_options.table_name or self.path.rstrip("/").rpartition("/")[2],
+            table_type=write_options.table_type or "COPY_ON_WRITE",
+            partition_by=write_options.partition_path,
+            ordering=write_options.ordering,
+            version=write_options.table_version or NEWEST_VERSION,
             properties=table_scope(options),
             storage_options=self.storage_options,
             engine=self.engine,

@@ -192,8 +192,8 @@ class ApplyClauses:
                 (When.BY_SOURCE, pc.invert(is_source)),
             ):
                 clauses = [clause for clause in self.clauses if clause.when is when]
-                if clauses and (found := rows.filter(mask)).num_rows:
-                    yield from self._applied(found, clauses, generator)
+                if clauses and (matching := rows.filter(mask)).num_rows:
+                    yield from self._applied(matching, clauses, generator)
 
     def _applied(
         self, rows: pa.Table, clauses: list[Clause], generator: KeyGenerator

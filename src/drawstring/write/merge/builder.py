@@ -8,7 +8,7 @@ from typing import Any, Self
 from drawstring.expressions.predicate import Where
 from drawstring.filegroups.write.changes import RowAction
 from drawstring.model.result import CommitResult
-from drawstring.write.merge.clauses import AskedClause, When
+from drawstring.write.merge.clauses import RequestedClause, When
 
 
 class MergeBuilder:
@@ -23,9 +23,9 @@ class MergeBuilder:
         run: runs the merge with the clauses.
     """
 
-    def __init__(self, run: Callable[[tuple[AskedClause, ...]], CommitResult]) -> None:
+    def __init__(self, run: Callable[[tuple[RequestedClause, ...]], CommitResult]) -> None:
         self._run = run
-        self._clauses: tuple[AskedClause, ...] = ()
+        self._clauses: tuple[RequestedClause, ...] = ()
 
     def when_matched_update(self, set: Mapping[str, Any], predicate: Where = None) -> Self:
         """Set columns of a target row that a source row matches.
@@ -81,5 +81,5 @@ class MergeBuilder:
         return self._run(self._clauses)
 
     def _add(self, when: When, action: RowAction, predicate: Where, values: dict[str, Any] | None) -> Self:
-        self._clauses = (*self._clauses, AskedClause(when, action, predicate, values))
+        self._clauses = (*self._clauses, RequestedClause(when, action, predicate, values))
         return self

@@ -35,7 +35,7 @@ class When(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class AskedClause:
+class RequestedClause:
     """A clause as given by the caller.
 
     Attributes:
@@ -56,10 +56,10 @@ class Clause:
     """A clause that was checked against source and target.
 
     Attributes:
-        when, action: as in `AskedClause`.
+        when, action: as in `RequestedClause`.
         predicate: condition over columns `source.x` and `target.x`.
         values: new value by column of the table.
-        alike: by column that updates cannot set, expression for whether the source has another value.
+        differs: by column that updates cannot set, expression for whether the source has another value.
     """
 
     when: When
@@ -119,14 +119,14 @@ class Sides:
         return tuple(dict.fromkeys((*self.config.record_key_fields, *self.config.partition_fields)))
 
 
-def bound_clauses(asked: Iterable[AskedClause], sides: Sides) -> tuple[Clause, ...]:
+def bound_clauses(requested: Iterable[RequestedClause], sides: Sides) -> tuple[Clause, ...]:
     """Check clauses against source and target.
 
     Raises:
         InvalidError: a column does not exist or cannot be set, a type does not fit, or a clause can never
             apply.
     """
-    clauses = list(asked)
+    clauses = list(requested)
     if not clauses:
         raise InvalidError("The merge has no clauses. Add one, for example when_matched_update.")
     for when in When:
@@ -139,20 +139,20 @@ def bound_clauses(asked: Iterable[AskedClause], sides: Sides) -> tuple[Clause, .
     return tuple(_bound(clause, sides) for clause in clauses)
 
 
-def _bound(asked: AskedClause, sides: Sides) -> Clause:
-    seen = sides.seen(asked.when)
-    predicate = parse_where(asked.predicate, seen, has_sides=True)
-    if asked.action is RowAction.DELETE:
-        return Clause(asked.when, asked.action, predicate)
-    if asked.action is RowAction.INSERT:
-        return Clause(asked.when, asked.action, predicate, _inserted(asked, sides))
-    if asked.values is None:
-        return Clause(asked.when, asked.action, predicate, _all_but_fixed(sides), _differences(sides))
-    names = settable(asked.values, sides.target, sides.config)
-    return Clause(asked.when, asked.action, predicate, _values(asked.values, names, sides, seen))
+def _bound(clause: RequestedClause, sides: Sides) -> Clause:
+    seen = sides.seen(clause.when)
+    predicate = parse_where(clause.predicate, seen, has_sides=True)
+    if clause.action is RowAction.DELETE:
+        return Clause(clause.when, clause.action, predicate)
+    if clause.action is RowAction.INSERT:
+        return Clause(clause.when, clause.action, predicate, _inserted(clause, sides))
+    if clause.values is None:
+        return Clause(clause.when, clause.action, predicate, _all_but_fixed(sides), _differences(sides))
+    names = settable(clause.values, sides.target, sides.config)
+    return Clause(clause.when, clause.action, predicate, _values(clause.values, names, sides, seen))
 
 
-def _inserted(asked: AskedClause, sides: Sides) -> dict[str, pc.Expression]:
+def _inserted(clause: RequestedClause, sides: Sides) -> dict[str, pc.Expression]:
     """Return the values of new rows; they need keys and the other columns that an upsert needs."""
     seen = sides.seen(When.NOT_MATCHED)
     if not sides.config.record_key_fields:
@@ -160,11 +160,11 @@ def _inserted(asked: AskedClause, sides: Sides) -> dict[str, pc.Expression]:
             "A merge cannot insert into a table without key columns yet. Insert the unmatched rows"
             " separately."
         )
-    if asked.values is None:
+    if clause.values is None:
         return _values(
             _from_source(sides, sides.target.names), {n: n for n in sides.target.names}, sides, seen
         )
-    names = {given: path_in([given], sides.target)[0] for given in asked.values}
+    names = {given: path_in([given], sides.target)[0] for given in clause.values}
     needed = [*sides.fixed, *sides.config.ordering_fields]
     needed += [each.name for each in sides.target if not each.nullable]
     missing = [name for name in dict.fromkeys(needed) if name not in names.values()]
@@ -173,7 +173,7 @@ def _inserted(asked: AskedClause, sides: Sides) -> dict[str, pc.Expression]:
             f"Inserted rows lack {', '.join(missing)}. Give values for record key, partition and ordering"
             " columns and for those that must not be null."
         )
-    return _values(asked.values, names, sides, seen)
+    return _values(clause.values, names, sides, seen)
 
 
 def _all_but_fixed(sides: Sides) -> dict[str, pc.Expression]:

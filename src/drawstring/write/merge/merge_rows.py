@@ -34,7 +34,7 @@ from drawstring.write.merge.batches import (
     ReadToMerge,
     target_columns,
 )
-from drawstring.write.merge.clauses import AskedClause, Clause, Sides, When, bound_clauses
+from drawstring.write.merge.clauses import Clause, RequestedClause, Sides, When, bound_clauses
 from drawstring.write.merge.match_keys import MatchedOn, matched_columns
 from drawstring.write.merge.matched_rows import (
     facts_for_change,
@@ -62,7 +62,7 @@ class MergeRows:
     rows: Rows
     on: MatchedOn
     aliases: tuple[str, str]
-    clauses: tuple[AskedClause, ...]
+    clauses: tuple[RequestedClause, ...]
     is_upsert: bool = False
 
     def bind(self, locked: LockedTable) -> BoundMerge:

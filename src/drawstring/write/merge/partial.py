@@ -19,7 +19,7 @@ from drawstring.filegroups.write.changes import RowAction
 from drawstring.schema.meta import without_meta
 from drawstring.timeline.table_schema import table_schema
 from drawstring.txn.transaction import LockedTable
-from drawstring.write.merge.clauses import AskedClause, When
+from drawstring.write.merge.clauses import RequestedClause, When
 from drawstring.write.merge.matched_rows import check_whole_rows
 from drawstring.write.merge.merge_rows import MergeRows
 from drawstring.write.plan import partial_columns
@@ -57,8 +57,8 @@ class PartialRows:
             return InputRows(self.rows)
         fixed = dict.fromkeys((*config.record_key_fields, *config.partition_fields))
         clauses = (
-            AskedClause(When.MATCHED, RowAction.UPDATE, None, _from_source(set_columns)),
-            AskedClause(When.NOT_MATCHED, RowAction.INSERT, None, _from_source(incoming.names)),
+            RequestedClause(When.MATCHED, RowAction.UPDATE, None, _from_source(set_columns)),
+            RequestedClause(When.NOT_MATCHED, RowAction.INSERT, None, _from_source(incoming.names)),
         )
         return MergeRows(self.rows, tuple(fixed), _ALIASES, clauses, is_upsert=True).bind(locked)
 
