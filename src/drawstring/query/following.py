@@ -1,4 +1,4 @@
-"""Following an open table, with a hold that moves on with the reader."""
+"""Reading of an open table as a stream of batches, with a hold that advances with the reader."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from drawstring.txn.table_context import TableContext
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """How a table is followed.
+    """Settings of a stream of batches.
 
     Attributes:
-        spec: what batches hold.
+        spec: contents of the batches.
         start: a stored position, a time, `latest`, or `earliest`, which None stands for.
         poll_seconds: seconds between two loads of the timeline when there are no new commits; None to end
             then.
         clock: sleeps between two loads; None for the table's clock.
-        hold: name of the hold that moves on with the reader; None for none.
-        hold_hours: hours after which it ends by itself.
+        hold: name of the hold that advances with the reader; None without one.
+        hold_hours: hours after which the hold expires.
     """
 
     spec: FollowSpec
@@ -38,18 +38,18 @@ class Following:
 
 
 def follow_table(context: TableContext, following: Following) -> Iterator[Batch]:
-    """Return batches of what commits write, for as long as they are taken.
+    """Return batches of the rows that commits write; the iterator plans one batch at a time.
 
     Args:
         context: the table.
-        following: how it is followed.
+        following: settings of the stream.
 
     Raises:
-        InvalidError: something that was asked for is not there or makes no sense.
+        InvalidError: a position, column, condition or bound is invalid.
     """
     spec = following.spec
     if spec.changes and (spec.columns is not None or spec.where is not None):
-        raise InvalidError("changes have columns of their own: leave out columns and where")
+        raise InvalidError("Changes have their own columns. Leave out columns and where.")
     clock = following.clock or context.clock
     if following.hold is None:
         return follow(lambda: _facts(context), clock, spec, following.start, following.poll_seconds)
@@ -64,7 +64,7 @@ def follow_table(context: TableContext, following: Following) -> Iterator[Batch]
 
 
 def _held(batches: Iterator[Batch], keeper: Keeper) -> Iterator[Batch]:
-    """Yield batches, and move the hold on after each one that was used."""
+    """Yield batches, and advance the hold after the caller has used a batch."""
     for batch in batches:
         yield batch
         keeper.at(stored_position(batch.position))

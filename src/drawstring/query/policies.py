@@ -1,4 +1,4 @@
-"""Policies that a reader names."""
+"""Policies of a query, parsed from their names."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _Policy = TypeVar("_Policy", bound=StrEnum)
 
 
 def policy_of(policies: type[_Policy], name: Any) -> _Policy:
-    """Return the policy of a name, compared without case.
+    """Return the policy with a name, in upper or lower case.
 
     Args:
-        policies: those that there are.
-        name: as the user gave it.
+        policies: the existing policies.
+        name: the name as the caller gave it.
 
     Raises:
         InvalidError: there is no such policy.
@@ -23,4 +23,4 @@ def policy_of(policies: type[_Policy], name: Any) -> _Policy:
     for policy in policies:
         if isinstance(name, str) and policy.upper() == name.upper():
             return policy
-    raise InvalidError(f"there is no policy {name!r}: choose {', '.join(policies)}")
+    raise InvalidError(f"There is no policy {name!r}. Choose one of {', '.join(policies)}.")

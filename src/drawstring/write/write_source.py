@@ -174,14 +174,17 @@ class InputRows:
 
 
 def local_rows(context: TableContext, data: Any) -> tuple[TableContext, Rows]:
-    """Return rows that a caller hands over, and the table with the engine that has them.
+    """Read rows of the caller's process in the embedded engine, and return the table with that engine.
 
     Args:
-        context: the table; another engine than the embedded one leaves such a write to that one.
+        context: the table; if it has another engine, the embedded engine runs this write instead.
         data: see `batches_of`.
 
+    Returns:
+        The table with the embedded engine, and the rows in it.
+
     Raises:
-        InvalidError: these are no rows.
+        InvalidError: the object has no rows that can be read.
     """
     schema, batches = batches_of(data)
     engine = context.engine
