@@ -129,13 +129,18 @@ def _put(storage: Storage, path: str, parts: Iterator[tuple[bytes, int, int]]) -
 
 
 def next_log(settings: FileSettings, target: FileSlice, write_token: str) -> tuple[str, int]:
-    """Return the name and the log version of the next log file of a slice."""
-    if settings.config.rules.names_logs_by_slice or settings.logs_named_by:
-        instant = settings.logs_named_by or target.base_instant
-        version = max((log.version for log in target.logs if log.instant == instant), default=0) + 1
-    else:
-        instant, version = settings.instant, 1
-    return LogFile.name_of(target.file_id, instant, version, write_token), version
+    """Return the name and the log version of the next log file of a slice.
+
+    A name without the instant of the write gets its time of day (HHmmssSSS) as the stage of the write token:
+    a writer that stalled, and resumes after others went on, must not overwrite a log file of theirs.
+    """
+    if not settings.config.rules.names_logs_by_slice and not settings.logs_named_by:
+        return LogFile.name_of(target.file_id, settings.instant, 1, write_token), 1
+    instant = settings.logs_named_by or target.base_instant
+    version = max((log.version for log in target.logs if log.instant == instant), default=0) + 1
+    task, _, attempt = write_token.split("-")
+    own_token = f"{task}-{int(settings.instant[-9:])}-{attempt}"
+    return LogFile.name_of(target.file_id, instant, version, own_token), version
 
 
 def _with_index(

@@ -1,0 +1,57 @@
+"""Writers that stall before they write a log file, and resume after others wrote on."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from itertools import takewhile
+
+from drawstring.base.errors import ConflictError
+from drawstring.engine.local import LocalEngine
+from drawstring.storage.protocol import Storage
+from drawstring.table import Table
+from drawstring.txn.table_context import TableContext
+from tests.support.rows import held, rides
+from tests.support.simulation.pauses import CALLS_MAX, PAUSE_MS, PausingStorage, SharedClock
+from tests.support.storages import files_of, stored
+from tests.support.tables import MOR, create, versions
+
+START_MS = 1_900_000_000_000
+
+
+def upsert(storage: Storage, clock: SharedClock, version: int) -> None:
+    table = Table(TableContext(storage, LocalEngine(threads=1), clock))
+    table.upsert(rides(("a", "rome", version, float(version))))
+
+
+def stall(files: dict[str, bytes], call: int) -> tuple[str, list[tuple[object, ...]]] | None:
+    """Let a writer stall before a storage call while another one writes; None if it makes fewer calls."""
+    storage, clock = stored(files), SharedClock(START_MS)
+    pausing = PausingStorage(storage, call)
+
+    def stalling() -> None:
+        with suppress(ConflictError):
+            upsert(pausing, clock, 2)
+
+    thread = threading.Thread(target=stalling, daemon=True)
+    thread.start()
+    if not pausing.wait_for_pause(lambda: not thread.is_alive()):
+        return None
+    where = pausing.where
+    if where.startswith("change rome/"):
+        clock.sleep(PAUSE_MS / 1000)
+        upsert(storage, clock, 3)
+    pausing.go_on()
+    thread.join()
+    return where, held(Table(TableContext(storage, LocalEngine(threads=1), clock)))
+
+
+@versions
+def test_a_writer_that_resumes_overwrites_no_log_file_of_others(version: int) -> None:
+    table = create(table_type=MOR, version=version)
+    table.upsert(rides(("a", "rome", 1, 1.0)))
+    files = files_of(table._context.storage)
+    stalls = list(takewhile(bool, (stall(files, call) for call in range(CALLS_MAX))))
+    logs = {where: rows for where, rows in filter(None, stalls) if where.startswith("change rome/")}
+    assert any(".log.1_" in where for where in logs)
+    assert logs == dict.fromkeys(logs, [("a", "rome", 3, 3.0)])
