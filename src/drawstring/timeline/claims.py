@@ -128,6 +128,11 @@ class Claims:
             )
         return Fence(taken.owner)
 
+    def has_fence(self, instant: Instant, fence: Fence) -> bool:
+        """Return whether the claim of an instant is still the one that this process took."""
+        versioned = self.storage.read_versioned(claim_path(instant))
+        return versioned is not None and Claim.decode(versioned[0]).owner == fence.owner
+
     def bar(self, instant: Instant) -> Claim | None:
         """Make sure that an instant that is not run again never completes.
 

@@ -267,6 +267,10 @@ class TimelineStore:
         """
         return self._completion().fence(instant)
 
+    def has_fence(self, instant: Instant, fence: Fence) -> bool:
+        """Return whether no other process has fenced an instant since this one did."""
+        return self._claims.has_fence(instant, fence)
+
     def bar(self, instant: Instant) -> Instant | None:
         """Make sure that a pending write that stays on the timeline never completes.
 

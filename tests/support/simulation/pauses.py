@@ -34,8 +34,9 @@ DYING = ("die", "leave_merge")
 TAKEN_OVER = ("cluster", "compact", "clean", "archive")
 """Services that another process runs first of all when one stands still."""
 
-FOLLOWERS = 8
-"""Writes of the others while one stands still: archiving passes what it had begun."""
+FOLLOWERS = (1, 2, 8)
+"""Writes of the others while one stands still: few, so that nothing is compacted, or so many that archiving
+passes what it had begun."""
 
 
 class SharedClock:
@@ -207,8 +208,9 @@ def pause_at(world: World, step: Step, number: int) -> bool:
     others = replace(world, rows=dict(world.rows), moments=list(world.moments), clock=clock)
     clock.sleep(PAUSE_MS / 1000)
     take_over(others, step)
-    follow_up(others, where)
-    allowed = outcomes(before, others, step)
+    followers = FOLLOWERS[number % len(FOLLOWERS)]
+    follow_up(others, where, followers)
+    allowed = outcomes(before, others, step, followers)
     paused.go_on()
     thread.join(JOIN_SECONDS)
     assert stopped.is_over, f"{where}, and does not end"
@@ -219,7 +221,7 @@ def pause_at(world: World, step: Step, number: int) -> bool:
     # The next writer drops what a restore planned before it stood still.
     check_whole(others, step, where, allowed=("restore",))
     others.rows = held
-    follow_up(others, where)
+    follow_up(others, where, max(FOLLOWERS))
     assert others.held() == others.rows, f"{where}, and later"
     check_whole(others, step, where)
     return True
@@ -234,9 +236,9 @@ def take_over(others: World, step: Step) -> None:
         take(others, Step(step.name))
 
 
-def follow_up(others: World, where: str) -> None:
-    """Write on until archiving has passed what was begun before."""
-    for number in range(FOLLOWERS):
+def follow_up(others: World, where: str, writes: int) -> None:
+    """Write on."""
+    for number in range(writes):
         step = Step("delete", KEYS[:1]) if number == 2 else Step("upsert", KEYS)
         others.time += 10
         try:
@@ -245,13 +247,14 @@ def follow_up(others: World, where: str) -> None:
             raise AssertionError(f"{where}: others cannot go on: {error}") from error
 
 
-def outcomes(before: World, others: World, step: Step) -> dict[bool, list[Rows]]:
+def outcomes(before: World, others: World, step: Step, followers: int) -> dict[bool, list[Rows]]:
     """Return the rows that the table may hold, by whether the step was acknowledged.
 
     Args:
         before: a copy of the table from before the step; it changes.
         others: the table after what the others wrote.
         step: what one process did before them, after them, or never.
+        followers: how often the others wrote.
     """
     never, last = dict(others.rows), others.copy()
     last.clock = None
@@ -261,7 +264,7 @@ def outcomes(before: World, others: World, step: Step) -> dict[bool, list[Rows]]
     before.clock = None
     take(before, step)
     take_over(before, step)
-    follow_up(before, "undisturbed")
+    follow_up(before, "undisturbed", followers)
     first = before.held()
     values = {at: row for at, row in never.items() if at in {place(key) for key in KEYS}}
     return {

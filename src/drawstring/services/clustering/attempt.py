@@ -135,7 +135,7 @@ def claim_clustering(
     fence = restart(locked.rollback_context(), instant)
     if isinstance(fence, Instant):
         return None
-    inflight = locked.store.start(Instant(requested, Action.CLUSTERING, State.REQUESTED))
+    inflight = locked.start_plan(Instant(requested, Action.CLUSTERING, State.REQUESTED), fence)
     return ClusteringAttempt(inflight, plan, task, schema_json, fence)
 
 

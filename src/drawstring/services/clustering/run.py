@@ -143,7 +143,7 @@ def schedule_clustering(
         time = locked.store.new_time(timeline)
         if before is not None:
             before(time)
-        return locked.store.request(Action.CLUSTERING, time, content).requested
+        return locked.request_plan(Action.CLUSTERING, time, content).requested
 
 
 def run_clustering(

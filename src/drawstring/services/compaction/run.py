@@ -190,7 +190,7 @@ def _schedule(locked: LockedTable, timeline: Timeline, options: WriteOptions, ac
     if not plan.operations:
         return None
     content = encode_compaction_plan(plan, is_log_compaction=is_log)
-    return locked.store.request(action, time, content).requested
+    return locked.request_plan(action, time, content).requested
 
 
 def _check_type(context: TableContext, config: TableConfig) -> None:
@@ -284,7 +284,7 @@ def _claim(
     task = _task(locked, timeline, requested, options)
     if instant.action is Action.LOG_COMPACTION:
         operations = [(number, replace(each, logs_only=True)) for number, each in operations]
-    return _Attempt(locked.store.start(instant), task, operations, fence)
+    return _Attempt(locked.start_plan(instant, fence), task, operations, fence)
 
 
 def _plan_of(store: TimelineStore, instant: Instant) -> CompactionPlan:
