@@ -151,7 +151,7 @@ def test_instants_of_real_hudi_are_archived_as_they_were(name: str, tmp_path: Pa
     store = TimelineStore(storage, config, SystemClock())
     going = [each for each in store.load().instants if each.is_completed][:-1]
     then = {each: store.commit_metadata(each) for each in going if each.is_write}
-    archive_instants(storage, config, SIZES, going)
+    archive_instants(storage, config, SIZES, going, lambda: None)
     archive = open_archive(storage, config)
     assert archive.completed("") == going
     for instant, said in then.items():
@@ -213,7 +213,7 @@ def test_a_table_with_10000_instants_reads_no_more_than_one_with_40() -> None:
     storage = table._context.storage
     files = files_of(storage)
     short = counted(Prepared(files, [], []).copy())
-    history = HistoryWriter(storage, table.config.history_folder, SIZES)
+    history = HistoryWriter(storage, table.config.history_folder, SIZES, lambda: None)
     for start in range(0, 10_000, 1000):
         times = [f"2020{number:013d}" for number in range(start, start + 1000)]
         history.write([HistoryRow(time, time, "commit", b"", None) for time in times])

@@ -281,7 +281,9 @@ def test_cleans_that_hudi_left_behind_when_it_archived_later_writes_are_archived
     cleans = [each.requested for each in table.timeline.completed_of(Action.CLEAN)]
     archived = [write for write in table.timeline.writes() if write.requested < cleans[-2]]
     assert cleans[0] < archived[-1].requested
-    archive_instants(table._context.storage, table.config, WriteOptions.parse({}).archiving, archived)
+    archive_instants(
+        table._context.storage, table.config, WriteOptions.parse({}).archiving, archived, lambda: None
+    )
 
     table.upgrade(9)
     assert [each.requested for each in table.timeline.completed_of(Action.CLEAN)] == cleans[-2:]

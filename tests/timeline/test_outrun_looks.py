@@ -81,7 +81,7 @@ def test_a_plan_that_was_taken_off_during_a_look_is_no_damage() -> None:
 
 def test_a_version_of_the_archive_that_is_being_written_does_not_count() -> None:
     storage = create()._context.storage
-    save_manifest(storage, "folder", 3, [], None)
+    save_manifest(storage, "folder", 3, [], None, lambda: None)
     assert current_version(storage, "folder") == 3
     storage.put("folder/_version_", b"")
     assert current_version(storage, "folder") == 3

@@ -48,7 +48,13 @@ class Relaid:
     archived: int
 
 
-def copy_timeline(storage: Storage, old: TableConfig, new: TableConfig, archiving: Archiving) -> Relaid:
+def copy_timeline(
+    storage: Storage,
+    old: TableConfig,
+    new: TableConfig,
+    archiving: Archiving,
+    check: Callable[[], None],
+) -> Relaid:
     """Write the timeline of a table in the other layout; the caller holds the table lock.
 
     Args:
@@ -56,6 +62,7 @@ def copy_timeline(storage: Storage, old: TableConfig, new: TableConfig, archivin
         old: the table's current settings.
         new: the table's settings after the migration.
         archiving: file sizes of the archive.
+        check: makes sure that the table lock is still held.
 
     Returns:
         The numbers of instants copied.
@@ -64,7 +71,7 @@ def copy_timeline(storage: Storage, old: TableConfig, new: TableConfig, archivin
         CorruptTableError: a file of the timeline or of the archive is damaged.
     """
     make_timeline_folders(storage, new)
-    archived = _ARCHIVERS[new.layout.archive_format](storage, old, new, archiving)
+    archived = _ARCHIVERS[new.layout.archive_format](storage, old, new, archiving, check)
     files = list(_first_completions(state_files_of(storage, old)))
     instants = _new_instants(storage, old, new, files)
     for file, instant in zip(files, instants, strict=True):
@@ -156,9 +163,15 @@ def _copy(storage: Storage, new: TableConfig, file: StateFile, instant: Instant)
             storage.set_modified(path, modified_ms)
 
 
-def _to_history(storage: Storage, old: TableConfig, new: TableConfig, archiving: Archiving) -> int:
+def _to_history(
+    storage: Storage,
+    old: TableConfig,
+    new: TableConfig,
+    archiving: Archiving,
+    check: Callable[[], None],
+) -> int:
     records = LogArchive(storage, old.history_folder).records()
-    writer = HistoryWriter(storage, new.history_folder, archiving)
+    writer = HistoryWriter(storage, new.history_folder, archiving, check)
     count = 0
     for rows in _chunks(row for records_of_file in records for row in history_rows(records_of_file)):
         writer.write(sorted(rows, key=lambda row: row.requested))
@@ -168,7 +181,13 @@ def _to_history(storage: Storage, old: TableConfig, new: TableConfig, archiving:
     return count
 
 
-def _to_archive(storage: Storage, old: TableConfig, new: TableConfig, archiving: Archiving) -> int:
+def _to_archive(
+    storage: Storage,
+    old: TableConfig,
+    new: TableConfig,
+    archiving: Archiving,
+    _check: Callable[[], None],
+) -> int:
     rows = History(storage, old.history_folder).rows()
     count = 0
     for number, chunk in enumerate(_chunks(row for rows_of_file in rows for row in rows_of_file), start=1):
@@ -179,7 +198,12 @@ def _to_archive(storage: Storage, old: TableConfig, new: TableConfig, archiving:
     return count
 
 
-_ARCHIVERS: Final[Mapping[ArchiveFormat, Callable[[Storage, TableConfig, TableConfig, Archiving], int]]] = {
+_ARCHIVERS: Final[
+    Mapping[
+        ArchiveFormat,
+        Callable[[Storage, TableConfig, TableConfig, Archiving, Callable[[], None]], int],
+    ]
+] = {
     ArchiveFormat.LOG_FILES: _to_archive,
     ArchiveFormat.HISTORY: _to_history,
 }

@@ -35,7 +35,6 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import Heartbeat, beating
-from drawstring.txn.locks.service_lease import service_lease
 from drawstring.txn.locks.table_lock import Lock, table_lock
 from drawstring.txn.metadata_table import MetadataTableGuard
 from drawstring.txn.rollback.dead_writes import rollback_pending
@@ -120,54 +119,6 @@ class LockedTable:
         return RollbackContext(
             context.storage, self.config, self.store, context.clock, context.ids, self.lock.check
         )
-
-    def request_plan(self, action: Action, time: str, content: bytes) -> Instant:
-        """Put the plan of a table service on the timeline, which any process may run from then on.
-
-        A plan made before this process stalled may lack what other writers committed since: their log files
-        would be lost with a compaction of version 6. So the lock is checked before and after.
-
-        Args:
-            action: of the instant.
-            time: requested time of the instant.
-            content: of the plan.
-
-        Raises:
-            ConflictError: the lock was lost; the plan is not on the timeline.
-        """
-        self.lock.check()
-        requested = self.store.request(action, time, content)
-        try:
-            self.lock.check()
-        except ConflictError:
-            context = self.context
-            with service_lease(context.storage, context.clock, context.ids, time) as lease:
-                if lease is not None and requested in self.store.load().instants:
-                    self.store.remove_pending(requested)
-                    lease.forget()
-            raise
-        return requested
-
-    def start_plan(self, plan: Instant, fence: Fence) -> Instant:
-        """Move a plan to inflight, unless this process stalled and another one may have run or removed it.
-
-        Args:
-            plan: requested.
-            fence: the claim on the plan.
-
-        Raises:
-            ConflictError: the lock was lost; the plan is as others left it.
-        """
-        self.lock.check()
-        started = self.store.start(plan)
-        try:
-            self.lock.check()
-        except ConflictError:
-            is_unscheduled = not self.context.storage.exists(self.store.path(plan))
-            if is_unscheduled or self.store.has_fence(plan, fence):  # otherwise another process runs it
-                self.store.stop(plan)
-            raise
-        return started
 
     def finish(self, instant: Instant, metadata: CommitMetadata, fence: Fence | None = None) -> Instant:
         """Complete an inflight instant whose data files are written.

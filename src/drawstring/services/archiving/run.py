@@ -69,7 +69,7 @@ def archive_table(locked: LockedTable, options: WriteOptions, timeline: Timeline
     if not chosen:
         return None
     locked.lock.check()
-    archive_instants(locked.context.storage, locked.config, options.archiving, chosen)
+    archive_instants(locked.context.storage, locked.config, options.archiving, chosen, locked.lock.check)
     _sweep_markers(locked.context.storage, chosen)
     forget_old_rollbacks(locked.rollback_context())
     seconds = round(watch.seconds(), 3)
@@ -95,7 +95,7 @@ def archive_stragglers(locked: LockedTable, options: WriteOptions) -> None:
     last = max((each.requested for each in archived if each.action in WRITE_ACTIONS), default="")
     if chosen := sorted(going_along(timeline, last)):
         locked.lock.check()
-        archive_instants(storage, locked.config, options.archiving, chosen)
+        archive_instants(storage, locked.config, options.archiving, chosen, locked.lock.check)
 
 
 @dataclass(frozen=True, slots=True)

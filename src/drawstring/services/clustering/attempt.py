@@ -38,6 +38,7 @@ from drawstring.timeline.claims import Fence
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import refuse_live_writers
 from drawstring.txn.missing_plans import NoPlanError
+from drawstring.txn.planned_instants import start_plan
 from drawstring.txn.rollback.withdrawal import cancel_clustering, restart
 from drawstring.txn.transaction import LockedTable, check_marked, recover_and_load
 
@@ -135,7 +136,7 @@ def claim_clustering(
     fence = restart(locked.rollback_context(), instant)
     if isinstance(fence, Instant):
         return None
-    inflight = locked.start_plan(Instant(requested, Action.CLUSTERING, State.REQUESTED), fence)
+    inflight = start_plan(locked, Instant(requested, Action.CLUSTERING, State.REQUESTED), fence)
     return ClusteringAttempt(inflight, plan, task, schema_json, fence)
 
 

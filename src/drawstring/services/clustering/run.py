@@ -41,6 +41,7 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.locks.service_lease import ServiceLease, service_lease
+from drawstring.txn.planned_instants import request_plan
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 
@@ -143,7 +144,7 @@ def schedule_clustering(
         time = locked.store.new_time(timeline)
         if before is not None:
             before(time)
-        return locked.request_plan(Action.CLUSTERING, time, content).requested
+        return request_plan(locked, Action.CLUSTERING, time, content).requested
 
 
 def run_clustering(

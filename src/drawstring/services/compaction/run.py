@@ -39,6 +39,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import refuse_live_writers
 from drawstring.txn.missing_plans import NoPlanError
+from drawstring.txn.planned_instants import request_plan, start_plan
 from drawstring.txn.rollback.withdrawal import remove_compaction, restart
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, check_marked, lock_table, recover_and_load
@@ -190,7 +191,7 @@ def _schedule(locked: LockedTable, timeline: Timeline, options: WriteOptions, ac
     if not plan.operations:
         return None
     content = encode_compaction_plan(plan, is_log_compaction=is_log)
-    return locked.request_plan(action, time, content).requested
+    return request_plan(locked, action, time, content).requested
 
 
 def _check_type(context: TableContext, config: TableConfig) -> None:
@@ -284,7 +285,7 @@ def _claim(
     task = _task(locked, timeline, requested, options)
     if instant.action is Action.LOG_COMPACTION:
         operations = [(number, replace(each, logs_only=True)) for number, each in operations]
-    return _Attempt(locked.start_plan(instant, fence), task, operations, fence)
+    return _Attempt(start_plan(locked, instant, fence), task, operations, fence)
 
 
 def _plan_of(store: TimelineStore, instant: Instant) -> CompactionPlan:

@@ -189,7 +189,7 @@ def _carry_out(
     storage, relaid = locked.context.storage, Relaid(0, 0)
     changes_layout = moves_timeline(locked.config.layout, new_config.layout)
     if changes_layout:
-        relaid = _copy(storage, locked.config, new_config, options)
+        relaid = _copy(locked, new_config, options)
     _rewrite_definitions(storage, new_config.rules)
     locked.lock.check()
     save_properties(storage, new_config.properties, locked.context.clock, properties_version)
@@ -255,11 +255,12 @@ def _check_keys_have_names(locked: LockedTable) -> None:
             return
 
 
-def _copy(storage: Storage, old: TableConfig, new: TableConfig, options: WriteOptions) -> Relaid:
+def _copy(locked: LockedTable, new: TableConfig, options: WriteOptions) -> Relaid:
     """Write the timeline in its other layout; delete the copy if that fails."""
+    storage = locked.context.storage
     remove_timeline(storage, new)
     try:
-        return copy_timeline(storage, old, new, options.archiving)
+        return copy_timeline(storage, locked.config, new, options.archiving, locked.lock.check)
     except (DrawstringError, OSError):
         _remove(storage, new)
         raise

@@ -10,7 +10,7 @@ another one archived fails at the version file, which it replaces only in the ve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from drawstring.config.keys.archive import Archiving
 from drawstring.formats.metadata.history_rows import HistoryRow, encode_history, merge_history
@@ -37,12 +37,16 @@ class HistoryWriter:
         storage: the table's files.
         folder: the folder of the archive.
         archiving: file sizes and numbers.
+        check: makes sure that the table lock is still held.
     """
 
-    def __init__(self, storage: Storage, folder: str, archiving: Archiving) -> None:
+    def __init__(
+        self, storage: Storage, folder: str, archiving: Archiving, check: Callable[[], None]
+    ) -> None:
         self._storage = storage
         self._folder = folder
         self._archiving = archiving
+        self._check = check
         self._stored = storage.read_versioned(join_path(folder, VERSION))
         version = current_version(storage, folder)
         self._version = version or 0
@@ -85,11 +89,13 @@ class HistoryWriter:
         return True
 
     def _put(self, name: str, data: bytes) -> HistoryFile:
-        replace_file(self._storage, join_path(self._folder, name), data)
+        replace_file(self._storage, join_path(self._folder, name), data, self._check)
         return HistoryFile(name, len(data))
 
     def _save(self, files: Sequence[HistoryFile]) -> None:
-        self._stored = save_manifest(self._storage, self._folder, self._version + 1, files, self._stored)
+        self._stored = save_manifest(
+            self._storage, self._folder, self._version + 1, files, self._stored, self._check
+        )
         self._version += 1
         self._files = tuple(files)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from drawstring.base.errors import ConflictError, CorruptTableError, MissingFileError
@@ -86,7 +86,12 @@ def load_manifest(storage: Storage, folder: str, version: int) -> tuple[HistoryF
 
 
 def save_manifest(
-    storage: Storage, folder: str, version: int, files: Iterable[HistoryFile], before: StoredVersion
+    storage: Storage,
+    folder: str,
+    version: int,
+    files: Iterable[HistoryFile],
+    before: StoredVersion,
+    check: Callable[[], None],
 ) -> StoredVersion:
     """Make a list of files the current one, unless another process has changed it.
 
@@ -96,6 +101,7 @@ def save_manifest(
         version: number of the new manifest.
         files: the files that count from now on.
         before: the version file as read before.
+        check: makes sure that the table lock is still held.
 
     Returns:
         The version file afterwards.
@@ -106,7 +112,7 @@ def save_manifest(
     content = {"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in files]}
     text = json.dumps(content, indent=2, separators=(",", " : "))
     storage.sync([folder])  # the files before the manifest: without a version file it counts by itself
-    replace_file(storage, join_path(folder, f"manifest_{version}"), text.encode())
+    replace_file(storage, join_path(folder, f"manifest_{version}"), text.encode(), check)
     storage.sync([folder])  # the manifest before the version file refers to it
     path, number = join_path(folder, VERSION), str(version).encode()
     if before is None:
@@ -119,13 +125,23 @@ def save_manifest(
     return storage.read_versioned(path)
 
 
-def replace_file(storage: Storage, path: str, data: bytes) -> None:
+def replace_file(storage: Storage, path: str, data: bytes, check: Callable[[], None]) -> None:
     """Put a file of the archive, replacing one that an interrupted archiver may have left.
 
+    A file of the process that archived while this one stalled has another version than the one read here, or
+    the table lock is lost.
+
+    Args:
+        storage: the table's files.
+        path: of the file.
+        data: its content.
+        check: makes sure that the table lock is still held.
+
     Raises:
-        ConflictError: another process is putting it at this moment.
+        ConflictError: another process is putting it at this moment, or the lock was lost.
     """
     versioned = storage.read_versioned(path)
+    check()
     if versioned is None:
         is_put = storage.put_if_absent(path, data)
     else:

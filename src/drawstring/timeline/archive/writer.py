@@ -68,7 +68,11 @@ def state_files_of(storage: Storage, config: TableConfig) -> list[StateFile]:
 
 
 def archive_instants(
-    storage: Storage, config: TableConfig, archiving: Archiving, instants: Sequence[Instant]
+    storage: Storage,
+    config: TableConfig,
+    archiving: Archiving,
+    instants: Sequence[Instant],
+    check: Callable[[], None],
 ) -> None:
     """Move completed instants into the archive; the caller holds the table lock.
 
@@ -77,6 +81,7 @@ def archive_instants(
         config: the table's settings.
         archiving: file sizes of the archive.
         instants: the instants to move, oldest first.
+        check: makes sure that the table lock is still held.
 
     Raises:
         ConflictError: another process archived meanwhile, because this one stalled.
@@ -85,15 +90,19 @@ def archive_instants(
     files = state_files(storage, config, instants)
     try:
         if files:
-            _ARCHIVERS[config.layout.archive_format](storage, config, archiving, files)
+            _ARCHIVERS[config.layout.archive_format](storage, config, archiving, files, check)
     except FileNotFoundError as error:
         raise outrun(str(error.filename or error)) from error
 
 
 def _to_history(
-    storage: Storage, config: TableConfig, archiving: Archiving, files: Sequence[StateFile]
+    storage: Storage,
+    config: TableConfig,
+    archiving: Archiving,
+    files: Sequence[StateFile],
+    check: Callable[[], None],
 ) -> None:
-    history = HistoryWriter(storage, config.history_folder, archiving)
+    history = HistoryWriter(storage, config.history_folder, archiving, check)
     archived = (
         _keys(open_archive(storage, config).completed(""))
         if history.may_have(files[0].instant.requested)
@@ -106,15 +115,23 @@ def _to_history(
 
 
 def _to_log_files(
-    storage: Storage, config: TableConfig, _archiving: Archiving, files: Sequence[StateFile]
+    storage: Storage,
+    config: TableConfig,
+    _archiving: Archiving,
+    files: Sequence[StateFile],
+    check: Callable[[], None],
 ) -> None:
     archived = _keys(LogArchive(storage, config.history_folder).newest())
+    check()
     _append(storage, config, [file for file in files if file.key not in archived])
     _remove_files(storage, config, files)
 
 
 _ARCHIVERS: Final[
-    Mapping[ArchiveFormat, Callable[[Storage, TableConfig, Archiving, Sequence[StateFile]], None]]
+    Mapping[
+        ArchiveFormat,
+        Callable[[Storage, TableConfig, Archiving, Sequence[StateFile], Callable[[], None]], None],
+    ]
 ] = {ArchiveFormat.LOG_FILES: _to_log_files, ArchiveFormat.HISTORY: _to_history}
 
 
